@@ -73,9 +73,9 @@ def tables_of(outcome: msgspec.Struct) -> list[Lines]:
         >>> [table.columns for table in tables_of(poll(Estimate(0.5, 0.1), 9))]
         [['mean', 'people']]
     """
-    found: dict[tuple[str, ...], list[OutcomeLine]] = {}
-    _gather(outcome, (), (), found)
-    return [Lines(" ".join(filter(None, path)), lines) for path, lines in found.items()]
+    lines_of_columns: dict[tuple[str, ...], list[OutcomeLine]] = {}
+    _gather(outcome, (), (), lines_of_columns)
+    return [Lines(" ".join(filter(None, path)), lines) for path, lines in lines_of_columns.items()]
 
 
 def truth_of(table: Lines, line: OutcomeLine, column: str) -> list[str]:
@@ -86,9 +86,9 @@ def truth_of(table: Lines, line: OutcomeLine, column: str) -> list[str]:
     """
     if not line.names:
         return [column]
-    measured = table.measured or [each for each in table.columns if number_of(line.cells.get(each)) is not None]
-    both = f"{line.name} ({column})"
-    return [both, line.name] if column in measured[:1] else [both]
+    measured_columns = table.measured or [each for each in table.columns if number_of(line.cells.get(each)) is not None]
+    line_and_column = f"{line.name} ({column})"
+    return [line_and_column, line.name] if column in measured_columns[:1] else [line_and_column]
 
 
 def estimates_in(outcome: msgspec.Struct) -> dict[str, Estimate]:
@@ -103,17 +103,17 @@ def estimates_in(outcome: msgspec.Struct) -> dict[str, Estimate]:
         >>> estimates_in(poll(Estimate(0.5, 0.1), 9))
         {'mean': Estimate(value=0.5, standard_error=0.1)}
     """
-    found = [
+    cell_places = [
         (truth_of(table, line, column)[-1], table.name, cell)
         for table in tables_of(outcome)
         for line in table.lines
         for column, cell in line.cells.items()
         if isinstance(cell, Estimate)
     ]
-    for names in ([name for name, _, _ in found], [f"{table} {name}".strip() for name, table, _ in found]):
+    for names in ([name for name, _, _ in cell_places], [f"{table} {name}".strip() for name, table, _ in cell_places]):
         if len({*names}) == len(names):
-            return dict(zip(names, (each for _, _, each in found), strict=True))
-    return {f"{name} ({number})": each for number, (name, _, each) in enumerate(found, start=1)}
+            return dict(zip(names, (each for _, _, each in cell_places), strict=True))
+    return {f"{name} ({number})": each for number, (name, _, each) in enumerate(cell_places, start=1)}
 
 
 def number_of(field: Field) -> float | None:
@@ -157,21 +157,24 @@ class _Called(NamedTuple):
 
 
 def _gather(
-    value: object, path: tuple[str, ...], called: tuple[_Called, ...], found: dict[tuple[str, ...], list[OutcomeLine]]
+    value: object,
+    path: tuple[str, ...],
+    type_names: tuple[_Called, ...],
+    lines_of_columns: dict[tuple[str, ...], list[OutcomeLine]],
 ) -> None:
     """Put a value into its table, by the fields that lead there, and what it holds several of into others.
 
-    `called` is what it is called, and before that what it is a part of.
+    `type_names` is what it is called, and before that what it is a part of.
     """
     parts = [(name, part, _elements(part)) for name, part in _parts(value)]
     cells = {name: part for name, part, elements in parts if elements is None}
     if cells:
-        keys = {each.column: each.name for each in called if each.is_shown or each is not called[-1]}
-        found.setdefault(path, []).append(OutcomeLine(tuple(each.name for each in called), keys, cells))
+        keys = {each.column: each.name for each in type_names if each.is_shown or each is not type_names[-1]}
+        lines_of_columns.setdefault(path, []).append(OutcomeLine(tuple(each.name for each in type_names), keys, cells))
     for field, _, elements in parts:
-        column = field or f"{path[0]}_{len(called) + 1}"
+        column = field or f"{path[0]}_{len(type_names) + 1}"
         for name, is_shown, element in elements or ():
-            _gather(element, (*path, field), (*called, _Called(column, name, is_shown)), found)
+            _gather(element, (*path, field), (*type_names, _Called(column, name, is_shown)), lines_of_columns)
 
 
 def _parts(value: object) -> Iterator[tuple[str, object]]:
@@ -180,18 +183,18 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
         yield ("", value) if _elements(value) is not None else (VALUE, value)
         return
     fields: dict[str, object] = {name: getattr(value, name) for name in value.__struct_fields__}
-    alike: dict[type, dict[str, object]] = {}
+    parts_of_type: dict[type, dict[str, object]] = {}
     for name, part in fields.items():
         if _is_struct(part):
-            alike.setdefault(type(part), {})[name] = part
+            parts_of_type.setdefault(type(part), {})[name] = part
     for name, part in fields.items():
-        siblings = alike.get(type(part), {})
+        siblings = parts_of_type.get(type(part), {})
         if len(siblings) > 1:
             if name == next(iter(siblings)):
                 yield re.sub(r"(?<!^)(?=[A-Z][a-z])", "_", type(part).__name__).lower(), siblings
         elif siblings:
-            for inner, own in _parts(part):
-                yield f"{name}_{inner}", own
+            for inner, inner_part in _parts(part):
+                yield f"{name}_{inner}", inner_part
         else:
             yield name, part
 
@@ -216,13 +219,13 @@ def _names(elements: Sequence[object]) -> tuple[Sequence[str], bool]:
         structs = cast("Sequence[msgspec.Struct]", elements)
         fields = [dict(_parts(each)) for each in structs]
         texts = [name for name in fields[0] if all(isinstance(each.get(name), str) for each in fields)]
-        before: list[str] = []
+        earlier_texts: list[str] = []
         for name, part in fields[0].items():
             if isinstance(part, Estimate) or _elements(part) is not None:
                 break
-            before.append(name)
-        for chosen in (texts[:1], before):
-            names = [", ".join(plain(each.get(field)) for field in chosen) for each in fields]
+            earlier_texts.append(name)
+        for candidates in (texts[:1], earlier_texts):
+            names = [", ".join(plain(each.get(field)) for field in candidates) for each in fields]
             if all(name.strip() for name in names) and len(set(names)) == len(names):
                 return names, False
     return [str(number) for number in range(1, len(elements) + 1)], True

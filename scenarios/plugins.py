@@ -45,9 +45,9 @@ def check_transport(name: str) -> None:
     Examples:
         >>> check_transport("array")
     """
-    known = (ARRAY, *names_in(TRANSPORTS))
-    if name not in known:
-        raise _refusal("transport", name, _one_of(known, name))
+    known_names = (ARRAY, *names_in(TRANSPORTS))
+    if name not in known_names:
+        raise _refusal("transport", name, _one_of(known_names, name))
     if name != ARRAY:
         from ..transports.abc import Transport
 
@@ -112,11 +112,13 @@ def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False
     Raises:
         ConfigurationError: there is nothing of the name, it cannot be imported, or it is something else.
     """
-    found = _entry_points(group, tuple(sys.path)).select(name=name)
-    if not found:
-        known = _one_of(sorted({*names_in(group), *also}), name)
-        raise _refusal(field, name, f"{known}; others are registered as {ROLES}" if group == ROLES else known)
-    (entry, *_) = found
+    entry_points = _entry_points(group, tuple(sys.path)).select(name=name)
+    if not entry_points:
+        allowed_names = _one_of(sorted({*names_in(group), *also}), name)
+        raise _refusal(
+            field, name, f"{allowed_names}; others are registered as {ROLES}" if group == ROLES else allowed_names
+        )
+    (entry, *_) = entry_points
     plugin = load(entry.value, kind, field=field, name=name, is_class=is_class)
     if is_class:
         check_registered(plugin, name, field=field)
@@ -125,9 +127,9 @@ def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False
 
 def check_registered(plugin: Any, name: str, *, field: str) -> None:
     """Raise ConfigurationError, of `field`, where a class is registered under another name than its own."""
-    own = getattr(plugin, "role" if field.endswith(" role") else "name", name)
-    if own != name:
-        raise _refusal(field, name, f"registered by the name that {plugin.__name__} has, {own!r}")
+    own_name = getattr(plugin, "role" if field.endswith(" role") else "name", name)
+    if own_name != name:
+        raise _refusal(field, name, f"registered by the name that {plugin.__name__} has, {own_name!r}")
 
 
 def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = False) -> Any:
@@ -137,22 +139,26 @@ def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = Fals
         ConfigurationError: it cannot be imported, or is something else; the error calls it `field`.
     """
     try:
-        found: Any = importlib.metadata.EntryPoint(name, target, field).load()
+        plugin_class: Any = importlib.metadata.EntryPoint(name, target, field).load()
     except (Exception, SystemExit) as error:  # the module is not there, does not have the name, or cannot be run
         raise _not_imported(error, target, field=field, name=name) from error
-    is_one = isinstance(found, type) and issubclass(found, kind) if is_class else isinstance(found, kind)
+    is_one = (
+        isinstance(plugin_class, type) and issubclass(plugin_class, kind)
+        if is_class
+        else isinstance(plugin_class, kind)
+    )
     if not is_one:
         raise _refusal(field, name, f"registered as a {kind.__name__}")
-    if is_class and (missing := sorted(getattr(found, "__abstractmethods__", ()))):
-        allowed = f"a class with all methods of a {kind.__name__} ({found.__name__} lacks {', '.join(missing)})"
+    if is_class and (missing := sorted(getattr(plugin_class, "__abstractmethods__", ()))):
+        allowed = f"a class with all methods of a {kind.__name__} ({plugin_class.__name__} lacks {', '.join(missing)})"
         raise _refusal(field, name, allowed)
-    return found
+    return plugin_class
 
 
-def _one_of(known: Sequence[str], name: str) -> str:
+def _one_of(known_names: Sequence[str], name: str) -> str:
     from ..protocol.errors import list_choices
 
-    return list_choices(known, name)
+    return list_choices(known_names, name)
 
 
 def _refusal(field: str, name: str, allowed: str) -> Exception:
@@ -167,7 +173,7 @@ def _not_imported(error: BaseException, target: str, *, field: str, name: str) -
     from ..protocol.plugin_faults import place_of, reason_of
 
     place, reason = place_of(error, frozenset({target.partition(":")[0].partition(".")[0]})), reason_of(error)
-    at = f"; {place}" if place else ""
+    place_note = f"; {place}" if place else ""
     return UnusablePluginError(
         plugin=f"{field} {name!r}",
         step=f"the import of {target}",
@@ -175,5 +181,5 @@ def _not_imported(error: BaseException, target: str, *, field: str, name: str) -
         place=place,
         field=field,
         value=name,
-        allowed=f"registered as something that can be imported: {target} cannot ({reason}{at})",
+        allowed=f"registered as something that can be imported: {target} cannot ({reason}{place_note})",
     )

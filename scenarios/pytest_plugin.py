@@ -19,8 +19,8 @@ _GROUP: Final = "psephos"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options, each of which may be given several times."""
     group = parser.getgroup(_GROUP, "Psephos: checks of protocols, transports and roles (a MODULE must be importable)")
-    for option, made in _OPTIONS.items():
-        group.addoption(option, action="append", default=[], metavar="MODULE:NAME", help=made)
+    for option, description in _OPTIONS.items():
+        group.addoption(option, action="append", default=[], metavar="MODULE:NAME", help=description)
 
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -53,8 +53,8 @@ class _Check(pytest.Item):
         check: how.
     """
 
-    def __init__(self, *, target: str, check: Callable[[Any], None], **given: Any) -> None:
-        super().__init__(**given)  # pyright: ignore[reportUnknownMemberType]  pytest leaves it open
+    def __init__(self, *, target: str, check: Callable[[Any], None], **arguments: Any) -> None:
+        super().__init__(**arguments)  # pyright: ignore[reportUnknownMemberType]  pytest leaves it open
         self._target = target
         self._check = check
 
@@ -89,35 +89,35 @@ def _loaded(target: str) -> Any:
     pytest.fail(f"{target} cannot be imported: {reason} ({hint})", pytrace=False)
 
 
-def _made(named: Any, *parts: str) -> tuple[Any, ...]:
+def _made(plugin: Any, *parts: str) -> tuple[Any, ...]:
     """Return what a function, or a class's `example`, makes; it has these parts."""
-    made: Any = getattr(named, _EXAMPLE, None) if isinstance(named, type) else named
-    if not callable(made):
-        pytest.fail(f"{named!r} is neither a function nor a class with the function '{_EXAMPLE}'", pytrace=False)
-    case: Any = made()
+    example: Any = getattr(plugin, _EXAMPLE, None) if isinstance(plugin, type) else plugin
+    if not callable(example):
+        pytest.fail(f"{plugin!r} is neither a function nor a class with the function '{_EXAMPLE}'", pytrace=False)
+    case: Any = example()
     if not isinstance(case, tuple) or len(cast("tuple[Any, ...]", case)) != len(parts):
-        pytest.fail(f"{named!r} returned {case!r:.200}, and not ({', '.join(parts)})", pytrace=False)
+        pytest.fail(f"{plugin!r} returned {case!r:.200}, and not ({', '.join(parts)})", pytrace=False)
     return cast("tuple[Any, ...]", case)
 
 
-def _check_protocol(named: Any) -> None:
+def _check_protocol(plugin: Any) -> None:
     from .testing import check_protocol
 
-    check_protocol(*_made(named, "protocol", "rows"))
+    check_protocol(*_made(plugin, "protocol", "rows"))
 
 
-def _check_transport(named: Any) -> None:
+def _check_transport(plugin: Any) -> None:
     import trio
 
     from ..transports.testing import check_transport
 
-    trio.run(check_transport, named)
+    trio.run(check_transport, plugin)
 
 
-def _check_role(named: Any) -> None:
+def _check_role(plugin: Any) -> None:
     from .testing import check_role
 
-    check_role(*_made(named, "role", "protocol", "rows"))
+    check_role(*_made(plugin, "role", "protocol", "rows"))
 
 
 _CHECKS: Final[Mapping[str, Callable[[Any], None]]] = {

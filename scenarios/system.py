@@ -99,8 +99,8 @@ def systems() -> dict[str, System]:
         >>> list(systems())
         ['dpwevote', 'truth-discovery', 'moral-preferences', 'fair-voting']
     """
-    found = {name: find(SYSTEMS, name, System, field="system") for name in names_in(SYSTEMS)}
-    return dict(sorted(found.items(), key=lambda each: each[1].place))
+    system_of_name = {name: find(SYSTEMS, name, System, field="system") for name in names_in(SYSTEMS)}
+    return dict(sorted(system_of_name.items(), key=lambda each: each[1].place))
 
 
 def protocol_names() -> tuple[str, ...]:
@@ -161,13 +161,13 @@ def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: Any, *,
         >>> part_of(find_protocol("dpwevote"), "attack", Attack, is_class=True).__name__
         'DPWeVoteAttack'
     """
-    registered = names_in(SYSTEMS)
+    system_names = names_in(SYSTEMS)
     for each in protocol.__mro__:
         name = vars(each).get("name")
-        if isinstance(name, str) and name in registered and find_protocol(name) is each:
+        if isinstance(name, str) and name in system_names and find_protocol(name) is each:
             system: System = find(SYSTEMS, name, System, field="system")
-            if (found := load_part(system, part, kind, name=name, is_class=is_class)) is not None:
-                return found
+            if (part_found := load_part(system, part, kind, name=name, is_class=is_class)) is not None:
+                return part_found
     return None
 
 
@@ -204,5 +204,5 @@ def load_each(part: str, kind: Any, *, is_imported: bool = False) -> Iterator[tu
     for name, system in systems().items():
         if is_imported and system.protocol.partition(":")[0] not in sys.modules:
             continue
-        if (found := load_part(system, part, kind, name=name)) is not None:
-            yield name, found
+        if (part_found := load_part(system, part, kind, name=name)) is not None:
+            yield name, part_found

@@ -107,18 +107,18 @@ class FileForm:
 
 def as_written(outcome: msgspec.Struct) -> dict[str, Any]:
     """Return a session's outcome as `result.json` and `outcome.json` have it, with one verdict."""
-    written: dict[str, Any] = msgspec.to_builtins(outcome)
+    outcome_fields: dict[str, Any] = msgspec.to_builtins(outcome)
     for form in _forms_of(type(outcome)):
-        form.write(written)
-    return written
+        form.write(outcome_fields)
+    return outcome_fields
 
 
-def from_written(kind: type[msgspec.Struct], written: Mapping[str, Any]) -> dict[str, Any]:
+def from_written(kind: type[msgspec.Struct], outcome_fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return such an outcome, of a type, as messages have it."""
-    read = copy.deepcopy(dict(written))
+    fields = copy.deepcopy(dict(outcome_fields))
     for form in _forms_of(kind):
-        form.read(read)
-    return read
+        form.read(fields)
+    return fields
 
 
 def _forms_of(kind: type[msgspec.Struct]) -> list[FileForm]:

@@ -20,14 +20,14 @@ _SIGNS: Final[Mapping[str, str]] = dict(
 _SHAPES: Final = {"<super>": "^", "<sub>": "_"}
 
 
-def say_number(one: str, many: str, number: int, /, **places: object) -> str:
+def say_number(one: str, plural: str, number: int, /, **places: object) -> str:
     """Return what agrees with a number, which stands at {number} or {number:,}.
 
     Examples:
         >>> say_number("{number} vote", "{number:,} votes", 1_200)
         '1,200 votes'
     """
-    return (one if number == 1 else many).format(number=number, **places)
+    return (one if number == 1 else plural).format(number=number, **places)
 
 
 def shown_in(encoding: str, text: str) -> str:
@@ -57,8 +57,8 @@ def _in_words(error: UnicodeError) -> tuple[str, int]:
     """Return words for the signs that an encoder lacks, and where it goes on."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    said = "".join(map(_word_for, error.object[error.start : error.end]))
-    return re.sub(r"(?<=([\^_]).)\1", "", said), error.end  # ten to the power of -12 is 10^-12
+    replaced_text = "".join(map(_word_for, error.object[error.start : error.end]))
+    return re.sub(r"(?<=([\^_]).)\1", "", replaced_text), error.end  # ten to the power of -12 is 10^-12
 
 
 def _word_for(sign: str) -> str:
@@ -80,9 +80,9 @@ def _word_for(sign: str) -> str:
 def _ascii_by_another_name(name: str) -> codecs.CodecInfo | None:
     if name.replace("_", "-") != _ASCII:
         return None
-    known = codecs.lookup("ascii")
-    streams = known.streamreader, known.streamwriter, known.incrementalencoder, known.incrementaldecoder
-    return codecs.CodecInfo(known.encode, known.decode, *streams, name=_ASCII)
+    codec = codecs.lookup("ascii")
+    streams = codec.streamreader, codec.streamwriter, codec.incrementalencoder, codec.incrementaldecoder
+    return codecs.CodecInfo(codec.encode, codec.decode, *streams, name=_ASCII)
 
 
 codecs.register_error(_ERRORS, _in_words)

@@ -275,7 +275,7 @@ class Serving:
                     descriptor=self._descriptor,
                     mode=mode,
                 ),
-                told=Observers(log=self, listener=self.effects.append),
+                observers=Observers(log=self, listener=self.effects.append),
                 on_listening=self._on_listening,
                 beside=[self._watch],
             )

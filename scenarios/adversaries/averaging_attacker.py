@@ -89,9 +89,9 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         """Return what repetition taught, in one session and over several."""
         targets = self._targets(context)
         attack, secret = self.attack(context)
-        public, who = context.inputs.public, context.coalition((SERVER,))
-        tried = [
-            _try(context, targets, secret, votes, attack.loss_of_votes(secret, public, targets, who, votes=votes))
+        public, coalition = context.inputs.public, context.coalition((SERVER,))
+        evaluations = [
+            _try(context, targets, secret, votes, attack.loss_of_votes(secret, public, targets, coalition, votes=votes))
             for votes in range(1, self.votes + 1)
         ]
         allowed = self._votes_answered(context)
@@ -99,7 +99,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         caveat = attack.session_caveat(secret, votes=self.votes)
         # Where sessions cost the targets more or less, the budgets of some last longer than of whoever pays most.
         are_alike = len({price for price, *_ in self._prices(context)}) == 1
-        rows = self._rows(tried, allowed if are_alike else 0)
+        rows = self._rows(evaluations, allowed if are_alike else 0)
         anew = part_of(type(context.protocol), "asking", AskedAnew)
         rows += [] if anew is None else self._rows_of_ways(context, anew)
         return self.attack_report(
@@ -107,7 +107,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
             trust=_TRUST,
             sentences=(
                 *_say_repeated(context, trace, answers, times=self.times),
-                *self._say_votes(tried, allowed, context, secret, are_alike=are_alike),
+                *self._say_votes(evaluations, allowed, context, secret, are_alike=are_alike),
                 *([caveat] if caveat else []),
                 *(() if anew is None else anew.say(context.protocol)),
             ),
@@ -122,39 +122,51 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
     def _votes_answered(self, context: AttackContext) -> int:
         """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
         budget = context.budget_of(self.budget)
-        _, dearest, own = max(self._prices(context), key=lambda each: each[0])
-        again = [loss for phase in context.protocol.phases if phase.memo_scope is None for loss in phase.losses_of(own)]
-        return votes_answered(dearest, budget=budget, votes=self.votes, again=again)
+        _, dearest, public_row = max(self._prices(context), key=lambda each: each[0])
+        repeated_losses = [
+            loss
+            for phase in context.protocol.phases
+            if phase.memo_scope is None
+            for loss in phase.losses_of(public_row)
+        ]
+        return votes_answered(dearest, budget=budget, votes=self.votes, repeated_losses=repeated_losses)
 
     def _prices(self, context: AttackContext) -> list[tuple[float, Sequence[PrivacyLoss], list[int]]]:
         """Return what a session costs each target, with its losses and its public row."""
         public: list[list[int]] = context.inputs.public[self._targets(context)].tolist()
-        losses = [(context.protocol.losses_of(own), own) for own in public]
-        return [(total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven, own, row) for own, row in losses]
+        losses = [(context.protocol.losses_of(public_row), public_row) for public_row in public]
+        return [
+            (total_of(public_row, relation=NeighboringRelation.REPLACE_ONE).proven, public_row, row)
+            for public_row, row in losses
+        ]
 
-    def _rows(self, tried: Sequence["_Tried"], allowed: int) -> list[Row]:
+    def _rows(self, attempts: Sequence["_Tried"], allowed: int) -> list[Row]:
         """Return a line for each way to ask."""
-        again = f"each request {1 + self.times} times in one session"
-        rows: list[Row] = [_row(again, tried[0])]
+        way_of_repeating = f"each request {1 + self.times} times in one session"
+        rows: list[Row] = [_row(way_of_repeating, attempts[0])]
         for votes in sorted({1, min(2, self.votes), max(1, self.votes // 2), self.votes}):
             way = f"{f'{votes} sessions' if votes > 1 else f'{votes} session'} with fresh noise"
-            rows.append(_row(way, tried[votes - 1]))
+            rows.append(_row(way, attempts[votes - 1]))
         if allowed < self.votes and allowed:
             way = f"{self.votes} sessions, of which a budget allows {allowed}"
-            rows.append(_row(way, tried[allowed - 1]))
+            rows.append(_row(way, attempts[allowed - 1]))
         return rows
 
     def _say_votes(
-        self, tried: Sequence["_Tried"], allowed: int, context: AttackContext, secret: str, *, are_alike: bool
+        self, attempts: Sequence["_Tried"], allowed: int, context: AttackContext, secret: str, *, are_alike: bool
     ) -> Iterator[str]:
-        first, last = tried[0], tried[-1]
+        first, last = attempts[0], attempts[-1]
         bound = round_up(last.bound, decimals=3)
-        kept = [
+        memoized_phases = [
             f"phase {phase.name!r} ({phase.memo_scope})"
             for phase in context.protocol.phases
             if phase.memo_scope is not None
         ]
-        but = f", but for the reports of {' and '.join(kept)}, which are repeated as they are," if kept else ""
+        but = (
+            f", but for the reports of {' and '.join(memoized_phases)}, which are repeated as they are,"
+            if memoized_phases
+            else ""
+        )
         yield (
             f"Over {self.votes:,} sessions with fresh noise{but} it names the {secret} rightly in "
             f"{last.found.success:.3f}, after one in {first.found.success:.3f}, by guessing in "
@@ -171,7 +183,8 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         elif allowed:
             yield (
                 f"A ledger with a budget answers {allowed:,} of them and refuses from session {allowed + 1:,} on, "
-                f"before anything is drawn: success stays at {tried[allowed - 1].found.success:.3f}, however often it "
+                f"before anything is drawn: success stays at {attempts[allowed - 1].found.success:.3f}, however often "
+                "it "
                 "asks."
             )
         else:
@@ -182,8 +195,8 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         rows: list[Row] = []
         for way, protocol in anew.ways(context.protocol):
             other = dataclasses.replace(context, protocol=protocol)
-            asked = [loss for loss in protocol.losses if loss.unit == anew.unit]
-            epsilon = total_of(asked, relation=NeighboringRelation.REPLACE_ONE).proven
+            repeated_losses = [loss for loss in protocol.losses if loss.unit == anew.unit]
+            epsilon = total_of(repeated_losses, relation=NeighboringRelation.REPLACE_ONE).proven
             rows.append(_row(way, _try(other, self._targets(context), anew.unit, 1, epsilon)))
         return rows
 
@@ -233,7 +246,11 @@ def count_answers(views: Sequence[View]) -> AnswerCount:
 
 
 def votes_answered(
-    losses: Sequence[PrivacyLoss], *, budget: Budget | None, votes: int, again: Sequence[PrivacyLoss] | None = None
+    losses: Sequence[PrivacyLoss],
+    *,
+    budget: Budget | None,
+    votes: int,
+    repeated_losses: Sequence[PrivacyLoss] | None = None,
 ) -> int:
     """Return how many votes somebody answers whose ledger outlives the sessions: what a client's own ledger does.
 
@@ -241,7 +258,7 @@ def votes_answered(
         losses: what one session costs.
         budget: over all sessions; None for no limit.
         votes: how many are asked for.
-        again: what each later session costs; by default the same.
+        repeated_losses: what each later session costs; by default the same.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -251,12 +268,12 @@ def votes_answered(
     """
     ledger = Ledger("a party", budget=budget)
     for vote in range(votes):
-        own = losses if again is None or not vote else again
+        charges = losses if repeated_losses is None or not vote else repeated_losses
         try:
-            room = ledger.reserve(own)
+            room = ledger.reserve(charges)
         except BudgetExceededError:
             return vote
-        for loss in own:
+        for loss in charges:
             room.charge(loss, session=f"vote {vote + 1}", phase="")
         room.release()
     return votes
@@ -272,17 +289,17 @@ class _Tried(NamedTuple):
 
 def _try(context: AttackContext, targets: IntArray, secret: str, votes: int, epsilon: float) -> _Tried:
     attack = find_attack(context.protocol).against(context.inputs)
-    found = try_coalition(context, context.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
-    return _Tried(found, epsilon, success_bound(epsilon, [1 / len(attack.candidates(secret).labels)]))
+    evaluation = try_coalition(context, context.coalition((SERVER,)), attack, targets, secret=secret, votes=votes)
+    return _Tried(evaluation, epsilon, success_bound(epsilon, [1 / len(attack.candidates(secret).labels)]))
 
 
-def _row(way: str, tried: _Tried) -> Row:
+def _row(way: str, attempt: _Tried) -> Row:
     return {
         "asked": way,
-        "epsilon": tried.epsilon,
-        "success": tried.found.success,
-        "proven bound": tried.bound,
-        "bits": tried.found.information,
+        "epsilon": attempt.epsilon,
+        "success": attempt.found.success,
+        "proven bound": attempt.bound,
+        "bits": attempt.found.information,
     }
 
 

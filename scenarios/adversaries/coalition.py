@@ -70,9 +70,9 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             raise ConfigurationError(field="votes", value=self.votes, allowed=allowed)
         self._prior(attack, secret)
         # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
-        seen = seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
-        keeps = any(phase.memo_scope is not None for phase in context.protocol.phases)
-        attack.posteriors([seen, seen] if keeps and self.votes > 1 else [seen], targets[:1], secret=secret)
+        view = seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
+        has_memoized_phase = any(phase.memo_scope is not None for phase in context.protocol.phases)
+        attack.posteriors([view, view] if has_memoized_phase and self.votes > 1 else [view], targets[:1], secret=secret)
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return the posteriors of the targets, and how good such posteriors are."""
@@ -81,58 +81,74 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         attack, secret = self.attack(context)
         prior = self._prior(attack, secret)
         sessions = [trace.seen(context, coalition)]
-        earlier: dict[str, IntArray] = {}
-        seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition, earlier=earlier)
-        for phase, reports, told in zip(context.protocol.phases, sessions[0].reports, sessions[0].told, strict=True):
+        earlier_reports: dict[str, IntArray] = {}
+        seen_by_arrays(
+            context.protocol,
+            context.inputs,
+            noise=context.noise(),
+            coalition=coalition,
+            earlier_reports=earlier_reports,
+        )
+        for phase, reports, is_seen in zip(context.protocol.phases, sessions[0].reports, sessions[0].told, strict=True):
             if phase.memo_scope is not None:  # as they were in the session that was held
-                earlier[phase.name] = np.where(told[:, None], reports, earlier[phase.name])
+                earlier_reports[phase.name] = np.where(is_seen[:, None], reports, earlier_reports[phase.name])
         sessions += [
             seen_by_arrays(
-                context.protocol, context.inputs, noise=context.noise(rerun=rerun), coalition=coalition, earlier=earlier
+                context.protocol,
+                context.inputs,
+                noise=context.noise(rerun=rerun),
+                coalition=coalition,
+                earlier_reports=earlier_reports,
             )
             for rerun in range(1, self.votes)
         ]
         posteriors = attack.posteriors(sessions, targets, secret=secret, prior=prior)
         owners = attack.owners(secret, context.inputs.public, targets)
-        tried = try_coalition(context, coalition, attack, targets, secret=secret, prior=prior, votes=self.votes)
+        evaluation = try_coalition(context, coalition, attack, targets, secret=secret, prior=prior, votes=self.votes)
         is_average = attack.draws_from_prior(secret, prior=prior)
         caveat = attack.session_caveat(secret, votes=self.votes)
         epsilon = attack.loss_of_votes(secret, context.inputs.public, targets, coalition, votes=self.votes)
-        greatest = max(tried.greatest_log_odds_ratio, float(posteriors.log_odds_ratios.max()))
+        greatest = max(evaluation.greatest_log_odds_ratio, float(posteriors.log_odds_ratios.max()))
         is_exact = attack.is_exact(secret, coalition, votes=self.votes)
         is_refuted = is_exact and greatest > epsilon + _ROUNDING
         bound = _said_of_bound(greatest, epsilon, is_exact=is_exact)
-        told = self.attack_report(
+        is_seen = self.attack_report(
             who=_who(self.members, context),
             trust=_trust(context, coalition),
             sentences=(
                 *_sentences(
-                    tried, posteriors, bound, epsilon=epsilon, secret=secret, votes=self.votes, is_average=is_average
+                    evaluation,
+                    posteriors,
+                    bound,
+                    epsilon=epsilon,
+                    secret=secret,
+                    votes=self.votes,
+                    is_average=is_average,
                 ),
                 *([caveat] if caveat else []),
             ),
             rows=_rows(context, attack, posteriors, owners, secret=secret),
         )
-        return msgspec.structs.replace(told, refutes_ledger=is_refuted)
+        return msgspec.structs.replace(is_seen, refutes_ledger=is_refuted)
 
     def learn_over(self, votes: Sequence[SeriesVote]) -> AttackReport | None:
         """Return what it believes after each vote of a series, where the server is a member."""
         if SERVER not in self.members:
             return None
         first = votes[0]
-        who = f"{_who(first.members, first.context)}, over the series"
+        who_learns = f"{_who(first.members, first.context)}, over the series"
         trust = _trust(first.context, first.context.coalition(first.members))
         beliefs = beliefs_over(self.attack, votes, target=self.target)
         _, secret = self.attack(first.context)
-        return lesson_over(self.name, secret, beliefs, votes, who=who, trust=trust)
+        return lesson_over(self.name, secret, beliefs, votes, observer=who_learns, trust=trust)
 
     def _targets(self, context: AttackContext, coalition: Coalition) -> IntArray:
         if self.target:
             return np.array([context.place_of_target(self.target, coalition, knows="its own secret")], dtype=np.int64)
-        others = np.setdiff1d(np.arange(len(context.names)), coalition.members)
+        honest_places = np.setdiff1d(np.arange(len(context.names)), coalition.members)
         allowed = "fewer: no party is left about whom anything could be learnt"
-        require(len(others), "members", f"all {len(context.names)}", allowed)
-        return others.astype(np.int64)
+        require(len(honest_places), "members", f"all {len(context.names)}", allowed)
+        return honest_places.astype(np.int64)
 
     def _prior(self, attack: Attack, secret: str) -> FloatArray | None:
         if not self.prior:
@@ -142,10 +158,10 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             for label in self.prior:
                 if label not in labels:
                     raise ConfigurationError(field="prior", value=label, allowed=f"one of {', '.join(labels[:20])}")
-            given: Sequence[float] = [self.prior.get(label, 0.0) for label in labels]
+            prior_weights: Sequence[float] = [self.prior.get(label, 0.0) for label in labels]
         else:
-            given = self.prior
-        return check_prior(given, num_labels=len(labels))
+            prior_weights = self.prior
+        return check_prior(prior_weights, num_labels=len(labels))
 
 
 def _who(members: Sequence[str], context: AttackContext) -> str:
@@ -156,7 +172,7 @@ def _who(members: Sequence[str], context: AttackContext) -> str:
 
 
 def _trust(context: AttackContext, coalition: Coalition) -> str:
-    others = len(context.names) - len(coalition.members)
+    num_honest = len(context.names) - len(coalition.members)
     sees = "every report" if coalition.has_server else "its own reports and what is published"
     if coalition.has_server and context.protocol.trusts_server:
         sees = "every value as it is, since this protocol trusts its server"
@@ -166,46 +182,57 @@ def _trust(context: AttackContext, coalition: Coalition) -> str:
             sees = f"(but for 2⁻⁴⁰ a session, where nobody colludes or leaves for a place on the circle) {sees}"
     return (
         f"The coalition is semi-honest: it follows the protocol, sees {sees}, and pools it. "
-        f"{others:,} of {len(context.names):,} {context.protocol.client_role}s are honest."
+        f"{num_honest:,} of {len(context.names):,} {context.protocol.client_role}s are honest."
     )
 
 
 def _said_of_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
     """Return how far evidence moved odds, as a logarithm, beside what is proven: no exact posterior passes a bound."""
-    moved = f"moved the odds of two answers by e^{greatest:.3f}"
+    odds_sentence = f"moved the odds of two answers by e^{greatest:.3f}"
     if math.isinf(epsilon):
         return "No privacy loss is proven against this coalition, so nothing bounds what it learns."
     if greatest <= epsilon + _ROUNDING:
-        return f"Its evidence {moved} at most; the proven bound is e^{at_most(epsilon)}."
+        return f"Its evidence {odds_sentence} at most; the proven bound is e^{at_most(epsilon)}."
     if is_exact:
-        return f"This ledger is refuted: exact evidence {moved}, and e^{epsilon:g} is said to be proven."
-    return f"It approximates, and believes that its evidence {moved} at most: too bold, for e^{epsilon:g} is proven."
+        return f"This ledger is refuted: exact evidence {odds_sentence}, and e^{epsilon:g} is said to be proven."
+    return (
+        f"It approximates, and believes that its evidence {odds_sentence} at most: too bold, for e^{epsilon:g} is "
+        "proven."
+    )
 
 
 def _sentences(
-    tried: Evaluation, posteriors: Posteriors, bound: str, *, epsilon: float, secret: str, votes: int, is_average: bool
+    evaluation: Evaluation,
+    posteriors: Posteriors,
+    bound: str,
+    *,
+    epsilon: float,
+    secret: str,
+    votes: int,
+    is_average: bool,
 ) -> list[str]:
     """Return what came of it; a bound on the average is stated where secrets were drawn from the prior."""
-    after = "" if votes == 1 else f"After {votes:,} votes it guesses"
-    error = f" ± {100 * tried.success_error:.1f}" if tried.success_error else ""
+    opening = "" if votes == 1 else f"After {votes:,} votes it guesses"
+    error = f" ± {100 * evaluation.success_error:.1f}" if evaluation.success_error else ""
     synthetic = "synthetic targets" if is_average else "secrets of these parties, with noise drawn anew"
-    how = f"of {tried.num_targets:,} {synthetic}" if tried.num_targets else "exact"
+    way_found = f"of {evaluation.num_targets:,} {synthetic}" if evaluation.num_targets else "exact"
     # What is believed of secrets that were not drawn as believed is no mutual information.
-    and_bits = f", and {tried.information:.3f} bits" if is_average else ""
-    told = [
+    and_bits = f", and {evaluation.information:.3f} bits" if is_average else ""
+    sentences = [
         (
-            f"{after or 'It guesses'} the {secret} right {100 * tried.success:.1f}{error} % of the time ({how}); blind "
-            f"guessing: {100 * tried.baseline:.1f} %."
+            f"{opening or 'It guesses'} the {secret} right {100 * evaluation.success:.1f}{error} % of the time "
+            f"({way_found}); blind "
+            f"guessing: {100 * evaluation.baseline:.1f} %."
         ),
-        f"That is an advantage of {tried.advantage:.3f} (1: it always knows){and_bits}.",
+        f"That is an advantage of {evaluation.advantage:.3f} (1: it always knows){and_bits}.",
         bound,
     ]
     if math.isinf(epsilon) or not is_average:
-        return told
+        return sentences
     prior = posteriors.prior if posteriors.prior.ndim == 1 else posteriors.prior.mean(axis=0)
     right = round_up(100 * success_bound(epsilon, prior), decimals=1)
     bits = round_up(information_bound(epsilon, prior), decimals=3)
-    return [*told, f"No attack can do better than {right:.1f} %, or {bits:.3f} bits (proven)."]
+    return [*sentences, f"No attack can do better than {right:.1f} %, or {bits:.3f} bits (proven)."]
 
 
 def _rows(

@@ -62,10 +62,10 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         check_at_least("trials", self.trials, 1)
         for _, case_scene, attack, secret in self._each(context):
             attack.check_secret(secret)
-            most = len(case_scene.names) - 1
+            max_members = len(case_scene.names) - 1
             for size in self.sizes:
-                if not 0 <= size <= most:
-                    allowed = f"in [0, {most}]: all parties but the target"
+                if not 0 <= size <= max_members:
+                    allowed = f"in [0, {max_members}]: all parties but the target"
                     raise ConfigurationError(field="sizes", value=size, allowed=allowed)
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
@@ -75,12 +75,12 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         number = len(self.cases or (CollusionCase(),)) * len(self.epsilons or (None,))
         for place, (title, case, attack, secret) in enumerate(self._each(context)):
             trace.on_step(place, number)
-            epsilon, found = self._sweep(case, attack, secret)
+            epsilon, evaluations = self._sweep(case, attack, secret)
             losses = {
                 has_server: attack.loss(secret, case.inputs.public, _TARGET, Coalition((), has_server=has_server))
                 for has_server in (False, True)
             }
-            for (has_server, size), evaluation in found.items():
+            for (has_server, size), evaluation in evaluations.items():
                 bound = losses[has_server]
                 rows.append(_row(title, secret, epsilon, size, evaluation, has_server=has_server, bound=bound))
         return AttackReport(
@@ -95,18 +95,18 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         self, context: AttackContext, attack: Attack, secret: str
     ) -> tuple[float, Mapping[tuple[bool, int], Evaluation]]:
         """Return the case's ε and, by whether the server is in and how many others, how well the coalition does."""
-        found: dict[tuple[bool, int], Evaluation] = {}
+        evaluations: dict[tuple[bool, int], Evaluation] = {}
         sizes = self.sizes or _sizes(len(context.names) - 1)
         for has_server in (False, True):
             if has_server and attack.infers_from_reports_alone:
                 # Reports are independent: whoever else colludes changes nothing, so that one try says all.
                 evaluation = try_coalition(context, Coalition((), has_server=True), attack, _TARGET, secret=secret)
-                found |= {(True, size): evaluation for size in sizes}
+                evaluations |= {(True, size): evaluation for size in sizes}
                 continue
             for size in sizes:
                 coalition = Coalition(tuple(range(1, size + 1)), has_server=has_server)
                 try:
-                    found[has_server, size] = try_coalition(
+                    evaluations[has_server, size] = try_coalition(
                         context, coalition, attack, _TARGET, secret=secret, num_targets=self.trials
                     )
                 except ConfigurationError:
@@ -117,15 +117,15 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         epsilon: float = not getattr(parameters, "epsilons", ()) and getattr(parameters, "epsilon", 0.0)
         if not epsilon:  # there is none of all: the target's own
             epsilon = attack.loss(secret, context.inputs.public, _TARGET, Coalition((), has_server=False))
-        return epsilon, found
+        return epsilon, evaluations
 
     def _each(self, context: AttackContext) -> Iterator[tuple[str, AttackContext, Attack, str]]:
         """Yield each case for each ε: its title, what is run, the attack and the secret."""
         for case in self.cases or (CollusionCase(),):
             for epsilon in self.epsilons or (None,):
-                found = context if not case.scenario and not case.settings and epsilon is None else None
+                context_of_case = context if not case.scenario and not case.settings and epsilon is None else None
                 settings = [*case.settings, *([] if epsilon is None else [f"epsilon={epsilon!r}"])]
-                of_case = found or _resolved(context, case, settings)
+                of_case = context_of_case or _resolved(context, case, settings)
                 attack = find_attack(of_case.protocol).against(of_case.inputs)
                 title = case.title or f"{of_case.protocol.name}, {of_case.protocol.model.value} model"
                 yield title, of_case, attack, case.secret or attack.default_secret
@@ -137,14 +137,14 @@ def _resolved(context: AttackContext, case: CollusionCase, settings: Sequence[st
     from ..running.resolution import resolve  # noqa: PLC0415  the same
 
     require(case.scenario, "cases", "no scenario", "the name of a scenario, since settings and ε are set for it")
-    loaded = load_scenario(case.scenario, [*settings, "transport=array", "adversary=[]"])
-    return resolve(loaded).context(seed=context.seed)
+    scenario = load_scenario(case.scenario, [*settings, "transport=array", "adversary=[]"])
+    return resolve(scenario).context(seed=context.seed)
 
 
-def _sizes(most: int) -> tuple[int, ...]:
+def _sizes(max_size: int) -> tuple[int, ...]:
     """Return some sizes from none to all: the last step, from all but one, is where most happens."""
     shares = [0.0, _LEAST_SHARE, 0.25, 0.5, 0.75, 1.0]
-    return tuple(sorted({round(share * most) for share in shares} | {max(0, most - 1)}))
+    return tuple(sorted({round(share * max_size) for share in shares} | {max(0, max_size - 1)}))
 
 
 def _row(
@@ -166,20 +166,25 @@ def _row(
 
 def _sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for title, epsilon in dict.fromkeys((str(row["case"]), float(row["ε"])) for row in rows):
-        own = [row for row in rows if (row["case"], row["ε"]) == (title, epsilon)]
-        of_server = [row for row in own if row["server"] == "in"]
-        said = f"with the server the advantage is {max(float(row['advantage']) for row in of_server):.3f}"
+        case_rows = [row for row in rows if (row["case"], row["ε"]) == (title, epsilon)]
+        of_server = [row for row in case_rows if row["server"] == "in"]
+        server_sentence = f"with the server the advantage is {max(float(row['advantage']) for row in of_server):.3f}"
         if any(float(row["bound_on_success"]) >= 1 for row in of_server):  # which no proof is to bound
-            said = "the server is trusted, and sees every value"
-        alone = sorted((row for row in own if row["server"] == "out"), key=lambda row: int(row["others"]))
-        begun = f"{title}, ε = {epsilon:g}: {said}"
-        if not alone:  # sizes of which all are too small
-            yield f"{begun}; what so few learn without it is not computed."
+            server_sentence = "the server is trusted, and sees every value"
+        serverless_rows = sorted(
+            (row for row in case_rows if row["server"] == "out"), key=lambda row: int(row["others"])
+        )
+        opening = f"{title}, ε = {epsilon:g}: {server_sentence}"
+        if not serverless_rows:  # sizes of which all are too small
+            yield f"{opening}; what so few learn without it is not computed."
             continue
-        told = [f"{row['others']:,} others have {row['advantage']:.3f}" for row in (alone[len(alone) // 2], alone[-1])]
-        last, error = alone[-1], float(alone[-1]["standard error"])
+        comparisons = [
+            f"{row['others']:,} others have {row['advantage']:.3f}"
+            for row in (serverless_rows[len(serverless_rows) // 2], serverless_rows[-1])
+        ]
+        last, error = serverless_rows[-1], float(serverless_rows[-1]["standard error"])
         right = f"{float(last['success']):.3f}{f' ± {error:.3f}' if error >= _LEAST_ERROR else ''}"
         yield (
-            f"{begun}; without it, {' and '.join(dict.fromkeys(told))}, who are right in "
+            f"{opening}; without it, {' and '.join(dict.fromkeys(comparisons))}, who are right in "
             f"{right:s} (the bound is {float(last['bound_on_success']):.3f})."
         )

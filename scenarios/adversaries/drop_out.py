@@ -40,27 +40,28 @@ class DropOutRole(Role, frozen=True, kw_only=True):
         """Return whether the vote went on without them, and what the drop-outs paid."""
         place = self._place(context)
         phase = context.protocol.steps[place].name
-        left = [name for name in self.members if name in trace.endings or trace.failure is not None]
+        departed = [name for name in self.members if name in trace.endings or trace.failure is not None]
         failure = trace.failure
         if isinstance(failure, QuorumError):
-            came = (
+            outcome_sentence = (
                 f"The quorum held: phase {failure.phase!r} had {failure.received} of {failure.required} reports, the "
                 f"session ended, and {failure.num_missing} are named. One party can stop a vote that needs everybody, "
                 "and everybody knows who did."
             )
-        elif left:
-            came = (
-                f"The vote went on without {len(left)} of {len(context.names)}: their reports of earlier phases stand, "
+        elif departed:
+            outcome_sentence = (
+                f"The vote went on without {len(departed)} of {len(context.names)}: their reports of earlier phases "
+                "stand, "
                 "and they count as missing from there on."
             )
             if context.protocol.hides_participation:
-                came += " Who takes part is private, so that nothing that is published says that they left."
+                outcome_sentence += " Who takes part is private, so that nothing that is published says that they left."
         else:
-            came = "What was published did not make them leave."
+            outcome_sentence = "What was published did not make them leave."
         rows: list[Row] = [
             {
                 "party": name,
-                "left": "yes" if name in left else "no",
+                "left": "yes" if name in departed else "no",
                 "phases paid": len({entry.phase for entry in trace.entries if entry.person == name}),
                 "ε paid": total_of(
                     (entry for entry in trace.entries if entry.person == name),
@@ -72,7 +73,7 @@ class DropOutRole(Role, frozen=True, kw_only=True):
         return self.attack_report(
             who=f"{context.some_parties(len(self.members))} that may leave before phase {phase!r}",
             trust="Drop-outs see what everybody sees, and send nothing false.",
-            sentences=(came,),
+            sentences=(outcome_sentence,),
             rows=tuple(rows),
         )
 

@@ -39,22 +39,29 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return who believes what, and whether comparing transcripts shows it."""
         digests = {view.party: _digest(context, view) for view in trace.views if view.side is Side.CLIENT}
-        known = {name: digest for name, digest in digests.items() if digest is not None}
-        distinct = list(dict.fromkeys(known.values()))
+        digest_of_party = {name: digest for name, digest in digests.items() if digest is not None}
+        distinct = list(dict.fromkeys(digest_of_party.values()))
         rows: list[Row] = [
             {
                 "transcript": show_digest(digest),
-                "parties": sum(own == digest for own in known.values()),
-                "among them misled": sum(own == digest for name, own in known.items() if name in self.misled),
+                "parties": sum(party_digest == digest for party_digest in digest_of_party.values()),
+                "among them misled": sum(
+                    party_digest == digest for name, party_digest in digest_of_party.items() if name in self.misled
+                ),
             }
             for digest in distinct
         ]
-        came = "whoever compares two that differ has caught the server." if len(distinct) > 1 else "nobody was misled."
+        conclusion = (
+            "whoever compares two that differ has caught the server." if len(distinct) > 1 else "nobody was misled."
+        )
         return self.attack_report(
             who=f"a server that tells {len(self.misled)} of {len(context.names)} parties another outcome",
             trust="The server deviates in what it tells; each party sees a session that is right by itself.",
             sentences=(
-                f"{len(known)} parties heard a release; their transcripts have {len(distinct)} digests: {came}",
+                (
+                    f"{len(digest_of_party)} parties heard a release; their transcripts have {len(distinct)} digests: "
+                    f"{conclusion}"
+                ),
                 "No report depends on what a server tells, so that nobody paid more or drew otherwise.",
                 "`psephos join` and `psephos serve` print the digest: compare it anywhere but through the server.",
             ),
@@ -79,17 +86,17 @@ def _digest(context: AttackContext, view: View) -> str | None:
 
 def _other(outcome: object) -> object:
     """Return an outcome with every yes turned into a no, and another winner, where it has one."""
-    changed = _replaced(outcome, bool, operator.not_)
-    if not isinstance(changed, dict):
-        return changed
-    released = cast("dict[str, Any]", changed)
-    names = released.get("candidates")
-    if isinstance(released.get("winner"), str) and isinstance(names, list):
-        others = [name for name in cast("list[str]", names) if name != released["winner"]]
-        released["winner"] = others[0] if others else released["winner"]
-    elif released == outcome:  # nothing to turn around: numbers, of which each is given the other sign
+    negated = _replaced(outcome, bool, operator.not_)
+    if not isinstance(negated, dict):
+        return negated
+    outcome_fields = cast("dict[str, Any]", negated)
+    names = outcome_fields.get("candidates")
+    if isinstance(outcome_fields.get("winner"), str) and isinstance(names, list):
+        other_names = [name for name in cast("list[str]", names) if name != outcome_fields["winner"]]
+        outcome_fields["winner"] = other_names[0] if other_names else outcome_fields["winner"]
+    elif outcome_fields == outcome:  # nothing to turn around: numbers, of which each is given the other sign
         return _replaced(outcome, float, operator.neg)
-    return released
+    return outcome_fields
 
 
 def _replaced(value: object, kind: type, change: Callable[[Any], object]) -> object:

@@ -70,25 +70,38 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
         """Return who found out, and what was told of those who are said to have left."""
         phase = context.protocol.masked_phase
         assert phase is not None  # noqa: S101  `check` has seen to it
-        heard = [_Heard.of(context, view) for view in trace.views if view.side is Side.CLIENT]
-        lost = {name: context.names.index(name) for name in self.dropped}
-        misled = [each for each in heard if each.survivors and {*lost.values()} - {*each.survivors}]
-        found = [each for each in misled if each.reason]
-        told = [f"{len(misled)} of {len(context.names)} parties were told so; {len(found)} found out and left."]
-        told += [f"The first, {each.party}, did in step {each.step!r}, and said: {each.reason}." for each in found[:1]]
-        for name, place in [*lost.items()][:_MOST_TOLD]:
-            is_own = [each.shares[place] for each in heard if place in each.shares]
-            own, keys = is_own.count(True), is_own.count(False)
-            is_open = min(own, keys) + phase.colluders >= phase.threshold
-            told.append(
-                f"The row of {name}: {own} shares of its own mask were told and {keys} of its keys, and "
+        heard_clients = [_Heard.of(context, view) for view in trace.views if view.side is Side.CLIENT]
+        dropped_places = {name: context.names.index(name) for name in self.dropped}
+        misled_clients = [
+            each for each in heard_clients if each.survivors and {*dropped_places.values()} - {*each.survivors}
+        ]
+        detecting_clients = [each for each in misled_clients if each.reason]
+        sentences = [
+            (
+                f"{len(misled_clients)} of {len(context.names)} parties were told so; {len(detecting_clients)} "
+                "found out and left."
+            )
+        ]
+        sentences += [
+            f"The first, {each.party}, did in step {each.step!r}, and said: {each.reason}."
+            for each in detecting_clients[:1]
+        ]
+        for name, place in [*dropped_places.items()][:_MOST_TOLD]:
+            is_own = [each.shares[place] for each in heard_clients if place in each.shares]
+            mask_shares, keys = is_own.count(True), is_own.count(False)
+            is_open = min(mask_shares, keys) + phase.colluders >= phase.threshold
+            sentences.append(
+                f"The row of {name}: {mask_shares} shares of its own mask were told and {keys} of its keys, and "
                 f"{phase.threshold} of both open it. {'It was opened.' if is_open else 'It was not opened.'}"
             )
         return self.attack_report(
-            who=f"a server that says of {context.some_parties(len(lost))} whose rows came that they left",
+            who=f"a server that says of {context.some_parties(len(dropped_places))} whose rows came that they left",
             trust="The server deviates in whom it says to have survived. Parties check that, and signatures on it.",
-            sentences=(*told, *_ending(trace)),
-            rows=[{"party": each.party, "found out in": each.step, "said": each.reason} for each in found[:_MOST_TOLD]],
+            sentences=(*sentences, *_ending(trace)),
+            rows=[
+                {"party": each.party, "found out in": each.step, "said": each.reason}
+                for each in detecting_clients[:_MOST_TOLD]
+            ],
         )
 
 
@@ -120,18 +133,25 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return who was found out, how the session ended, and who left."""
         views = {view.party: view for view in trace.views if view.side is Side.CLIENT}
-        said = {name: reason_of_abort(view) for name, view in views.items() if name not in self.members}
-        told = {name: reason_of_abort(views[name], Happening.RECEIVED) for name in self.members if name in views}
-        left = {name: reason for name, reason in said.items() if reason}
-        found = {name: reason for name, reason in told.items() if reason.startswith(repr(name))}
-        rows: list[Row] = [{"party": name, "left since": reason} for name, reason in {**found, **left}.items()]
+        reasons = {name: reason_of_abort(view) for name, view in views.items() if name not in self.members}
+        received_reasons = {
+            name: reason_of_abort(views[name], Happening.RECEIVED) for name in self.members if name in views
+        }
+        reasons_to_leave = {name: reason for name, reason in reasons.items() if reason}
+        named_reasons = {name: reason for name, reason in received_reasons.items() if reason.startswith(repr(name))}
+        rows: list[Row] = [
+            {"party": name, "left since": reason} for name, reason in {**named_reasons, **reasons_to_leave}.items()
+        ]
         return self.attack_report(
             who=f"{context.some_parties(len(self.members))} that sign wrong shares",
             trust="Members deviate in their shares. They learn nothing by it, and what they have signed names them.",
             sentences=(
                 *_ending(trace),
-                f"Found out: {len(found)} of {len(self.members)}. Honest parties that left: {len(left)}.",
-                *(f"The first was told: {reason}." for reason in [*found.values()][:1]),
+                (
+                    f"Found out: {len(named_reasons)} of {len(self.members)}. Honest parties that left: "
+                    f"{len(reasons_to_leave)}."
+                ),
+                *(f"The first was told: {reason}." for reason in [*named_reasons.values()][:1]),
             ),
             rows=rows[:_MOST_TOLD],
         )
@@ -162,58 +182,64 @@ class MaskedLiar(Deviation):
 
     def _hear(self, request: Request) -> None:
         protocol = self._protocol
-        phase, told = protocol.masked_phase, request.payload
+        phase, payload = protocol.masked_phase, request.payload
         assert phase is not None  # noqa: S101  `check` has seen to it
         if protocol.steps[request.step].move is MaskingMove.KEYS:
-            roster = msgspec.msgpack.decode(told, type=SeededRoster)
+            roster = msgspec.msgpack.decode(payload, type=SeededRoster)
             self._rules = masking_rules(protocol, phase, roster, self._mode, seed=roster.seed)
         elif protocol.steps[request.step].move is MaskingMove.SHARES:
-            heard = msgspec.msgpack.decode(request.own if phase.is_sparse else told, type=NeighborKeys)
-            self._keys.update(heard.keys)
+            keys = msgspec.msgpack.decode(request.own if phase.is_sparse else payload, type=NeighborKeys)
+            self._keys.update(keys.keys)
 
     def outgoing(self, peer: str, message: Message) -> Passage:
         if isinstance(message, Report) and self._rules is not None:
             step = self._protocol.steps[message.step]
-            said = self._said(step.codec.decode(message.payload), self._rules)
-            message = Report(message.step, step.codec.encode(said))
+            content = self._said(step.codec.decode(message.payload), self._rules)
+            message = Report(message.step, step.codec.encode(content))
         return Passage(outward=(message,))
 
-    def _said(self, said: Any, rules: MaskingRules) -> Any:
+    def _said(self, content: Any, rules: MaskingRules) -> Any:
         """Return what it says in place of what its agent would."""
-        match said:
+        match content:
             case Keys():
-                self._keys[self._place] = said
+                self._keys[self._place] = content
             case Deal(pieces=(first, *others)) if self._lie == "degree":
                 wrong = msgspec.structs.replace(first, combined=bytes(SCALAR_BYTES))
-                said = msgspec.structs.replace(said, pieces=(wrong, *others))
-                self._deal = KnownDeal(rules, self._place, self._keys, said).digest
+                content = msgspec.structs.replace(content, pieces=(wrong, *others))
+                self._deal = KnownDeal(rules, self._place, self._keys, content).digest
             case Deal(pieces=pieces) if self._lie == "box":
-                wrong = (msgspec.structs.replace(own, box=bytes(BOX_BYTES)) if own.box else own for own in pieces)
-                said = msgspec.structs.replace(said, pieces=tuple(wrong))
-                self._deal = KnownDeal(rules, self._place, self._keys, said).digest
+                wrong = (
+                    msgspec.structs.replace(piece, box=bytes(BOX_BYTES)) if piece.box else piece for piece in pieces
+                )
+                content = msgspec.structs.replace(content, pieces=tuple(wrong))
+                self._deal = KnownDeal(rules, self._place, self._keys, content).digest
             case Check():
-                self._held = said.held
+                self._held = content.held
                 if self._deal:
-                    said = msgspec.structs.replace(said, deal=self._deal)
-                    about = rules.check_statement(self._place, self._keys[self._place], said)
-                    said = msgspec.structs.replace(said, signature=self._sign(about))
+                    content = msgspec.structs.replace(content, deal=self._deal)
+                    statement = rules.check_statement(self._place, self._keys[self._place], content)
+                    content = msgspec.structs.replace(content, signature=self._sign(statement))
             case Shares(shares) if self._lie == "share":
-                wrong = tuple((place, is_of_seed, bytes((own[0] ^ 1, *own[1:]))) for place, is_of_seed, own in shares)
-                said = msgspec.structs.replace(said, shares=wrong)
-                about = rules.shares_statement(self._place, self._keys[self._place], said, held_digest=self._held)
-                said = msgspec.structs.replace(said, signature=self._sign(about))
+                wrong = tuple(
+                    (place, is_of_seed, bytes((piece[0] ^ 1, *piece[1:]))) for place, is_of_seed, piece in shares
+                )
+                content = msgspec.structs.replace(content, shares=wrong)
+                statement = rules.shares_statement(
+                    self._place, self._keys[self._place], content, held_digest=self._held
+                )
+                content = msgspec.structs.replace(content, signature=self._sign(statement))
             case _:
                 pass
-        return said
+        return content
 
 
 def _ending(trace: SessionTrace) -> tuple[str, str]:
     """Say how the session ended, and what was charged."""
     number = max((tally.num_reports for tally in trace.tallies), default=0)
-    came = f"The session went on: the noisy sum of {number} rows was released, and nothing else."
+    outcome_sentence = f"The session went on: the noisy sum of {number} rows was released, and nothing else."
     if trace.failure is not None:
-        came = f"The session came to no end, and nothing was released: {trace.failure}"
-    return came, f"{len(trace.entries)} losses are in the ledgers, and stay there."
+        outcome_sentence = f"The session came to no end, and nothing was released: {trace.failure}"
+    return outcome_sentence, f"{len(trace.entries)} losses are in the ledgers, and stay there."
 
 
 class _Heard(NamedTuple):
@@ -234,6 +260,6 @@ class _Heard(NamedTuple):
                 if steps[message.step].move is MaskingMove.CONFIRM:
                     survivors = msgspec.msgpack.decode(message.payload, type=Survivors).places
             elif isinstance(message, Report) and steps[message.step].move is MaskingMove.UNMASK:
-                said = msgspec.msgpack.decode(message.payload, type=Shares).shares
-                shares = {place: is_of_seed for place, is_of_seed, _ in said}
+                shares_told = msgspec.msgpack.decode(message.payload, type=Shares).shares
+                shares = {place: is_of_seed for place, is_of_seed, _ in shares_told}
         return cls(view.party, survivors, shares, last, reason_of_abort(view))

@@ -49,7 +49,7 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return what was seen on the wire, and what sizes tell and would tell."""
         attack, secret = self.attack(context)
-        upstream = _sizes_by_connection(trace.traffic)
+        sizes_of_connections = _sizes_by_connection(trace.traffic)
         rows: list[Row] = []
         for phase in context.protocol.phases:
             as_sent, as_needed = _told_by_sizes(context, phase, attack, secret)
@@ -67,7 +67,7 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
         return self.attack_report(
             who="somebody between the parties and their server",
             trust="The observer reads no content, as if all were encrypted, and changes nothing.",
-            sentences=_sentences(context, upstream, max(compact, default=0.0), secret=secret),
+            sentences=_sentences(context, sizes_of_connections, max(compact, default=0.0), secret=secret),
             rows=rows,
         )
 
@@ -75,9 +75,9 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
 def _sizes_by_connection(traffic: Sequence[Traffic]) -> Mapping[int, int]:
     """Return how many bytes each connection carried to the server."""
     sizes: dict[int, int] = {}
-    for seen in traffic:
-        if seen.is_upstream:
-            sizes[seen.connection] = sizes.get(seen.connection, 0) + seen.num_bytes
+    for packet in traffic:
+        if packet.is_upstream:
+            sizes[packet.connection] = sizes.get(packet.connection, 0) + packet.num_bytes
     return sizes
 
 
@@ -113,41 +113,50 @@ def _reports_of(context: AttackContext, phase: Phase, values: IntArray) -> tuple
     mechanism = phase.mechanism
     low, high = mechanism.report_range
     if (high - low + 1) ** phase.num_reported <= _MOST_LISTED:
-        listed = itertools.product(range(low, high + 1), repeat=phase.num_reported)
-        reports = np.array(list(listed), dtype=np.int64)
+        all_reports = itertools.product(range(low, high + 1), repeat=phase.num_reported)
+        reports = np.array(list(all_reports), dtype=np.int64)
         with contextlib.suppress(NotImplementedError):
             return reports, np.exp(mechanism.log_likelihoods(reports, values)).T
     noise, slots = context.noise(), mechanism.slots_of(phase.num_values)
-    drawn: list[IntArray] = []
+    drawn_reports: list[IntArray] = []
     law = np.zeros((len(values), len(values) * _DRAWS))
     for place, row in enumerate(values):
         stream = f"sizes of {phase.name}, {place}"
         uniforms = noise.uniforms(protocol="adversary", phase=stream, start=0, stop=_DRAWS, slots=slots)
-        drawn.append(mechanism.randomize_rows(np.tile(row, (_DRAWS, 1)), uniforms))
+        drawn_reports.append(mechanism.randomize_rows(np.tile(row, (_DRAWS, 1)), uniforms))
         law[place, place * _DRAWS : (place + 1) * _DRAWS] = 1 / _DRAWS
-    return np.concatenate(drawn), law
+    return np.concatenate(drawn_reports), law
 
 
 def _by_size(law: FloatArray, sizes: IntArray) -> FloatArray:
     """Return a law of reports as one of their sizes."""
-    found, numbers = np.unique(sizes, return_inverse=True)
-    merged = np.zeros((len(law), len(found)))
-    np.add.at(merged.T, numbers.reshape(-1), law.T)
-    return merged
+    distinct_sizes, numbers = np.unique(sizes, return_inverse=True)
+    law_of_sizes = np.zeros((len(law), len(distinct_sizes)))
+    np.add.at(law_of_sizes.T, numbers.reshape(-1), law.T)
+    return law_of_sizes
 
 
-def _sentences(context: AttackContext, upstream: Mapping[int, int], most: float, *, secret: str) -> list[str]:
+def _sentences(
+    context: AttackContext, sizes_of_connections: Mapping[int, int], max_success: float, *, secret: str
+) -> list[str]:
     names = {len(name.encode()) for name in context.names}
-    sizes = sorted(set(upstream.values()))
-    told = [f"{len(upstream)} connections were seen, so that it knows how many take part, and when each reports."]
+    sizes = sorted(set(sizes_of_connections.values()))
+    sentences = [
+        (
+            f"{len(sizes_of_connections)} connections were seen, so that it knows how many take part, and when each "
+            "reports."
+        )
+    ]
     if len(sizes) == 1:
-        told.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of the {secret}.")
+        sentences.append(f"Each carried {sizes[0]:,} bytes to the server: no size tells anything of the {secret}.")
     else:
-        told.append(
+        sentences.append(
             f"They carried {sizes[0]:,} to {sizes[-1]:,} bytes to the server; names have {min(names)} to {max(names)} "
             "bytes, and reports all the same number: sizes tell who has a long name, and no value."
         )
-    most = round_up(most, decimals=3)
-    told.append(f"If numbers took as few bytes as they need, the sizes of a phase would tell up to {most:.3f} bits.")
-    told.append("Times are not covered: who answers slowly, or not at all, is seen.")
-    return told
+    max_success = round_up(max_success, decimals=3)
+    sentences.append(
+        f"If numbers took as few bytes as they need, the sizes of a phase would tell up to {max_success:.3f} bits."
+    )
+    sentences.append("Times are not covered: who answers slowly, or not at all, is seen.")
+    return sentences

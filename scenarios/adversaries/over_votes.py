@@ -54,11 +54,11 @@ def beliefs_over(
         attack_on: returns the attack on a vote, and the secret that it infers.
         target: whose secret; empty for everybody's who is no member.
     """
-    believed: dict[str, FloatArray] = {}
+    belief_of_party: dict[str, FloatArray] = {}
     evidence: dict[str, FloatArray] = {}
     truths: dict[str, int] = {}
     epsilons: dict[str, float] = {}
-    found: list[Belief] = []
+    beliefs: list[Belief] = []
     labels: tuple[str, ...] = ()
     is_row_kept = _keeps_rows(votes, target)
     for voted in votes:
@@ -68,7 +68,7 @@ def beliefs_over(
             return []
         coalition = context.coalition(voted.members)
         candidates = attack.candidates(secret)
-        if found and candidates.labels != labels:
+        if beliefs and candidates.labels != labels:
             return []
         labels = candidates.labels
         names = _targets_in(voted, target)
@@ -77,36 +77,41 @@ def beliefs_over(
         if any(truths.setdefault(name, place) != place for name, place in zip(names, true, strict=True)):
             return []
         if names:
-            seen = _without_repeated(voted, coalition)
-            likelihoods = attack.log_likelihoods(seen, places, candidates)
+            view = _without_repeated(voted, coalition)
+            likelihoods = attack.log_likelihoods(view, places, candidates)
             uniform = np.full(len(labels), 1 / len(labels))
             if is_row_kept:
-                for name, own in zip(names, likelihoods, strict=True):
-                    evidence[name] = evidence.get(name, 0.0) + own
-                told, before = np.array([evidence[name] for name in names]), uniform
+                for name, log_likelihood in zip(names, likelihoods, strict=True):
+                    evidence[name] = evidence.get(name, 0.0) + log_likelihood
+                log_likelihoods, prior_of_party = np.array([evidence[name] for name in names]), uniform
             else:
-                told, before = likelihoods, np.array([believed.get(name, uniform) for name in names])
-            after = infer(told, places=candidates.places, labels=labels, prior=before).probabilities
-            believed |= dict(zip(names, after, strict=True))
+                log_likelihoods, prior_of_party = (
+                    likelihoods,
+                    np.array([belief_of_party.get(name, uniform) for name in names]),
+                )
+            posterior = infer(
+                log_likelihoods, places=candidates.places, labels=labels, prior=prior_of_party
+            ).probabilities
+            belief_of_party |= dict(zip(names, posterior, strict=True))
             for name, place in zip(names, places.tolist(), strict=True):
                 own_loss = _epsilon(voted, attack, secret, place, coalition)
                 epsilons[name] = epsilons.get(name, 0.0) + own_loss
-        if believed:
-            found.append(
+        if belief_of_party:
+            beliefs.append(
                 Belief(
                     number=voted.number,
-                    names=tuple(believed),
+                    names=tuple(belief_of_party),
                     labels=labels,
-                    probabilities=np.array(list(believed.values())),
-                    truths=tuple(truths[name] for name in believed),
+                    probabilities=np.array(list(belief_of_party.values())),
+                    truths=tuple(truths[name] for name in belief_of_party),
                     epsilon=max(epsilons.values()),
                 )
             )
-    return found
+    return beliefs
 
 
 def lesson_over(
-    role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[SeriesVote], *, who: str, trust: str
+    role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[SeriesVote], *, observer: str, trust: str
 ) -> AttackReport | None:
     """Return what a role learnt over all votes of a series; None where it believes nothing."""
     if not beliefs:
@@ -114,22 +119,26 @@ def lesson_over(
     last = beliefs[-1]
     number = len(last.labels)
     prior = np.full(number, 1 / number)
-    repeated = sum(len(names) for voted in votes for names in voted.repeated.values())
-    again = f" {repeated:,} reports were repeated from earlier votes, and told nothing new." if repeated else ""
-    bound, lost = round_up(success_bound(last.epsilon, prior), decimals=4), round_up(last.epsilon, 6)
+    num_repeated = sum(len(names) for voted in votes for names in voted.repeated.values())
+    repetition_sentence = (
+        f" {num_repeated:,} reports were repeated from earlier votes, and told nothing new." if num_repeated else ""
+    )
+    bound, loss = round_up(success_bound(last.epsilon, prior), decimals=4), round_up(last.epsilon, 6)
     if len(last.names) == 1:
-        said = f"{_said_of_one(last, votes, secret=secret)} What its ledger lost of it, {lost:g}, allows {bound:.4f}."
+        sentence = (
+            f"{_said_of_one(last, votes, secret=secret)} What its ledger lost of it, {loss:g}, allows {bound:.4f}."
+        )
     else:
-        said = (
+        sentence = (
             f"After {len(votes):,} votes it names the {secret} of {last.success:.0%} of {len(last.names):,} rightly, "
             f"by guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of "
-            f"them is {last.surest:.4f}; what the ledgers lost of it, {lost:g}, allows {bound:.4f}."
+            f"them is {last.surest:.4f}; what the ledgers lost of it, {loss:g}, allows {bound:.4f}."
         )
     return AttackReport(
         role=role,
-        who=who,
+        who=observer,
         trust=trust,
-        sentences=(f"{said}{again}",),
+        sentences=(f"{sentence}{repetition_sentence}",),
         rows=tuple(
             _row_of_one(each, votes, prior)
             if len(last.names) == 1
@@ -150,12 +159,12 @@ def _said_of_one(belief: Belief, votes: Sequence[SeriesVote], *, secret: str) ->
     """Return what is believed of the one target, with the truth where that may be shown."""
     (name,), (truth,) = belief.names, belief.truths
     likeliest = belief.labels[int(np.argmax(belief.probabilities[0]))]
-    told = (
+    sentence = (
         f"After {len(votes):,} votes the likeliest {secret} of {name} is {likeliest!r}, with probability "
         f"{belief.surest:.4f}, and before with {1 / len(belief.labels):.4f}"
     )
     may_show_truth = all(voted.context.may_show_truth for voted in votes)
-    return f"{told}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{told}."
+    return f"{sentence}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{sentence}."
 
 
 def _row_of_one(belief: Belief, votes: Sequence[SeriesVote], prior: FloatArray) -> Row:
@@ -181,14 +190,14 @@ def _targets_in(voted: SeriesVote, target: str) -> list[str]:
 
 def _keeps_rows(votes: Sequence[SeriesVote], target: str) -> bool:
     """Return whether every target holds the same in all of its votes."""
-    held: dict[str, tuple[int, ...]] = {}
+    row_of_party: dict[str, tuple[int, ...]] = {}
     for voted in votes:
         rows: list[list[int]] = voted.context.inputs.private.tolist()
         if _columns_of(voted) != _columns_of(votes[0]):
             return False
         targets = {*_targets_in(voted, target)}
         if any(
-            name in targets and held.setdefault(name, tuple(row)) != tuple(row)
+            name in targets and row_of_party.setdefault(name, tuple(row)) != tuple(row)
             for name, row in zip(voted.context.names, rows, strict=True)
         ):
             return False
@@ -197,12 +206,12 @@ def _keeps_rows(votes: Sequence[SeriesVote], target: str) -> bool:
 
 def _without_repeated(voted: SeriesVote, coalition: Coalition) -> CoalitionView:
     """Return what was seen in a vote for the first time."""
-    seen = voted.trace.seen(voted.context, coalition)
-    told = [
-        known & np.array([name not in voted.repeated.get(phase.name, ()) for name in voted.context.names])
-        for phase, known in zip(seen.protocol.phases, seen.told, strict=True)
+    view = voted.trace.seen(voted.context, coalition)
+    visible = [
+        is_seen & np.array([name not in voted.repeated.get(phase.name, ()) for name in voted.context.names])
+        for phase, is_seen in zip(view.protocol.phases, view.told, strict=True)
     ]
-    return dataclasses.replace(seen, told=tuple(told))
+    return dataclasses.replace(view, told=tuple(visible))
 
 
 def _epsilon(voted: SeriesVote, attack: Attack, secret: str, place: int, coalition: Coalition) -> float:
@@ -212,10 +221,10 @@ def _epsilon(voted: SeriesVote, attack: Attack, secret: str, place: int, coaliti
     whole = attack.loss(secret, context.inputs.public, np.array([place]), coalition)
     if math.isinf(whole):
         return whole
-    replaced = NeighboringRelation.REPLACE_ONE
+    replace_one = NeighboringRelation.REPLACE_ONE
     of_unit = [(phase.name, loss) for phase in context.protocol.phases for loss in phase.losses_of(public)]
     of_unit = [(phase, loss) for phase, loss in of_unit if loss.unit == secret]
-    if of_unit and whole <= total_of([loss for _, loss in of_unit], relation=replaced).proven:
-        fresh = [loss for phase, loss in of_unit if name not in voted.repeated.get(phase, ())]
-        return total_of(fresh, relation=replaced).proven
+    if of_unit and whole <= total_of([loss for _, loss in of_unit], relation=replace_one).proven:
+        new_losses = [loss for phase, loss in of_unit if name not in voted.repeated.get(phase, ())]
+        return total_of(new_losses, relation=replace_one).proven
     return min(whole, voted.paid.get(name, whole))

@@ -39,15 +39,17 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         """Return by how much the outcome moved, and by how much it could have."""
         rows, sentences = self.shifts(context, trace)
         role = context.protocol.client_role
-        undetected = (
+        detection_sentence = (
             "The server checks each report's length, its range and its sender's public row, and drops who fails; the "
             "roster bounds how many report. Nothing detects a single false report that is well formed: an honest "
             f"{role} could have drawn it."
         )
         if context.protocol.masked_phase is not None:
-            undetected = (
+            detection_sentence = (
                 "Nobody sees a row, so that nothing checks its numbers: one poisoner moves a sum by any residue modulo "
                 "2^64, unnoticed, and a release says of its certainty what holds where nobody does. Range proofs, or "
                 "two servers that do not collude (Prio3), are the known cure."
             )
-        return self.attack_report(context.some_parties(len(self.members)), _TRUST, (*sentences, undetected), rows)
+        return self.attack_report(
+            context.some_parties(len(self.members)), _TRUST, (*sentences, detection_sentence), rows
+        )

@@ -35,10 +35,12 @@ class PushingRole(Role, frozen=True, kw_only=True):
         places = context.coalition(self.members).members
         reports = self.extremes(context).reports(np.array(places, dtype=np.int64))
         if (phase := context.protocol.masked_phase) is not None:
-            drawn = draw_reports(phase, context.inputs, noise=context.noise(), protocol=context.protocol.name, start=0)
-            number, added = masked_step(context, MaskingMove.MASKED), reports[0] - drawn
+            honest_reports = draw_reports(
+                phase, context.inputs, noise=context.noise(), protocol=context.protocol.name, start=0
+            )
+            number, shift = masked_step(context, MaskingMove.MASKED), reports[0] - honest_reports
             codec = context.protocol.steps[number].codec
-            changes = {place: functools.partial(_shifted, codec, added[place]) for place in places}
+            changes = {place: functools.partial(_shifted, codec, shift[place]) for place in places}
             return {context.names[place]: Changer(number, change) for place, change in changes.items()}
         return {
             context.names[place]: Poisoner({number: phase[place].tolist() for number, phase in enumerate(reports)})
@@ -48,23 +50,26 @@ class PushingRole(Role, frozen=True, kw_only=True):
     def shifts(self, context: AttackContext, trace: SessionTrace) -> tuple[list[Row], list[str]]:
         """Return a line for each estimate that is released, without the members and with them, and what came of it."""
         extremes, places = self.extremes(context), np.array(context.coalition(self.members).members, dtype=np.int64)
-        before = extremes.estimates()
+        honest_estimates = extremes.estimates()
         try:
-            after = extremes.estimates(extremes.reports(places))
+            pushed_estimates = extremes.estimates(extremes.reports(places))
         except NOT_COMPUTED:  # of each kind of public row they are, and of all together not
             return [], ["Of their reports together the protocol computes no outcome: they end the session."]
         rows: dict[str, Row] = {}
-        for name in before.keys() & after.keys():
-            error, shift = before[name].standard_error, after[name].value - before[name].value
+        for name in honest_estimates.keys() & pushed_estimates.keys():
+            error, shift = (
+                honest_estimates[name].standard_error,
+                pushed_estimates[name].value - honest_estimates[name].value,
+            )
             rows[name] = {
                 "estimate": name,
-                "without them": before[name].value,
+                "without them": honest_estimates[name].value,
                 "standard error": error,
-                "with them": after[name].value,
+                "with them": pushed_estimates[name].value,
                 "shift": shift,
                 "in standard errors": shift / error if error else math.copysign(math.inf, shift) if shift else 0.0,
             }
-        own = rows[extremes.aimed]
+        aimed_row = rows[extremes.aimed]
         error, errors = "", ""
         if own["standard error"]:  # a decision alone has none
             error = f" (standard error {own['standard error']:.3g})"
@@ -72,12 +77,12 @@ class PushingRole(Role, frozen=True, kw_only=True):
         sentences = [
             (
                 f"They push the estimate {extremes.aimed!r} {self.direction}. Without them it is "
-                f"{own['without them']:.4g}{error}, with their reports {own['with them']:.4g}."
+                f"{aimed_row['without them']:.4g}{error}, with their reports {aimed_row['with them']:.4g}."
             ),
             *([] if trace.failure is None else [f"The session itself came to no end: {trace.failure}"]),
             (
-                f"That is a shift of {own['shift']:.4g}{errors} from what they had drawn; between pushed down and up "
-                f"their reports move it by {extremes.spread(places):.4g}."
+                f"That is a shift of {aimed_row['shift']:.4g}{errors} from what they had drawn; between pushed down and "
+                f"up their reports move it by {extremes.spread(places):.4g}."
             ),
             (
                 "These are the reports in range that push most by the protocol's own tally and outcome. They were "
@@ -85,10 +90,10 @@ class PushingRole(Role, frozen=True, kw_only=True):
                 "elsewhere nothing is proven, and others may."
             ),
         ]
-        return [rows[name] for name in before if name in rows], sentences
+        return [rows[name] for name in honest_estimates if name in rows], sentences
 
 
-def _shifted(codec: Codec, added: IntArray, told: msgspec.Raw) -> msgspec.Raw:
+def _shifted(codec: Codec, shift: IntArray, payload: msgspec.Raw) -> msgspec.Raw:
     """Return a masked row to which numbers were added, modulo 2⁶⁴: for that nobody needs its masks."""
-    row = np.array(codec.decode(told).residues, dtype=np.int64) + added
+    row = np.array(codec.decode(payload).residues, dtype=np.int64) + shift
     return codec.encode(Masked(tuple(row.tolist())))

@@ -24,7 +24,7 @@ _MOST_IN_RANGE: Final = 1_000_000  # more than any roster of agents; a slip of t
 
 
 def read_adversaries(
-    tables: Sequence[Mapping[str, Any]], context: AttackContext, *, has_agents: bool, away: Collection[str] = ()
+    tables: Sequence[Mapping[str, Any]], context: AttackContext, *, has_agents: bool, absent_names: Collection[str] = ()
 ) -> tuple[Role, ...]:
     """Return a scenario's adversaries, one for each table.
 
@@ -41,23 +41,23 @@ def read_adversaries(
     roles: list[Role] = []
     for number, table in enumerate(tables, start=1):
         place = f"adversary {number}"
-        given = dict(table)
-        refuse(_ROLE not in given, place, sorted(given), "a table with the key 'role'")
-        kind: type[Role] = find_adversary(convert(given.pop(_ROLE), str, f"{place}: role"))
+        fields = dict(table)
+        refuse(_ROLE not in fields, place, sorted(fields), "a table with the key 'role'")
+        kind: type[Role] = find_adversary(convert(fields.pop(_ROLE), str, f"{place}: role"))
         _check_protocol(kind, context.protocol.name, field=f"{place}: role")
         is_refused = context.protocol.masked_phase is not None and kind.refused_if_masked
         refuse(is_refused, f"{place}: role", kind.name, f"another in a masked session: {kind.refused_if_masked}")
-        if "members" in given:
-            members = convert(given["members"], tuple[str, ...], f"{place}: members")
-            everybody = [*context.names, *away]
-            spelled_out = _spelled_out(members, given.get("target"), everybody, field=f"{place}: members")
-            given["members"] = tuple(name for name in spelled_out if name not in away) or spelled_out
-        role: Role = convert(given, kind, place)
+        if "members" in fields:
+            members = convert(fields["members"], tuple[str, ...], f"{place}: members")
+            all_names = [*context.names, *absent_names]
+            spelled_out = _spelled_out(members, fields.get("target"), all_names, field=f"{place}: members")
+            fields["members"] = tuple(name for name in spelled_out if name not in absent_names) or spelled_out
+        role: Role = convert(fields, kind, place)
         if kind.needs_agents and not has_agents:
             allowed = "one that only infers: this one deviates or watches the network, which needs agents"
             raise ConfigurationError(field=f"{place}: role", value=kind.name, allowed=f"{allowed} (transport = 'tcp')")
         try:
-            if role.takes_part(away):
+            if role.takes_part(absent_names):
                 role.check(context)
         except ConfigurationError as error:
             if not error.field.startswith("adversary"):
@@ -66,19 +66,19 @@ def read_adversaries(
                 ) from None
             raise
         roles.append(role)
-    _check_deviations([role for role in roles if role.needs_agents and role.takes_part(away)], context)
+    _check_deviations([role for role in roles if role.needs_agents and role.takes_part(absent_names)], context)
     return tuple(roles)
 
 
 def _check_deviations(roles: Sequence[Role], context: AttackContext) -> None:
     """Refuse parties that would deviate in two ways at once: one would silently replace the other."""
-    deviating: set[str] = set()
+    deviators: set[str] = set()
     for role in roles if len(roles) > 1 else ():
-        own = role.deviations(context).keys()
-        if twice := sorted(deviating & own):
+        role_deviators = role.deviations(context).keys()
+        if deviators_of_both := sorted(deviators & role_deviators):
             allowed = "a party that deviates for one adversary only"
-            raise ConfigurationError(field=f"adversary {role.name!r}", value=twice[0], allowed=allowed)
-        deviating |= own
+            raise ConfigurationError(field=f"adversary {role.name!r}", value=deviators_of_both[0], allowed=allowed)
+        deviators |= role_deviators
 
 
 def _check_protocol(kind: type[Role], protocol: str, *, field: str) -> None:
@@ -94,20 +94,20 @@ def _check_protocol(kind: type[Role], protocol: str, *, field: str) -> None:
     raise ConfigurationError(field=field, value=kind.name, allowed=allowed)
 
 
-def _spelled_out(members: Sequence[str], target: object, everybody: Sequence[str], *, field: str) -> tuple[str, ...]:
+def _spelled_out(members: Sequence[str], target: object, all_names: Sequence[str], *, field: str) -> tuple[str, ...]:
     """Return members with ranges and "*" replaced by names."""
     names: list[str] = []
     for member in members:
-        found = re.fullmatch(r"(.*?)(\d+)\.\.(\d+)", member)
+        match = re.fullmatch(r"(.*?)(\d+)\.\.(\d+)", member)
         if member == _EVERYBODY:
-            names += [name for name in everybody if name != target]
-        elif member in everybody or member == SERVER or found is None:
+            names += [name for name in all_names if name != target]
+        elif member in all_names or member == SERVER or match is None:
             names.append(member)
         else:
-            stem, first, last = found[1], int(found[2]), int(found[3])
+            stem, first, last = match[1], int(match[2]), int(match[3])
             require(first <= last < first + _MOST_IN_RANGE, field, member, "a range that goes up, as in 'voter-2..9'")
             names += [
-                f"{stem}{number:0{len(found[2]) if found[2].startswith('0') else 0}d}"
+                f"{stem}{number:0{len(match[2]) if match[2].startswith('0') else 0}d}"
                 for number in range(first, last + 1)
             ]
     return tuple(names)
@@ -120,43 +120,43 @@ def find_adversary(name: str) -> type[Role]:
 
 def checked_deviations(role: Role, context: AttackContext) -> Mapping[str, Deviation]:
     """Return what members do that the protocol does not say; PluginError for no mapping of names to deviations."""
-    told: Any = role.deviations(context)
-    if not isinstance(told, Mapping):
+    deviations: Any = role.deviations(context)
+    if not isinstance(deviations, Mapping):
         raise _wrong(
-            role, "deviations", f"it returned a {type(told).__name__}, and not a mapping of names to Deviations"
+            role, "deviations", f"it returned a {type(deviations).__name__}, and not a mapping of names to Deviations"
         )
-    known = {SERVER, *context.names}
-    for name, deviation in cast("Mapping[Any, Any]", told).items():
-        if name not in known:
+    known_names = {SERVER, *context.names}
+    for name, deviation in cast("Mapping[Any, Any]", deviations).items():
+        if name not in known_names:
             raise _wrong(role, "deviations", f"it named {name!r}, who is neither {SERVER!r} nor on the roster")
         if not isinstance(deviation, Deviation):
             raise _wrong(role, "deviations", f"of {name!r} it returned {_one(deviation)}, and not a Deviation")
-    return cast("Mapping[str, Deviation]", told)
+    return cast("Mapping[str, Deviation]", deviations)
 
 
 def checked_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
     """Return what connections say that are nobody's of the session; PluginError for no sequence of Hellos."""
-    told: Any = role.strangers(context)
-    if not isinstance(told, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", told)):
+    hellos: Any = role.strangers(context)
+    if not isinstance(hellos, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", hellos)):
         raise _wrong(role, "strangers", "it returned something else than a sequence of Hellos")
-    return cast("Sequence[Hello]", told)
+    return cast("Sequence[Hello]", hellos)
 
 
 def checked_lesson(role: Role, context: AttackContext, trace: SessionTrace) -> AttackReport:
     """Return what a role learnt; PluginError where it is no lesson, or one that cannot be written down."""
     if type(role).learn is Role.learn:
         raise _wrong(role, "learn", f"{type(role).__name__} has no method of this name")
-    told: Any = role.learn(context, trace)
-    if not isinstance(told, AttackReport):
-        raise _wrong(role, "learn", f"it returned {_one(told)}, and not a AttackReport")
+    report: Any = role.learn(context, trace)
+    if not isinstance(report, AttackReport):
+        raise _wrong(role, "learn", f"it returned {_one(report)}, and not a AttackReport")
     try:
-        msgspec.convert(msgspec.to_builtins(told), AttackReport)
+        msgspec.convert(msgspec.to_builtins(report), AttackReport)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise _wrong(role, "learn", f"what it returned is no AttackReport: {error}") from error
-    keys = {tuple(row) for row in told.rows}
+    keys = {tuple(row) for row in report.rows}
     if len(keys) > 1:
         raise _wrong(role, "learn", f"lines of its table have different columns: {', '.join(map(str, sorted(keys)))}")
-    return told
+    return report
 
 
 def _one(value: object) -> str:

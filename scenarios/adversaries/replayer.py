@@ -33,32 +33,32 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return how often their reports were counted, and what became of them."""
-        counted = [
+        report_counts = [
             "private" if phase.hides_participation else tally.num_reports
             for phase, tally in zip(context.protocol.phases, trace.tallies, strict=False)
         ]
-        sent = len(self.members) * (1 + self.times + self.altered)
-        dropped = [name for name in self.members if name in trace.endings]
+        num_sent = len(self.members) * (1 + self.times + self.altered)
+        dropped_names = [name for name in self.members if name in trace.endings]
         rows: list[Row] = [
-            {"phase": phase.name, "sent by the replayers": sent, "parties counted": number}
-            for phase, number in zip(context.protocol.phases, counted, strict=False)
+            {"phase": phase.name, "sent by the replayers": num_sent, "parties counted": number}
+            for phase, number in zip(context.protocol.phases, report_counts, strict=False)
         ]
-        most = max((number for number in counted if isinstance(number, int)), default=0)
-        came = [f"Of {len(context.names)} parties {most} were counted, nobody twice."]
+        num_counted = max((number for number in report_counts if isinstance(number, int)), default=0)
+        sentences = [f"Of {len(context.names)} parties {num_counted} were counted, nobody twice."]
         if context.protocol.hides_participation:
-            came = ["How many parties were counted is private; nobody was counted twice."]
-        if dropped:
-            came.append(
-                f"{len(dropped)} sent a report that differs from the first, which stands; its sender was dropped."
+            sentences = ["How many parties were counted is private; nobody was counted twice."]
+        if dropped_names:
+            sentences.append(
+                f"{len(dropped_names)} sent a report that differs from the first, which stands; its sender was dropped."
             )
         else:
-            came.append("A report that comes again, the same byte for byte, is what a retransmission looks like.")
+            sentences.append("A report that comes again, the same byte for byte, is what a retransmission looks like.")
         if trace.failure is not None:
-            came.append(f"The session came to no end: {trace.failure}.")
+            sentences.append(f"The session came to no end: {trace.failure}.")
         return self.attack_report(
             who=f"{context.some_parties(len(self.members))} that send reports again",
             trust="Replayers are parties of the roster, and have no other party's key.",
-            sentences=came,
+            sentences=sentences,
             rows=tuple(rows),
         )
 

@@ -110,8 +110,8 @@ class AttackContext:
 
         places = [self.place_of(name, field=field) for name in members if name != SERVER]
         if len(set(members)) < len(members):
-            twice = next(name for name in members if list(members).count(name) > 1)
-            raise ConfigurationError(field=field, value=twice, allowed="named once")
+            repeated_name = next(name for name in members if list(members).count(name) > 1)
+            raise ConfigurationError(field=field, value=repeated_name, allowed="named once")
         return Coalition(tuple(sorted(places)), SERVER in members)
 
 
@@ -156,7 +156,7 @@ class SessionTrace:
 
         if not self.views:
             return seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
-        seen = seen_by_agents(
+        view = seen_by_agents(
             context.protocol,
             self.views,
             names=context.names,
@@ -165,8 +165,8 @@ class SessionTrace:
             tallies=self.tallies,
         )
         if context.protocol.masked_phase is None:
-            return seen
-        return with_shares(seen, context.inputs, noise=context.noise(), views=self.views)
+            return view
+        return with_shares(view, context.inputs, noise=context.noise(), views=self.views)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -190,29 +190,31 @@ class SeriesVote:
     repeated: Mapping[str, Collection[str]]
 
 
-def check_at_least(field: str, value: float, least: float) -> None:
+def check_at_least(field: str, value: float, minimum: float) -> None:
     """Raise ConfigurationError where a number that a table gives is less.
 
     Examples:
         >>> check_at_least("votes", 2, 1)
     """
-    require(value >= least, field, value, f"at least {least}")
+    require(value >= minimum, field, value, f"at least {minimum}")
 
 
-def check_between(field: str, value: float, least: float, most: float) -> None:
+def check_between(field: str, value: float, minimum: float, maximum: float) -> None:
     """Raise ConfigurationError where a number that a table gives is out of range.
 
     Examples:
         >>> check_between("votes", 2, 1, 50)
     """
-    require(least <= value <= most, field, value, f"in [{least}, {most}]")
+    require(minimum <= value <= maximum, field, value, f"in [{minimum}, {maximum}]")
 
 
 def masked_step(context: AttackContext, move: MaskingMove) -> int:
     """Return the number of a step of the masked phase; ConfigurationError where no phase is masked."""
-    found = [number for number, step in enumerate(context.protocol.steps) if step.move is move]
-    require(found, "role", "of a masked session", f"another: protocol {context.protocol.name!r} masks nothing here")
-    return found[0]
+    step_numbers = [number for number, step in enumerate(context.protocol.steps) if step.move is move]
+    require(
+        step_numbers, "role", "of a masked session", f"another: protocol {context.protocol.name!r} masks nothing here"
+    )
+    return step_numbers[0]
 
 
 class AttackReport(Shown, msgspec.Struct, frozen=True, kw_only=True):
@@ -276,10 +278,10 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Raise ConfigurationError unless this context can have this adversary; before anything runs."""
         context.coalition(self.members)
 
-    def takes_part(self, away: Collection[str]) -> bool:
+    def takes_part(self, absent_names: Collection[str]) -> bool:
         """Return whether it has a part in a vote of a series: target and at least one member are not away."""
-        is_somebody_there = not self.members or any(name not in away for name in self.members)
-        return is_somebody_there and getattr(self, "target", "") not in away
+        is_somebody_there = not self.members or any(name not in absent_names for name in self.members)
+        return is_somebody_there and getattr(self, "target", "") not in absent_names
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         """Return what its members do that the protocol does not say, by name; nothing unless overridden."""

@@ -41,24 +41,31 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         """Return the server's: it keeps the target and the members."""
         del context
-        kept = {self.target, *(name for name in self.members if name != SERVER)}
-        return {SERVER: Dropper(kept, hangs_up=self.hangs_up)}
+        kept_names = {self.target, *(name for name in self.members if name != SERVER)}
+        return {SERVER: Dropper(kept_names, hangs_up=self.hangs_up)}
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return what the target's report tells in a crowd, and alone."""
         coalition = context.coalition(self.members)
         _, secret = self.attack(context)
-        found = self._isolation(context, trials=self.trials)
-        most = success_bound(found.epsilon, [found.before.baseline])
-        told = {"in the crowd": found.before, "isolated": found.after, "the server itself": found.server}
+        isolation = self._isolation(context, trials=self.trials)
+        max_success = success_bound(isolation.epsilon, [isolation.before.baseline])
+        evaluation_of_way = {
+            "in the crowd": isolation.before,
+            "isolated": isolation.after,
+            "the server itself": isolation.server,
+        }
         rows: list[Row] = [
-            {"the target": who, "success": each.success, "advantage": each.advantage, "bits": each.information}
-            for who, each in told.items()
+            {"the target": way, "success": each.success, "advantage": each.advantage, "bits": each.information}
+            for way, each in evaluation_of_way.items()
         ]
         return self.attack_report(
             who=f"a server that drops all but {self.target}" + _accomplices(len(coalition.members)),
             trust="The server deviates in whom it counts, and in nothing else. What it publishes, everybody reads.",
-            sentences=(_what_happened(context, trace), *_what_was_learnt(found, secret=secret, most=most)),
+            sentences=(
+                _what_happened(context, trace),
+                *_what_was_learnt(isolation, secret=secret, max_success=max_success),
+            ),
             rows=rows,
         )
 
@@ -76,8 +83,8 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
 
 
 def _accomplices(number: int) -> str:
-    one, many = f" and {number:,} accomplice", f" and {number:,} accomplices"
-    return many if number > 1 else one * number
+    one, plural = f" and {number:,} accomplice", f" and {number:,} accomplices"
+    return plural if number > 1 else one * number
 
 
 def _what_happened(context: AttackContext, trace: SessionTrace) -> str:
@@ -88,31 +95,32 @@ def _what_happened(context: AttackContext, trace: SessionTrace) -> str:
             f"session ended with the names of {failure.num_missing} missing. Nothing was published."
         )
     if trace.tallies:
-        counted = min(tally.num_reports for tally in trace.tallies)
+        num_counted = min(tally.num_reports for tally in trace.tallies)
         cut_off = len(trace.endings)
-        in_vain = len(context.names) - counted - cut_off
-        told = [f"{cut_off:,} were cut off, and know it"] * (cut_off > 0)
-        told += [f"{in_vain:,} reported in vain, and do not know it"] * (in_vain > 0)
+        in_vain = len(context.names) - num_counted - cut_off
+        sentences = [f"{cut_off:,} were cut off, and know it"] * (cut_off > 0)
+        sentences += [f"{in_vain:,} reported in vain, and do not know it"] * (in_vain > 0)
         if context.protocol.hides_participation:
             return (
                 "Who takes part is private, so that there is no quorum: whoever was left was counted, and what is "
                 f"published would be the same whoever that is, but for noise. {cut_off:,} were cut off, and know it."
             )
         return (
-            f"Without a quorum that forbids it the session ended with {counted} of {len(context.names)} parties "
-            f"counted; {', '.join(told) or 'nobody was dropped'}."
+            f"Without a quorum that forbids it the session ended with {num_counted} of {len(context.names)} parties "
+            f"counted; {', '.join(sentences) or 'nobody was dropped'}."
         )
     return "The session came to no end, and nothing was published."
 
 
-def _what_was_learnt(found: Isolation, *, secret: str, most: float) -> Iterator[str]:
-    gain = found.after.success - found.before.success
+def _what_was_learnt(isolation: Isolation, *, secret: str, max_success: float) -> Iterator[str]:
+    gain = isolation.after.success - isolation.before.success
     yield (
-        f"Who reads what is published names the {secret} rightly in {found.before.success:.3f} where all are "
-        f"counted, and would in {found.after.success:.3f} where the target is alone ({gain:+.3f})."
+        f"Who reads what is published names the {secret} rightly in {isolation.before.success:.3f} where all are "
+        f"counted, and would in {isolation.after.success:.3f} where the target is alone ({gain:+.3f})."
     )
-    yield f"Guessing without evidence is right in {found.before.baseline:.3f}."
+    yield f"Guessing without evidence is right in {isolation.before.baseline:.3f}."
     yield (
-        f"That is what a server has that reads the target's reports ({found.server.success:.3f}), in any crowd: "
-        f"the ledger charges for that, and its ε = {at_most(found.epsilon)} allows {round_up(most, decimals=3):.3f}."
+        f"That is what a server has that reads the target's reports ({isolation.server.success:.3f}), in any crowd: "
+        f"the ledger charges for that, and its ε = {at_most(isolation.epsilon)} allows "
+        f"{round_up(max_success, decimals=3):.3f}."
     )

@@ -114,10 +114,10 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         return self.attack_report(self._who(), _TRUST, sentences, rows)
 
     def _who(self) -> str:
-        held = f"{len(self.members):,} names on the roster" if self.members else ""
+        roster_part = f"{len(self.members):,} names on the roster" if self.members else ""
         synthetic = f"{self.outsiders:,} that are not" if self.outsiders else ""
-        others = f"{len(self.impersonated):,} of other people" if self.impersonated else ""
-        return f"one person with {', '.join(part for part in (held, synthetic, others) if part)}"
+        impersonation_part = f"{len(self.impersonated):,} of other people" if self.impersonated else ""
+        return f"one person with {', '.join(part for part in (roster_part, synthetic, impersonation_part) if part)}"
 
     def _outsiders(self, context: AttackContext) -> list[str]:
         """Return as many names that are not on the roster."""
@@ -134,29 +134,29 @@ _TRUST: Final = (
 def _hello(context: AttackContext, name: str) -> Hello:
     noise = context.noise()
     row: list[int] = context.inputs.public[0].tolist()
-    chosen = tuple(row[len(row) - context.protocol.num_chosen :])  # what somebody may choose
+    public_choices = tuple(row[len(row) - context.protocol.num_chosen :])  # what somebody may choose
     descriptor = SessionDescriptor(noise.session_id)
     return Hello.make(
-        context.protocol, name, session=context.session, kind=noise.kind, descriptor=descriptor, chosen=chosen
+        context.protocol, name, session=context.session, kind=noise.kind, descriptor=descriptor, chosen=public_choices
     )
 
 
 def _row(connection: str, names: Sequence[str], attempts: Sequence[Attempt]) -> Row:
-    own = [attempt for attempt in attempts if attempt.party in names]
+    own_attempts = [attempt for attempt in attempts if attempt.party in names]
     return {
         "connection": connection,
-        "tried": len(own),
-        "welcomed": sum(attempt.is_welcome for attempt in own),
-        "the server says": next((attempt.reason for attempt in own if attempt.reason), ""),
+        "tried": len(own_attempts),
+        "welcomed": sum(attempt.is_welcome for attempt in own_attempts),
+        "the server says": next((attempt.reason for attempt in own_attempts if attempt.reason), ""),
     }
 
 
 def _say_refused(rows: Sequence[Row], rehearsals: Mapping[bool, Rehearsal]) -> Iterator[str]:
     in_session = rows[: len(rows) - len(rehearsals)]
-    tried, welcomed = (sum(int(row[key]) for row in in_session) for key in ("tried", "welcomed"))
+    num_tried, welcomed = (sum(int(row[key]) for row in in_session) for key in ("tried", "welcomed"))
     if in_session:
         yield (
-            f"Of {tried:,} connections in names that were not the person's to use, the server of this session took "
+            f"Of {num_tried:,} connections in names that were not the person's to use, the server of this session took "
             f"{welcomed:,}; a refusal changes nothing of the vote."
         )
     if rehearsals:
@@ -174,7 +174,7 @@ def rehearse(context: AttackContext, name: str, *, has_certificates: bool) -> Re
 
     With certificates on the roster, over TLS, the impostor holds another party's keys. The session goes no further.
     """
-    own, other, of_server = make_identity(), make_identity(), make_identity()
+    own_identity, other, of_server = make_identity(), make_identity(), make_identity()
     mode = Simulation(context.session, context.noise())
 
     async def hold() -> Rehearsal:
@@ -184,10 +184,12 @@ def rehearse(context: AttackContext, name: str, *, has_certificates: bool) -> Re
         if has_certificates:
             fingerprints = [f"{place:064x}" for place in range(len(context.names))]  # of nobody who comes
             place = context.names.index(name)
-            fingerprints[place], fingerprints[place - 1] = own.fingerprint, other.fingerprint
+            fingerprints[place], fingerprints[place - 1] = own_identity.fingerprint, other.fingerprint
             roster = Roster(context.names, context.inputs.public, fingerprints=fingerprints)
-            server_side = TLSTransport(of_server, peers=[own.certificate, other.certificate])
-            impostor_side, owner_side = (TLSTransport(key, peers=[of_server.certificate]) for key in (other, own))
+            server_side = TLSTransport(of_server, peers=[own_identity.certificate, other.certificate])
+            impostor_side, owner_side = (
+                TLSTransport(key, peers=[of_server.certificate]) for key in (other, own_identity)
+            )
         server = Server(context.protocol, roster, mode)
         async with await server_side.open_listener() as listening, trio.open_nursery() as nursery:
             nursery.start_soon(server.serve, listening)

@@ -26,11 +26,11 @@ class TamperingServerRole(Role, frozen=True, kw_only=True):
 
     def check(self, context: AttackContext) -> None:
         self.check_server_alone()
-        own = msgspec.msgpack.decode(context.protocol.encoded_parameters, type=dict[str, Any])
+        agreed_parameters = msgspec.msgpack.decode(context.protocol.encoded_parameters, type=dict[str, Any])
         require(self.parameters, "parameters", "nothing", "at least one that is false")
         for name, value in self.parameters.items():
-            refuse(name not in own, "parameters", name, list_choices(own, name))
-            refuse(own[name] == value, f"parameters.{name}", value, "another value than agreed")
+            refuse(name not in agreed_parameters, "parameters", name, list_choices(agreed_parameters, name))
+            refuse(agreed_parameters[name] == value, f"parameters.{name}", value, "another value than agreed")
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         del context
@@ -43,17 +43,17 @@ class TamperingServerRole(Role, frozen=True, kw_only=True):
             for view in trace.views
             for observation in view.observations
         )
-        told = {view.party: reason_of_abort(view) for view in trace.views}
-        reasons = [reason for reason in told.values() if reason]
+        reason_of_party = {view.party: reason_of_abort(view) for view in trace.views}
+        reasons = [reason for reason in reason_of_party.values() if reason]
         rows: list[Row] = [
             {"what happened": "welcomed with false parameters", "parties": number},
             {"what happened": "refused, and said where they differ", "parties": len(reasons)},
             {"what happened": "reported all the same", "parties": reports},
             {"what happened": "charged", "parties": len({entry.person for entry in trace.entries})},
         ]
-        named = ", ".join(f"{name} = {value!r}" for name, value in self.parameters.items())
+        changes = ", ".join(f"{name} = {value!r}" for name, value in self.parameters.items())
         return self.attack_report(
-            who=f"a server that names {named}",
+            who=f"a server that names {changes}",
             trust="The server deviates in the parameters that it names; its clients hold those that they agreed to.",
             sentences=(
                 (

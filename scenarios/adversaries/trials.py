@@ -56,45 +56,46 @@ def try_coalition(
             return exact
         times = math.ceil(_SERVER_TARGETS / len(targets))
         rows = np.tile(context.inputs.private[targets], (times, 1))
-        everybody = np.arange(len(rows))
+        all_places = np.arange(len(rows))
         inputs = attack.redraw(
             secret,
             Inputs(rows, np.tile(public, (times, 1))),
-            everybody,
+            all_places,
             prior=prior,
             uniforms=_uniforms(context, len(rows)),
         )
-        earlier: dict[str, IntArray] = {}
+        earlier_reports: dict[str, IntArray] = {}
         sessions = [
-            seen_by_server(context.protocol, inputs, noise=context.noise(rerun=rerun), earlier=earlier)
+            seen_by_server(context.protocol, inputs, noise=context.noise(rerun=rerun), earlier_reports=earlier_reports)
             for rerun in range(votes, 2 * votes)
         ]
-        found = attack.posteriors(sessions, everybody, secret=secret, prior=prior)
-        return attack.evaluate_redrawn(found, inputs, everybody, secret=secret)
+        posteriors = attack.posteriors(sessions, all_places, secret=secret, prior=prior)
+        return attack.evaluate_redrawn(posteriors, inputs, all_places, secret=secret)
     honest = np.setdiff1d(np.arange(len(context.names)), coalition.members)
     # Of whoever is not the target it believes nothing in particular. So with a prior there is one target at a time:
     # others whose secrets were drawn from that prior too would not be what its likelihoods take for granted.
-    tried = [targets] if prior is None else np.split(targets, len(targets))
-    most = max(len(attack.owners(secret, context.inputs.public, own)) for own in tried)
-    times = max(math.ceil(num_targets / most), min(num_targets, _LEAST_SESSIONS))
+    target_groups = [targets] if prior is None else np.split(targets, len(targets))
+    max_owners = max(len(attack.owners(secret, context.inputs.public, group)) for group in target_groups)
+    times = max(math.ceil(num_targets / max_owners), min(num_targets, _LEAST_SESSIONS))
     # Over several votes the others' inputs stay what they are, which not every attack's likelihoods know: there its
     # guesses are held against the truth, and what it says of its own chances is not taken for them.
     evaluated = attack.evaluate_redrawn if votes == 1 else attack.evaluate
     parts: list[Evaluation] = []
-    draws = _uniforms(context, times * (len(honest) + len(tried[0])))
+    draws = _uniforms(context, times * (len(honest) + len(target_groups[0])))
     for number, uniforms in enumerate(draws.reshape(times, -1), start=1):
-        own = tried[number % len(tried)]
+        group = target_groups[number % len(target_groups)]
         # The other honest parties are drawn as the attack believes, else its chances would not be what it says.
-        others = attack.redraw(secret, context.inputs, honest, prior=None, uniforms=uniforms[: len(honest)])
-        inputs = attack.redraw(secret, others, own, prior=prior, uniforms=uniforms[len(honest) :])
+        redrawn_inputs = attack.redraw(secret, context.inputs, honest, prior=None, uniforms=uniforms[: len(honest)])
+        inputs = attack.redraw(secret, redrawn_inputs, group, prior=prior, uniforms=uniforms[len(honest) :])
         reruns = range(number * votes, (number + 1) * votes)  # of votes that the coalition itself has not seen
         noises = (context.noise(rerun=rerun) for rerun in reruns)
-        kept: dict[str, IntArray] = {}
+        memoized: dict[str, IntArray] = {}
         sessions = [
-            seen_by_arrays(context.protocol, inputs, noise=noise, coalition=coalition, earlier=kept) for noise in noises
+            seen_by_arrays(context.protocol, inputs, noise=noise, coalition=coalition, earlier_reports=memoized)
+            for noise in noises
         ]
-        found = attack.posteriors(sessions, own, secret=secret, prior=prior)
-        parts.append(evaluated(found, inputs, own, secret=secret))
+        posteriors = attack.posteriors(sessions, group, secret=secret, prior=prior)
+        parts.append(evaluated(posteriors, inputs, group, secret=secret))
     return pool(parts)
 
 
@@ -108,8 +109,8 @@ def _exactly(
     channel = session_channel(context.protocol, candidates.rows, public=public[0].tolist(), votes=votes)
     if channel is None:
         return None
-    before = np.full(len(candidates.labels), 1 / len(candidates.labels)) if prior is None else prior
-    return evaluate_channel(channel, places=candidates.places, prior=before)
+    prior_probabilities = np.full(len(candidates.labels), 1 / len(candidates.labels)) if prior is None else prior
+    return evaluate_channel(channel, places=candidates.places, prior=prior_probabilities)
 
 
 def _uniforms(context: AttackContext, number: int) -> FloatArray:

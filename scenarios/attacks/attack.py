@@ -47,8 +47,8 @@ class Candidates:
     def drawn(self, prior: FloatArray | None, uniforms: FloatArray) -> IntArray:
         """Return the places of candidates whose labels are drawn from a prior, uniform unless given."""
         number = len(self.labels)
-        before = np.full(number, 1 / number) if prior is None else prior
-        shares = (before / np.bincount(self.places, minlength=number))[self.places]
+        probabilities = np.full(number, 1 / number) if prior is None else prior
+        shares = (probabilities / np.bincount(self.places, minlength=number))[self.places]
         return np.minimum(np.searchsorted(np.cumsum(shares), uniforms, side="right"), len(shares) - 1)
 
 
@@ -118,18 +118,18 @@ class Attack(abc.ABC):
         places = {tuple(row): place for row, place in zip(candidates.rows.tolist(), candidates.places, strict=True)}
         return np.array([places.get(tuple(row), NO_CANDIDATE) for row in inputs.private.tolist()], dtype=np.int64)
 
-    def log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[seen | candidate] for each target, up to a term for each target, shape (targets, c).
 
         Raises:
             ConfigurationError: nothing is known of what this coalition's evidence tells.
         """
-        if seen.coalition.has_server:
-            return report_log_likelihoods(seen, targets, candidates.rows)
-        return self.release_log_likelihoods(seen, targets, candidates)
+        if view.coalition.has_server:
+            return report_log_likelihoods(view, targets, candidates.rows)
+        return self.release_log_likelihoods(view, targets, candidates)
 
     @abc.abstractmethod
-    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return `log_likelihoods` for a coalition without the server: from what is published and its own."""
 
     def owners(self, secret: str, public: IntArray, targets: IntArray) -> IntArray:
@@ -157,8 +157,8 @@ class Attack(abc.ABC):
         """Return inputs in which targets have secrets from the prior, drawn by uniforms, to try an attack on."""
         candidates = self.candidates(secret)
         private = inputs.private.copy()
-        chosen = candidates.drawn(prior, uniforms)
-        private[targets, : candidates.rows.shape[1]] = candidates.rows[chosen]  # beyond, no phase looks
+        candidate_indices = candidates.drawn(prior, uniforms)
+        private[targets, : candidates.rows.shape[1]] = candidates.rows[candidate_indices]  # beyond, no phase looks
         return Inputs(private, inputs.public)
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
@@ -172,22 +172,24 @@ class Attack(abc.ABC):
             return math.inf
         rows = np.unique(public[targets], axis=0).tolist()
         # Another row in place of one's own.
-        replaced = NeighboringRelation.REPLACE_ONE
-        return max(total_of(self.protocol.losses_of(row), relation=replaced).proven for row in rows)
+        replace_one = NeighboringRelation.REPLACE_ONE
+        return max(total_of(self.protocol.losses_of(row), relation=replace_one).proven for row in rows)
 
     def loss_of_votes(
         self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition, *, votes: int
     ) -> float:
         """Return `loss` over some sessions: what later ones repeat of the first costs nothing."""
         first = self.loss(secret, public, targets, coalition)
-        repeated = self.loss_repeated(secret)
-        return votes * first if not repeated else first + (votes - 1) * max(0.0, first - repeated)
+        repeated_loss = self.loss_repeated(secret)
+        return votes * first if not repeated_loss else first + (votes - 1) * max(0.0, first - repeated_loss)
 
     def loss_repeated(self, secret: str) -> float:
         """Return what of `loss` is of reports that later sessions repeat; a protocol may know that of a secret."""
         del secret
-        kept = [loss for phase in self.protocol.phases if phase.memo_scope is not None for loss in phase.losses]
-        return total_of(kept, relation=NeighboringRelation.REPLACE_ONE).proven if kept else 0.0
+        memoized_losses = [
+            loss for phase in self.protocol.phases if phase.memo_scope is not None for loss in phase.losses
+        ]
+        return total_of(memoized_losses, relation=NeighboringRelation.REPLACE_ONE).proven if memoized_losses else 0.0
 
     def session_log_likelihoods(
         self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
@@ -199,8 +201,8 @@ class Attack(abc.ABC):
         inputs are the same in all sessions may know better.
         """
         total = np.zeros((len(targets), len(candidates.rows)))
-        for seen in _without_repetitions(sessions):
-            total += self.log_likelihoods(seen, targets, candidates)
+        for view in _without_repetitions(sessions):
+            total += self.log_likelihoods(view, targets, candidates)
         return total
 
     def session_caveat(self, secret: str, *, votes: int) -> str:
@@ -233,31 +235,31 @@ def _without_repetitions(sessions: Sequence[CoalitionView]) -> Iterator[Coalitio
 
     Of sessions that keep reports and show tallies of them alone nothing is known: ConfigurationError.
     """
-    shown: dict[tuple[str, str], NDArray[np.bool_]] = {}
-    for number, seen in enumerate(sessions):
-        phases = seen.protocol.phases
+    shown_before: dict[tuple[str, str], NDArray[np.bool_]] = {}
+    for number, view in enumerate(sessions):
+        phases = view.protocol.phases
         if not any(phase.memo_scope is not None for phase in phases):
-            yield seen
+            yield view
             continue
         allowed = "1 without the server where later sessions repeat reports: of their tallies that is not computed"
-        refuse(number and not seen.coalition.has_server and seen.totals, "votes", len(sessions), allowed)
-        told = list(seen.told)
+        refuse(number and not view.coalition.has_server and view.totals, "votes", len(sessions), allowed)
+        visible = list(view.told)
         for place, phase in enumerate(phases):
             if phase.memo_scope is not None:
-                before = shown.get((phase.memo_scope.name, phase.name), np.zeros_like(told[place]))
-                shown[phase.memo_scope.name, phase.name] = before | told[place]
-                told[place] = told[place] & ~before
-        yield dataclasses.replace(seen, told=tuple(told))
+                was_shown = shown_before.get((phase.memo_scope.name, phase.name), np.zeros_like(visible[place]))
+                shown_before[phase.memo_scope.name, phase.name] = was_shown | visible[place]
+                visible[place] = visible[place] & ~was_shown
+        yield dataclasses.replace(view, told=tuple(visible))
 
 
 def check_targets(sessions: Sequence[CoalitionView], targets: IntArray) -> None:
     """Raise ConfigurationError if a target is a member of the coalition, which knows its own secret."""
-    for seen in sessions:
-        if inside := sorted(set(targets.tolist()) & set(seen.coalition.members)):
-            raise ConfigurationError(field="target", value=inside[0], allowed="no member of the coalition")
+    for view in sessions:
+        if member_targets := sorted(set(targets.tolist()) & set(view.coalition.members)):
+            raise ConfigurationError(field="target", value=member_targets[0], allowed="no member of the coalition")
 
 
-def report_log_likelihoods(seen: CoalitionView, targets: IntArray, rows: IntArray) -> FloatArray:
+def report_log_likelihoods(view: CoalitionView, targets: IntArray, rows: IntArray) -> FloatArray:
     """Return ln P[a target's reports | its row], shape (targets, c), for rows: int64, shape (c, private columns).
 
     A phase in which a target's report was not seen tells nothing. By its public row each has its own mechanism.
@@ -273,11 +275,11 @@ def report_log_likelihoods(seen: CoalitionView, targets: IntArray, rows: IntArra
         (1, 2)
     """
     total = np.zeros((len(targets), len(rows)))
-    for phase, reports, told in zip(seen.protocol.phases, seen.reports, seen.told, strict=True):
+    for phase, reports, is_seen in zip(view.protocol.phases, view.reports, view.told, strict=True):
         values = rows[:, phase.columns]
-        for mechanism, of_group in phase.mechanism_groups(seen.public[targets]):
-            chosen = np.arange(len(targets))[of_group]
-            known = chosen[told[targets[chosen]]]
-            if len(known):
-                total[known] += mechanism.log_likelihoods(reports[targets[known]], values)
+        for mechanism, of_group in phase.mechanism_groups(view.public[targets]):
+            group_targets = np.arange(len(targets))[of_group]
+            seen_targets = group_targets[is_seen[targets[group_targets]]]
+            if len(seen_targets):
+                total[seen_targets] += mechanism.log_likelihoods(reports[targets[seen_targets]], values)
     return total

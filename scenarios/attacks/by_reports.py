@@ -48,8 +48,10 @@ class ReportAttack(Attack):
         """Return the rows that the protocol says a party may hold, or else all that its mechanisms take."""
         self.check_secret(secret)
         if self._known is None:
-            found = given_rows(self.protocol) or self._listed()
-            self._known = Candidates(found.rows, np.arange(len(found.rows), dtype=np.int64), found.labels)
+            candidates = given_rows(self.protocol) or self._listed()
+            self._known = Candidates(
+                candidates.rows, np.arange(len(candidates.rows), dtype=np.int64), candidates.labels
+            )
             if self.protocol.trusts_server and self._inputs is not None:
                 allowed = "among them each party's row, where a trusted server sees values as they are"
                 field = f"possible rows of protocol {self.protocol.name!r}"
@@ -58,45 +60,46 @@ class ReportAttack(Attack):
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         columns = columns_seen(self.protocol)
-        known: list[list[int]] = self.candidates(secret).rows.tolist()
-        same = {tuple(row): place for place, row in enumerate(known)}
-        alike: dict[tuple[int, ...], int] = {}  # the first of those that no phase tells apart
-        for place, row in enumerate(known):
-            alike.setdefault(tuple(row[column] for column in columns), place)
-        own: list[list[int]] = inputs.private.tolist()
+        candidate_rows: list[list[int]] = self.candidates(secret).rows.tolist()
+        same = {tuple(row): place for place, row in enumerate(candidate_rows)}
+        index_of_values: dict[tuple[int, ...], int] = {}  # the first of those that no phase tells apart
+        for place, row in enumerate(candidate_rows):
+            index_of_values.setdefault(tuple(row[column] for column in columns), place)
+        private_rows: list[list[int]] = inputs.private.tolist()
         places = (
-            same.get(tuple(row), alike.get(tuple(row[column] for column in columns), NO_CANDIDATE)) for row in own
+            same.get(tuple(row), index_of_values.get(tuple(row[column] for column in columns), NO_CANDIDATE))
+            for row in private_rows
         )
         return np.array(list(places), dtype=np.int64)
 
-    def log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        if not seen.coalition.has_server:
-            return self.release_log_likelihoods(seen, targets, candidates)
+    def log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+        if not view.coalition.has_server:
+            return self.release_log_likelihoods(view, targets, candidates)
         try:
-            return report_log_likelihoods(seen, targets, candidates.rows)
+            return report_log_likelihoods(view, targets, candidates.rows)
         except NotImplementedError as error:
             allowed = f"one whose mechanisms say their law (RowMechanism.log_likelihoods): {error}"
             raise ConfigurationError(field="protocol", value=self.protocol.name, allowed=allowed) from None
 
-    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Refuse: of any protocol nothing is known of what its release tells."""
         del targets, candidates
         allowed = (
             f"with 'server' among them: what the release of protocol {self.protocol.name!r} tells without its reports "
             f"is not computed (the part `attack` of a System says how)"
         )
-        number = len(seen.coalition.members)
+        number = len(view.coalition.members)
         raise ConfigurationError(field="members", value=f"{number:,} without the server", allowed=allowed)
 
     def _listed(self) -> CandidateRows:
         """Return all rows that the mechanisms take, if they are the same for all parties."""
         if self._inputs is None:
-            return listed_rows(self.protocol, (), most=_MOST_CANDIDATES)
+            return listed_rows(self.protocol, (), limit=_MOST_CANDIDATES)
         kinds: list[list[int]] = np.unique(self._inputs.public, axis=0).tolist()
-        first, *others = [
-            listed_rows(self.protocol, public, most=_MOST_CANDIDATES) for public in kinds[:_MOST_PUBLIC_ROWS]
+        first, *other_tables = [
+            listed_rows(self.protocol, public, limit=_MOST_CANDIDATES) for public in kinds[:_MOST_PUBLIC_ROWS]
         ]
-        is_same = all(np.array_equal(first.rows, other.rows) for other in others)
+        is_same = all(np.array_equal(first.rows, other.rows) for other in other_tables)
         allowed = "given by its method possible_entries(), where public rows may say what a party can hold"
         field = f"possible rows of protocol {self.protocol.name!r}"
         refuse(not is_same or len(kinds) > _MOST_PUBLIC_ROWS, field, f"{len(kinds)} kinds of public rows", allowed)
@@ -112,6 +115,6 @@ def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:
         'DPWeVoteAttack'
     """
     kind: type[Attack] | None = part_of(type(protocol), "attack", Attack, is_class=True)
-    found = (ReportAttack if kind is None else kind)(protocol)
+    attack = (ReportAttack if kind is None else kind)(protocol)
     masked = protocol.masked_phase
-    return found if masked is None else MaskedAttack(masked, found)
+    return attack if masked is None else MaskedAttack(masked, attack)

@@ -56,17 +56,17 @@ def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
     return _check_two(protocol, _distinct(inputs, _labels(names, lines), are_given=True))
 
 
-def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, most: int) -> CandidateRows:
+def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, limit: int) -> CandidateRows:
     """Return all rows that the mechanisms take of a person with this public row.
 
     Raises:
-        ConfigurationError: there are more than `most`, or none that differ.
+        ConfigurationError: there are more than `limit`, or none that differ.
     """
     rows = _rows_that_phases_name(protocol, public)
     if rows is None:
         values = _values_of(protocol, public)
-        if (number := math.prod(map(len, values))) > most:
-            allowed = f"given by its method possible_entries(), or at most {most:,} in all, so that they can be listed"
+        if (number := math.prod(map(len, values))) > limit:
+            allowed = f"given by its method possible_entries(), or at most {limit:,} in all, so that they can be listed"
             field = f"possible rows of protocol {protocol.name!r}"
             raise ConfigurationError(field=field, value=f"{number:,} rows", allowed=allowed)
         rows = np.array(list(itertools.product(*values)), dtype=np.int64)
@@ -95,15 +95,21 @@ def _values_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Val
     """Return for each column all that it may hold, as all phases that look at it have it."""
     values: list[Sequence[int] | None] = [None] * max(phase.columns.stop for phase in protocol.phases)
     for phase in protocol.phases:
-        for place, own in enumerate(phase.values_of(public), start=phase.columns.start):
-            known = values[place]
-            values[place] = own if known is None or known == own else sorted({*known} & {*own})
-    return [(0,) if own is None else own for own in values]  # of what no phase looks at nothing is learnt
+        for place, phase_values in enumerate(phase.values_of(public), start=phase.columns.start):
+            earlier_values = values[place]
+            values[place] = (
+                phase_values
+                if earlier_values is None or earlier_values == phase_values
+                else sorted({*earlier_values} & {*phase_values})
+            )
+    return [
+        (0,) if phase_values is None else phase_values for phase_values in values
+    ]  # of what no phase looks at nothing is learnt
 
 
 def _that_fit(protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int]) -> CandidateRows:
-    kept = np.array([_fits(protocol, row, public) for row in rows.tolist()], dtype=np.bool_)
-    inputs = Inputs(rows[kept], np.tile(np.array(public, dtype=np.int64), (int(kept.sum()), 1)))
+    is_possible = np.array([_fits(protocol, row, public) for row in rows.tolist()], dtype=np.bool_)
+    inputs = Inputs(rows[is_possible], np.tile(np.array(public, dtype=np.int64), (int(is_possible.sum()), 1)))
     names = [column.name for column in protocol.columns() if column.private]
     if len(names) != rows.shape[1]:
         names = [f"column {number}" for number in range(1, rows.shape[1] + 1)]
@@ -115,9 +121,9 @@ def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequen
         protocol.check_row(row, public)
     except ValueError:
         return False
-    shown = [phase for phase in protocol.phases if phase.model.trusts_server]
+    trusting_phases = [phase for phase in protocol.phases if phase.model.trusts_server]
     try:
-        for phase in shown:  # what such a server is shown is the row itself
+        for phase in trusting_phases:  # what such a server is shown is the row itself
             phase.check_report(row[phase.columns], public)
     except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
         return False
@@ -129,17 +135,19 @@ def _distinct(inputs: Inputs, labels: Sequence[str], *, are_given: bool) -> Cand
     firsts: dict[tuple[int, ...], int] = {}
     for place, row in enumerate(inputs.private.tolist()):
         firsts.setdefault(tuple(row), place)
-    kept = list(firsts.values())
-    own = tuple(labels[place] for place in kept)
-    return CandidateRows(inputs.private[kept], own, np.unique(inputs.public, axis=0), are_given)
+    first_places = list(firsts.values())
+    first_labels = tuple(labels[place] for place in first_places)
+    return CandidateRows(inputs.private[first_places], first_labels, np.unique(inputs.public, axis=0), are_given)
 
 
-def _check_two(protocol: PhasedProtocol[Any, Any], found: CandidateRows) -> CandidateRows:
+def _check_two(protocol: PhasedProtocol[Any, Any], candidates: CandidateRows) -> CandidateRows:
     """Raise ConfigurationError unless there are two rows: of a single possibility nothing can be told."""
-    if len(found.rows) <= 1:
+    if len(candidates.rows) <= 1:
         field = f"possible rows of protocol {protocol.name!r}"
-        raise ConfigurationError(field=field, value=f"{len(found.rows)} rows", allowed="at least two rows that differ")
-    return found
+        raise ConfigurationError(
+            field=field, value=f"{len(candidates.rows)} rows", allowed="at least two rows that differ"
+        )
+    return candidates
 
 
 def _labels(names: Sequence[str], lines: Sequence[Sequence[Any]]) -> list[str]:

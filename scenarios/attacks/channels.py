@@ -30,8 +30,8 @@ def session_channel(
         [[0.731, 0.269], [0.269, 0.731]]
     """
     channel = np.ones((len(rows), 1))
-    repeated = [phase for phase in protocol.phases if phase.memo_scope is None] * (votes - 1)
-    for phase in (*protocol.phases, *repeated) if votes else ():
+    repeated_phases = [phase for phase in protocol.phases if phase.memo_scope is None] * (votes - 1)
+    for phase in (*protocol.phases, *repeated_phases) if votes else ():
         mechanism = phase.mechanism_of(public)
         low, high = mechanism.report_range
         number = (high - low + 1) ** phase.num_reported

@@ -128,8 +128,8 @@ def seen_by_arrays(
     *,
     noise: SimulatedNoise,
     coalition: Coalition,
-    counted: Sequence[int] | None = None,
-    earlier: dict[str, IntArray] | None = None,
+    places: Sequence[int] | None = None,
+    earlier_reports: dict[str, IntArray] | None = None,
 ) -> CoalitionView:
     """Return what a coalition sees of a session in which everybody follows the protocol, without agents.
 
@@ -141,9 +141,9 @@ def seen_by_arrays(
         noise: the simulation's.
         coalition: who sees it, by places among all; its members are counted. Whoever has neither member nor server
             reads what is published.
-        counted: places among all, increasing, of those that are not dropped; everybody's unless given.
-        earlier: everybody's reports of phases that keep theirs, by name, in earlier sessions of the same parties; it
-            gets those of this one.
+        places: places among all, increasing, of those that are not dropped; everybody's unless given.
+        earlier_reports: everybody's reports of phases that keep theirs, by name, in earlier sessions of the same
+            parties; it gets those of this one.
 
     Returns:
         What was seen, of a session of the counted parties alone: places are theirs among these.
@@ -158,27 +158,29 @@ def seen_by_arrays(
         ([True, False, False], [[0, 1, 0]])
     """
     protocol.check_inputs(inputs)
-    counted = range(len(inputs)) if counted is None else counted
-    if not counted or not {*coalition.members} <= {*counted}:
+    places = range(len(inputs)) if places is None else places
+    if not places or not {*coalition.members} <= {*places}:
         raise ValueError("expected at least one place that is counted, and all members' among them")
-    kept = np.array(counted, dtype=np.int64)
-    public = inputs.public[kept]
-    own = [counted.index(place) for place in coalition.members]
-    whose = np.full(len(kept), coalition.has_server)
-    whose[own] = True
-    drawn = [reports[kept] for reports in draw_all(protocol, inputs, noise=noise, earlier=earlier)]
-    tallies = tallies_of(protocol, drawn, public, noise=noise)
+    place_array = np.array(places, dtype=np.int64)
+    public = inputs.public[place_array]
+    member_indices = [places.index(place) for place in coalition.members]
+    is_visible = np.full(len(place_array), coalition.has_server)
+    is_visible[member_indices] = True
+    drawn_reports = [
+        reports[place_array] for reports in draw_all(protocol, inputs, noise=noise, earlier_reports=earlier_reports)
+    ]
+    tallies = tallies_of(protocol, drawn_reports, public, noise=noise)
     background = None
     if protocol.masked_phase is not None:
-        whose = np.isin(np.arange(len(kept)), own)
-        background = Background(inputs.private[kept], np.ones(len(kept), dtype=np.bool_))
+        is_visible = np.isin(np.arange(len(place_array)), member_indices)
+        background = Background(inputs.private[place_array], np.ones(len(place_array), dtype=np.bool_))
     return CoalitionView(
         protocol=protocol,
-        coalition=Coalition(tuple(own), coalition.has_server),
+        coalition=Coalition(tuple(member_indices), coalition.has_server),
         rows=inputs.private[list(coalition.members)],
         public=public,
-        reports=tuple(np.where(whose[:, None], reports, 0) for reports in drawn),
-        told=(whose,) * len(drawn),
+        reports=tuple(np.where(is_visible[:, None], reports, 0) for reports in drawn_reports),
+        told=(is_visible,) * len(drawn_reports),
         totals=tuple(tally.totals for tally in tallies),
         background=background,
         find_ending=lambda: Ending(_published(protocol, tallies), protocol.outcome(tallies)),
@@ -201,7 +203,7 @@ def seen_by_server(
     inputs: Inputs,
     *,
     noise: SimulatedNoise,
-    earlier: dict[str, IntArray] | None = None,
+    earlier_reports: dict[str, IntArray] | None = None,
 ) -> CoalitionView:
     """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets.
 
@@ -213,7 +215,7 @@ def seen_by_server(
         >>> [reports.shape for reports in seen.reports]
         [(3, 1), (3, 1)]
     """
-    reports = tuple(draw_all(protocol, inputs, noise=noise, earlier=earlier))
+    reports = tuple(draw_all(protocol, inputs, noise=noise, earlier_reports=earlier_reports))
     return CoalitionView(
         protocol=protocol,
         coalition=Coalition((), has_server=True),
@@ -230,7 +232,7 @@ def draw_all(
     inputs: Inputs,
     *,
     noise: SimulatedNoise,
-    earlier: dict[str, IntArray] | None = None,
+    earlier_reports: dict[str, IntArray] | None = None,
 ) -> list[IntArray]:
     """Return what everybody reports in a session, phase by phase. See `seen_by_arrays`.
 
@@ -241,15 +243,15 @@ def draw_all(
         >>> [reports.shape for reports in draw_all(vote, inputs, noise=SimulatedNoise(7, session="vote"))]
         [(3, 1), (3, 1)]
     """
-    drawn: list[IntArray] = []
+    reports_of_phases: list[IntArray] = []
     for phase in protocol.phases:
-        reports = None if earlier is None or phase.memo_scope is None else earlier.get(phase.name)
+        reports = None if earlier_reports is None or phase.memo_scope is None else earlier_reports.get(phase.name)
         if reports is None:
             reports = draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
-        if earlier is not None and phase.memo_scope is not None:
-            earlier[phase.name] = reports
-        drawn.append(reports)
-    return drawn
+        if earlier_reports is not None and phase.memo_scope is not None:
+            earlier_reports[phase.name] = reports
+        reports_of_phases.append(reports)
+    return reports_of_phases
 
 
 def seen_by_agents(
@@ -266,7 +268,7 @@ def seen_by_agents(
     `tallies` are what the session published of its phases (`SessionRecord.tallies`); empty where it came to no end.
     """
     members = {names[place] for place in coalition.members}
-    own: dict[str, View] = {}
+    view_of_party: dict[str, View] = {}
     server: View | None = None
     width = max(phase.columns.stop for phase in protocol.phases)
     for view in views:
@@ -274,17 +276,17 @@ def seen_by_agents(
         if view.side is Side.SERVER:
             server = view
         elif view.party in members:
-            own[view.party] = view
-    if missing := sorted(members - own.keys()) or (coalition.has_server and server is None and ["server"]):
+            view_of_party[view.party] = view
+    if missing := sorted(members - view_of_party.keys()) or (coalition.has_server and server is None and ["server"]):
         raise ValueError(f"the view of {missing[0]} was not recorded")
     gathered = _Gathered(protocol, {name: place for place, name in enumerate(names)}, public)
     if coalition.has_server and server is not None:
         gathered.take(server)
-    for view in own.values():
+    for view in view_of_party.values():
         gathered.take(view)
-    if tallies and not own and not coalition.has_server:  # who has no view reads what is published
+    if tallies and not view_of_party and not coalition.has_server:  # who has no view reads what is published
         gathered.read(tallies)
-    rows = [own[names[place]].private_row for place in coalition.members]
+    rows = [view_of_party[names[place]].private_row for place in coalition.members]
     return CoalitionView(
         protocol=protocol,
         coalition=coalition,
@@ -297,18 +299,20 @@ def seen_by_agents(
     )
 
 
-def with_shares(seen: CoalitionView, inputs: Inputs, *, noise: SimulatedNoise, views: Iterable[View]) -> CoalitionView:
+def with_shares(
+    coalition_view: CoalitionView, inputs: Inputs, *, noise: SimulatedNoise, views: Iterable[View]
+) -> CoalitionView:
     """Return what agents saw of a masked sum, and what is in no message: what members drew, and the worst background.
 
     Who survived is told to all, so that anybody's views say it.
     """
-    steps, told = seen.protocol.steps, msgspec.msgpack.Decoder(Survivors).decode
-    asked = (each.message for view in views for each in view.observations if isinstance(each.message, Request))
-    confirming = (own.payload for own in asked if steps[own.step].move is MaskingMove.CONFIRM)
-    is_in = np.isin(np.arange(seen.num_parties), next((told(payload).places for payload in confirming), ()))
-    whole = seen_by_arrays(seen.protocol, inputs, noise=noise, coalition=seen.coalition)
+    steps, decode = coalition_view.protocol.steps, msgspec.msgpack.Decoder(Survivors).decode
+    requests = (each.message for view in views for each in view.observations if isinstance(each.message, Request))
+    confirming = (request.payload for request in requests if steps[request.step].move is MaskingMove.CONFIRM)
+    is_in = np.isin(np.arange(coalition_view.num_parties), next((decode(payload).places for payload in confirming), ()))
+    whole = seen_by_arrays(coalition_view.protocol, inputs, noise=noise, coalition=coalition_view.coalition)
     background = Background(inputs.private, is_in)
-    return dataclasses.replace(seen, reports=whole.reports, told=whole.told, background=background)
+    return dataclasses.replace(coalition_view, reports=whole.reports, told=whole.told, background=background)
 
 
 class _Gathered:

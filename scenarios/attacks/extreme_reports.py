@@ -75,8 +75,8 @@ class ExtremeReports:
         allowed = "one whose outcome has estimates (psephos.protocol.estimators.Estimate)"
         require(names, "protocol", self.protocol.name, allowed)
         if self.aim not in {"", *names}:
-            shown = ", ".join(names[:_MOST_SHOWN]) + (", ..." if len(names) > _MOST_SHOWN else "")
-            raise ConfigurationError(field="aim", value=self.aim, allowed=f"one of {shown}")
+            shown_names = ", ".join(names[:_MOST_SHOWN]) + (", ..." if len(names) > _MOST_SHOWN else "")
+            raise ConfigurationError(field="aim", value=self.aim, allowed=f"one of {shown_names}")
 
     @functools.cached_property
     def aimed(self) -> str:
@@ -93,7 +93,7 @@ class ExtremeReports:
         kinds: dict[tuple[int, ...], list[int]] = {}
         for place in places.tolist():
             kinds.setdefault(tuple(self.inputs.public[place].tolist()), []).append(place)
-        reports = [drawn.copy() for drawn in self._drawn]
+        reports = [phase_reports.copy() for phase_reports in self._drawn]
         for public, parties in kinds.items():
             if public not in self._known:
                 self._known[public] = self._best(public, np.array(parties, dtype=np.int64))
@@ -123,75 +123,90 @@ class ExtremeReports:
 
     def _tallies(self, reports: Sequence[IntArray], public: IntArray) -> list[Tally]:
         """Return the tallies of some parties' reports, as they come."""
-        told, phases = self.protocol.retained_reports(reports), self.protocol.phases
-        return [phase.tally(reports[at], earlier=told[:at], public=public) for at, phase in enumerate(phases)]
+        retained, phases = self.protocol.retained_reports(reports), self.protocol.phases
+        return [
+            phase.tally(reports[number], earlier=retained[:number], public=public)
+            for number, phase in enumerate(phases)
+        ]
 
     def _released(self, tallies: Sequence[Tally], aim: str = "") -> dict[str, Estimate]:
         """Return all estimates that are released of tallies; of a system that makes its own that of an aim will do."""
-        released = [
+        released_tallies = [
             released_tally(phase, tally, draw_for_release(self.noise, protocol=self.protocol.name, phase=phase))
             for phase, tally in zip(self.protocol.phases, tallies, strict=True)
         ]
         of_system: Callable[..., dict[str, Estimate]] | None = part_of(type(self.protocol), "estimates", Callable)
         if of_system is not None:
-            return of_system(self.protocol, released, aim)
-        return estimates_in(self.protocol.outcome(released))
+            return of_system(self.protocol, released_tallies, aim)
+        return estimates_in(self.protocol.outcome(released_tallies))
 
     def _best(self, public: tuple[int, ...], places: IntArray) -> Chosen:
         """Return the best report that a search reaches for parties with one public row; of equals the first."""
         phases = self.protocol.phases
-        drawn = [reports[places] for reports in self._drawn]
-        others = np.setdiff1d(np.arange(len(self.inputs)), places)
-        rest = self._tallies([own[others] for own in self._drawn], self.inputs.public[others]) if len(others) else []
+        honest_reports = [reports[places] for reports in self._drawn]
+        other_places = np.setdiff1d(np.arange(len(self.inputs)), places)
+        other_tallies = (
+            self._tallies(
+                [number_values[other_places] for number_values in self._drawn], self.inputs.public[other_places]
+            )
+            if len(other_places)
+            else []
+        )
         rows = np.tile(np.array(public, dtype=np.int64), (len(places), 1))
-        tried = itertools.count(1)
+        num_tried = itertools.count(1)
 
-        def push(chosen: Chosen) -> float:
+        def push(choice: Chosen) -> float:
             """Return how far the aim is pushed; −∞ where a report is refused, or no outcome is computed."""
-            reports = [own.copy() for own in drawn]
-            for (phase, column), number in chosen.items():
+            reports = [number_values.copy() for number_values in honest_reports]
+            for (phase, column), number in choice.items():
                 reports[phase][:, column] = number
             try:
-                for phase, own in zip(phases, reports, strict=True):
-                    for report in own.tolist():
+                for phase, number_values in zip(phases, reports, strict=True):
+                    for report in number_values.tolist():
                         phase.check_report(report, public)
             except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
                 return -math.inf
             tallies = self._tallies(reports, rows)
             try:
-                merged = [one.merge(own) for one, own in zip(rest, tallies, strict=True)] if rest else tallies
-                value = self.sign * self._released(merged, self.aimed)[self.aimed].value
+                merged_tallies = (
+                    [one.merge(number_values) for one, number_values in zip(other_tallies, tallies, strict=True)]
+                    if other_tallies
+                    else tallies
+                )
+                value = self.sign * self._released(merged_tallies, self.aimed)[self.aimed].value
             except NOT_COMPUTED:
                 return -math.inf
             return -math.inf if math.isnan(value) else value
 
         numbers = self._numbers(public)
-        moves: list[tuple[_Place, int | _Place]] = [(at, number) for at, some in numbers.items() for number in some]
-        moves += [
-            (at, to)
-            for at, to in itertools.combinations(numbers, 2)
-            if at[0] == to[0] and phases[at[0]].model.trusts_server  # which may be shown rankings
+        moves: list[tuple[_Place, int | _Place]] = [
+            (place, number) for place, values in numbers.items() for number in values
         ]
-        ends = ({at: some[end] for at, some in numbers.items()} for end in (0, -1))
-        own = {(phase, column): int(drawn[phase][0, column]) for phase, column in numbers}
-        found: list[tuple[float, Chosen]] = []
-        for start in ({}, *ends, dict.fromkeys(numbers, 0), own):
-            best, pushed, is_better = dict(start), push(start), True
+        moves += [
+            (place, to)
+            for place, to in itertools.combinations(numbers, 2)
+            if place[0] == to[0] and phases[place[0]].model.trusts_server  # which may be shown rankings
+        ]
+        ends = ({place: values[end] for place, values in numbers.items()} for end in (0, -1))
+        number_values = {(phase, column): int(honest_reports[phase][0, column]) for phase, column in numbers}
+        choices: list[tuple[float, Chosen]] = []
+        for start in ({}, *ends, dict.fromkeys(numbers, 0), number_values):
+            best, reached_numbers, is_better = dict(start), push(start), True
             while is_better:
                 is_better = False
-                for at, to in moves:
+                for place, to in moves:
                     if isinstance(to, int):
-                        other = {**best, at: to}
-                    elif at in best and to in best and best[at] != best[to]:
-                        other = {**best, at: best[to], to: best[at]}
+                        other = {**best, place: to}
+                    elif place in best and to in best and best[place] != best[to]:
+                        other = {**best, place: best[to], to: best[place]}
                     else:
                         continue
-                    if next(tried) > _MOST_TRIED:
+                    if next(num_tried) > _MOST_TRIED:
                         break
-                    if (reached := push(other)) > pushed:
-                        best, pushed, is_better = other, reached, True
-            found.append((pushed, best))
-        return max(found, key=lambda each: each[0])[1]
+                    if (estimate := push(other)) > reached_numbers:
+                        best, reached_numbers, is_better = other, estimate, True
+            choices.append((reached_numbers, best))
+        return max(choices, key=lambda each: each[0])[1]
 
     def _numbers(self, public: Sequence[int]) -> dict[_Place, Sequence[int]]:
         """Return the numbers that are tried in each place of the reports of parties with one public row."""
@@ -203,7 +218,11 @@ class ExtremeReports:
                 low, high = low // 2 // len(self.inputs), high // 2 // len(self.inputs)
             is_whole = high - low < (_MOST_CODES if phase.num_reported == 1 else _MOST_NUMBERS)
             for column in range(phase.num_reported):
-                held = values[column] if phase.num_reported == len(values) and not phase.model.is_masked else ()
-                some = range(low, high + 1) if is_whole else sorted({low, high, *held[:_MOST_NUMBERS]})
-                numbers[number, column] = some
+                listed_values = (
+                    values[column] if phase.num_reported == len(values) and not phase.model.is_masked else ()
+                )
+                candidate_values = (
+                    range(low, high + 1) if is_whole else sorted({low, high, *listed_values[:_MOST_NUMBERS]})
+                )
+                numbers[number, column] = candidate_values
         return numbers

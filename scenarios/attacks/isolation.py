@@ -69,17 +69,17 @@ def evaluate_isolation(
     refuse(target in coalition.members, "target", target, "no member of the coalition")
     generator = np.random.default_rng(seed)
     targets = np.array([target], dtype=np.int64)
-    everybody, few = list(range(len(inputs))), sorted([*coalition.members, target])
-    kinds = [(coalition, everybody), (coalition, few), (dataclasses.replace(coalition, has_server=True), few)]
-    found: list[list[Evaluation]] = [[] for _ in kinds]
+    all_places, few = list(range(len(inputs))), sorted([*coalition.members, target])
+    kinds = [(coalition, all_places), (coalition, few), (dataclasses.replace(coalition, has_server=True), few)]
+    evaluations_of_kinds: list[list[Evaluation]] = [[] for _ in kinds]
     for session in range(num_sessions):
-        drawn = attack.redraw(secret, inputs, targets, prior=None, uniforms=generator.random(1))
+        redrawn = attack.redraw(secret, inputs, targets, prior=None, uniforms=generator.random(1))
         noise = SimulatedNoise(seed, session=_SESSION, round_number=session)
-        for own, (who, counted) in zip(found, kinds, strict=True):
-            seen = seen_by_arrays(attack.protocol, drawn, noise=noise, coalition=who, counted=counted)
-            kept = Inputs(drawn.private[counted], drawn.public[counted])
-            place = np.array([counted.index(target)], dtype=np.int64)
-            posteriors = attack.posteriors([seen], place, secret=secret)
-            own.append(attack.evaluate(posteriors, kept, place, secret=secret))
-    before, after, server = map(pool, found)
-    return Isolation(before, after, server, attack.loss(secret, inputs.public, targets, coalition))
+        for evaluations, (observers, counted_places) in zip(evaluations_of_kinds, kinds, strict=True):
+            view = seen_by_arrays(attack.protocol, redrawn, noise=noise, coalition=observers, places=counted_places)
+            counted_inputs = Inputs(redrawn.private[counted_places], redrawn.public[counted_places])
+            place = np.array([counted_places.index(target)], dtype=np.int64)
+            posteriors = attack.posteriors([view], place, secret=secret)
+            evaluations.append(attack.evaluate(posteriors, counted_inputs, place, secret=secret))
+    in_crowd, isolated, server = map(pool, evaluations_of_kinds)
+    return Isolation(in_crowd, isolated, server, attack.loss(secret, inputs.public, targets, coalition))

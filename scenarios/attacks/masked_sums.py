@@ -26,9 +26,9 @@ class MaskedAttack(Attack):
 
     infers_from_reports_alone: ClassVar[bool] = False
 
-    def __init__(self, phase: MaskedPhase, named: Attack) -> None:
-        super().__init__(named.protocol)
-        self._phase, self._named = phase, named
+    def __init__(self, phase: MaskedPhase, named_attack: Attack) -> None:
+        super().__init__(named_attack.protocol)
+        self._phase, self._named = phase, named_attack
 
     def against(self, inputs: Inputs) -> "MaskedAttack":
         return MaskedAttack(self._phase, self._named.against(inputs))
@@ -44,11 +44,11 @@ class MaskedAttack(Attack):
         return self._named.candidates(secret)
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        candidates, found = self.candidates(secret), np.full(len(inputs), NO_CANDIDATE, dtype=np.int64)
-        for place, (public, own) in enumerate(zip(inputs.public.tolist(), inputs.private, strict=True)):
-            same = np.flatnonzero((self._named.rows_of(candidates, public, own) == own).all(axis=1))
-            found[place] = candidates.places[same[0]] if len(same) else NO_CANDIDATE
-        return found
+        candidates, truths = self.candidates(secret), np.full(len(inputs), NO_CANDIDATE, dtype=np.int64)
+        for place, (public, private_row) in enumerate(zip(inputs.public.tolist(), inputs.private, strict=True)):
+            same = np.flatnonzero((self._named.rows_of(candidates, public, private_row) == private_row).all(axis=1))
+            truths[place] = candidates.places[same[0]] if len(same) else NO_CANDIDATE
+        return truths
 
     def redraw(
         self, secret: str, inputs: Inputs, targets: IntArray, *, prior: FloatArray | None, uniforms: FloatArray
@@ -58,20 +58,20 @@ class MaskedAttack(Attack):
             private[place] = self._named.rows_of(candidates, inputs.public[place].tolist(), private[place])[number]
         return Inputs(private, inputs.public)
 
-    def log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        return self.release_log_likelihoods(seen, targets, candidates)
+    def log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+        return self.release_log_likelihoods(view, targets, candidates)
 
-    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        self._num_certain(seen.coalition)
+    def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+        self._num_certain(view.coalition)
         total = np.zeros((len(targets), len(candidates.rows)))
-        if not seen.totals or seen.background is None:
+        if not view.totals or view.background is None:
             return total
-        private, is_in = seen.background
+        private, is_in = view.background
         columns, share = self._phase.columns, self._phase.share
-        members = [place for place in seen.coalition.members if is_in[place]]
+        members = [place for place in view.coalition.members if is_in[place]]
         honest = np.setdiff1d(np.flatnonzero(is_in), members)
-        rest = seen.totals[0].reshape(-1)[: self._phase.num_values] - seen.reports[0][members].sum(axis=0)
-        rest = rest - private[honest][:, columns].sum(axis=0)
+        sum_of_others = view.totals[0].reshape(-1)[: self._phase.num_values] - view.reports[0][members].sum(axis=0)
+        sum_of_others = sum_of_others - private[honest][:, columns].sum(axis=0)
         try:
             logs = share_log_law(scale=share.scale, planned=share.planned, num_shares=max(len(honest), 1))
         except NotImplementedError as error:
@@ -79,8 +79,8 @@ class MaskedAttack(Attack):
             raise ConfigurationError(field="role", value="of inference", allowed=allowed) from None
         for number, place in enumerate(targets.tolist()):
             if is_in[place]:
-                rows = self._named.rows_of(candidates, seen.public[place].tolist(), private[place])
-                noise = np.abs(rest + private[place, columns] - rows[:, columns])
+                rows = self._named.rows_of(candidates, view.public[place].tolist(), private[place])
+                noise = np.abs(sum_of_others + private[place, columns] - rows[:, columns])
                 total[number] = logs[np.minimum(noise, len(logs) - 1)].sum(axis=1)
         return total
 

@@ -119,14 +119,14 @@ def infer(
         [[0.75, 0.25], [0.25, 0.75]]
     """
     num_labels = len(labels)
-    before = np.full(num_labels, 1 / num_labels) if prior is None else prior
+    prior_probabilities = np.full(num_labels, 1 / num_labels) if prior is None else prior
     numbers = np.bincount(places, minlength=num_labels)
     greatest = log_likelihoods.max(axis=1, keepdims=True)
     if not np.all(np.isfinite(greatest)):
         raise ValueError("what was seen is impossible under every candidate")
     of_labels = np.zeros((len(log_likelihoods), num_labels))
     np.add.at(of_labels.T, places, (np.exp(log_likelihoods - greatest) / numbers[places]).T)
-    joint = before * of_labels
+    joint = prior_probabilities * of_labels
     totals = joint.sum(axis=1, keepdims=True)
     if not np.all(totals > 0):
         raise ValueError("what was seen is impossible under every candidate that the prior allows")
@@ -135,7 +135,7 @@ def infer(
     if not of_labels.all():  # far below the likeliest a float is 0, which is not to say that the label is impossible
         logs = np.full(of_labels.shape, -np.inf)
         np.logaddexp.at(logs.T, places, (log_likelihoods - greatest - np.log(numbers[places])).T)
-    return Posteriors(tuple(labels), before, joint / totals, logs.max(axis=1) - logs.min(axis=1))
+    return Posteriors(tuple(labels), prior_probabilities, joint / totals, logs.max(axis=1) - logs.min(axis=1))
 
 
 def evaluate(posteriors: Posteriors, truths: IntArray) -> Evaluation:
@@ -222,21 +222,21 @@ def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray
         (0.75, 0.189)
     """
     num_labels = int(places.max()) + 1 if prior is None else len(prior)
-    before = np.full(num_labels, 1 / num_labels) if prior is None else prior
+    prior_probabilities = np.full(num_labels, 1 / num_labels) if prior is None else prior
     numbers = np.bincount(places, minlength=num_labels)
     of_labels = np.zeros((num_labels, channel.shape[1]))
     np.add.at(of_labels, places, channel / numbers[places][:, None])
-    joint = before[:, None] * of_labels
+    joint = prior_probabilities[:, None] * of_labels
     outputs = joint.sum(axis=0)
-    seen = outputs > 0
-    entropies = _relative_entropies((joint[:, seen] / outputs[seen]).T, before)
+    is_possible = outputs > 0
+    entropies = _relative_entropies((joint[:, is_possible] / outputs[is_possible]).T, prior_probabilities)
     with np.errstate(divide="ignore"):
         logs = np.log(of_labels[:, of_labels.any(axis=0)])
     return Evaluation(
         success=math.fsum(joint.max(axis=0).tolist()),
         success_error=0.0,
-        baseline=float(before.max()),
-        information=math.fsum((outputs[seen] * entropies).tolist()),
+        baseline=float(prior_probabilities.max()),
+        information=math.fsum((outputs[is_possible] * entropies).tolist()),
         greatest_log_odds_ratio=float((logs.max(axis=0) - logs.min(axis=0)).max()),
     )
 
@@ -248,10 +248,10 @@ def _pooled_error(parts: Sequence[Evaluation], success: float) -> float:
     it may be too small where these are few.
     """
     number = sum(part.num_targets for part in parts)
-    within = math.fsum((part.num_targets * part.success_error) ** 2 for part in parts)
-    between = math.fsum(part.num_targets * (part.success - success) ** 2 for part in parts)
+    variance_within = math.fsum((part.num_targets * part.success_error) ** 2 for part in parts)
+    variance_between = math.fsum(part.num_targets * (part.success - success) ** 2 for part in parts)
     of_tries = math.fsum((part.num_targets * (part.success - success)) ** 2 for part in parts)
-    return math.sqrt(max(within + between, of_tries)) / number
+    return math.sqrt(max(variance_within + variance_between, of_tries)) / number
 
 
 def success_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:

@@ -79,15 +79,15 @@ def cases_of_protocol(
             leaves it, or a trusted server, could be held against.
     """
     cases: list[Case] = []
-    given = given_rows(protocol)
-    kinds, note = _kinds_of(protocol, given, public)
+    candidate_rows = given_rows(protocol)
+    kinds, note = _kinds_of(protocol, candidate_rows, public)
     for kind in kinds:
-        candidates = given or some_rows_of(protocol, kind)
+        candidates = candidate_rows or some_rows_of(protocol, kind)
         if len(candidates.rows) < 2:  # noqa: PLR2004  a public row that leaves nothing to tell
             continue
         suffix = f", public row ({', '.join(map(str, kind))})" if len(kinds) > 1 else ""
-        audited = _Audited(protocol, candidates, kind, suffix, note)
-        cases += [*(audited.mechanism_cases() if has_mechanisms else ()), *audited.session_cases()]
+        audited_protocol = _Audited(protocol, candidates, kind, suffix, note)
+        cases += [*(audited_protocol.mechanism_cases() if has_mechanisms else ()), *audited_protocol.session_cases()]
     allowed = "one with a loss for replace-one neighbors in the local model, or for any in the central one"
     require(cases, "protocol", protocol.name, f"{allowed}, and two rows that are neighbors")
     return cases
@@ -107,13 +107,16 @@ def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = 
         tables: Tables = {"parameters": {}}
         for setting in settings:
             key, value = read_setting(setting)
-            set_value(tables, key, value, own=(), parameters=kind.parameters_type.__struct_fields__, parties="")
+            set_value(tables, key, value, own_keys=(), parameters=kind.parameters_type.__struct_fields__, parties="")
         with blaming(kind):
             protocol = kind(convert(tables["parameters"], kind.parameters_type, "parameters"))
     else:
         scenario = load_scenario(source, [*settings, "adversary=[]", "noise=simulated", "transport=array"])
-        resolved = resolve(msgspec.structs.replace(scenario, data=data) if data else scenario)
-        protocol, public = resolved.protocol, None if isinstance(resolved, Streamed) else resolved.inputs.public
+        resolved_scenario = resolve(msgspec.structs.replace(scenario, data=data) if data else scenario)
+        protocol, public = (
+            resolved_scenario.protocol,
+            None if isinstance(resolved_scenario, Streamed) else resolved_scenario.inputs.public,
+        )
     system = systems().get(protocol.name)
     allowed = f"The protocol of this scenario has audits of its own. Run them: psephos audit {protocol.name}"
     refuse(system is not None and system.session_cases, "scenario", source, allowed)
@@ -122,11 +125,11 @@ def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = 
 
 
 def _kinds_of(
-    protocol: PhasedProtocol[Any, Any], given: CandidateRows | None, public: IntArray | None
+    protocol: PhasedProtocol[Any, Any], candidate_rows: CandidateRows | None, public: IntArray | None
 ) -> tuple[list[list[int]], str]:
     """Return the public rows that are audited, and a sentence where there are others."""
-    if public is None and given is not None:
-        public = given.public
+    if public is None and candidate_rows is not None:
+        public = candidate_rows.public
     if public is None:
         if names := [column.name for column in protocol.columns() if not column.private]:
             allowed = "given by a scenario with parties, or by the protocol's method possible_entries()"
@@ -179,7 +182,7 @@ class _Audited:
             return
         entries = {number: charge(protocol, rows[0].tolist(), public, num_sessions=number) for number in (1, 2)}
         local = {
-            number: [own for own in each if _is_of(own, _REPLACE, bounds_release=False)]
+            number: [entry for entry in each if _is_of(entry, _REPLACE, bounds_release=False)]
             for number, each in entries.items()
         }
         is_secure = all(_has_sampler(phase.mechanism_of(public)) for phase in protocol.phases)
@@ -211,12 +214,14 @@ class _Audited:
             )
         for phase in protocol.phases:
             if phase.tally_mechanism is not None:
-                yield from self._release_cases(phase, [own for own in entries[1] if own.phase == phase.name])
+                yield from self._release_cases(phase, [entry for entry in entries[1] if entry.phase == phase.name])
 
     def _sum_cases(self, phase: MaskedPhase) -> Iterator[Case]:
         """Yield what a masked sum tells of one party's row to whoever knows the others and c parties' shares."""
         part = Summed(self.protocol, phase, self.candidates.rows, self.public)
-        of_sums = ((source, part.most_outputs(most) / FULL_SAMPLES[source]) for source, most in _SHARES.items())
+        of_sums = (
+            (source, part.most_outputs(max_shares) / FULL_SAMPLES[source]) for source, max_shares in _SHARES.items()
+        )
         shares = {source: min(share, 1.0) for source, share in of_sums}
         yield from self._case(
             f"sum of phase {phase.name!r}",
@@ -237,14 +242,14 @@ class _Audited:
         is_own = phase.makes_own_release
         part = (OwnRelease if is_own else ReleasedTallies)(self.protocol, phase, tallies)
 
-        def released(candidate: int, side: int) -> OutputSampler:
+        def sampler(candidate: int, side: int) -> OutputSampler:
             del side
             return lambda number, _: draw_releases(self.protocol, phase, tallies[candidate], number, SecureNoise())
 
-        secure = released if is_own else functools.partial(_drawn_securely, part.mechanism, totals)
+        secure = sampler if is_own else functools.partial(_drawn_securely, part.mechanism, totals)
         secure = secure if _has_sampler(part.mechanism) else None
         for relation, pairs in ((_REPLACE, is_there & is_there[:, None]), (_REMOVE, is_there ^ is_there[:, None])):
-            if losses := [own for own in entries if _is_of(own, relation, bounds_release=True)]:
+            if losses := [entry for entry in entries if _is_of(entry, relation, bounds_release=True)]:
                 yield from self._case(
                     f"release of phase {phase.name!r}, {relation.value}",
                     functools.partial(Observable, (part,), 1, secure=secure),
@@ -258,10 +263,12 @@ class _Audited:
     def _tally(self, phase: Phase, rows: IntArray) -> Tally:
         """Return the tally of parties with these rows, which reported the least in earlier phases."""
         phases = self.protocol.phases
-        least = [np.array([each.least_report], dtype=np.int64) for each in phases[: phases.index(phase)]]
-        before = [np.repeat(own, len(rows), axis=0) for own in self.protocol.retained_reports(least)]
+        least_reports = [np.array([each.least_report], dtype=np.int64) for each in phases[: phases.index(phase)]]
+        earlier_reports = [
+            np.repeat(reports, len(rows), axis=0) for reports in self.protocol.retained_reports(least_reports)
+        ]
         public = np.tile(np.array(self.public, dtype=np.int64), (len(rows), 1))
-        return phase.tally(rows[:, phase.columns], earlier=before, public=public)
+        return phase.tally(rows[:, phase.columns], earlier=earlier_reports, public=public)
 
     def _in_phase(self, phase: Phase, rows: IntArray) -> _Neighbors:
         """Return which rows are neighbors: those that the protocol names all are, of others what the mechanism says."""
@@ -285,9 +292,9 @@ class _Audited:
         """Yield a case, if there are neighbors: a row against itself would be told apart by nothing."""
         if not np.any(are_neighbors & ~np.eye(len(are_neighbors), dtype=np.bool_)):
             return
-        made = make()
-        is_law_known = all(part.is_law_known for part in made.parts)
-        sentences = self.note, "" if is_law_known else _NO_LAW, "" if made.secure else _NO_SAMPLER
+        observable = make()
+        is_law_known = all(part.is_law_known for part in observable.parts)
+        sentences = self.note, "" if is_law_known else _NO_LAW, "" if observable.secure else _NO_SAMPLER
         yield Case.against(
             losses,
             name=f"{name}{self.suffix}",
@@ -328,17 +335,17 @@ def _checks(mechanism: RowMechanism, values: IntArray, *, is_secure: bool) -> Se
         return ()
 
 
-def _pairs(made: Observable, names: Sequence[str], are_neighbors: _Neighbors) -> Sequence[Pair]:
+def _pairs(observable: Observable, names: Sequence[str], are_neighbors: _Neighbors) -> Sequence[Pair]:
     """Return the neighbors that lose most by the laws; without laws some that are far apart."""
 
     def pair(first: int, second: int) -> Pair:
-        return made.pair(first, second, name=f"{names[first]}, against {names[second]}")
+        return observable.pair(first, second, name=f"{names[first]}, against {names[second]}")
 
-    if not all(part.is_law_known for part in made.parts):
-        return [pair(first, second) for first, second in _far_apart(made.parts, are_neighbors)]
-    losses = sum((_losses_of(part) for part in made.parts), start=np.zeros(are_neighbors.shape))
+    if not all(part.is_law_known for part in observable.parts):
+        return [pair(first, second) for first, second in _far_apart(observable.parts, are_neighbors)]
+    losses = sum((_losses_of(part) for part in observable.parts), start=np.zeros(are_neighbors.shape))
     allowed = np.where(are_neighbors & ~np.eye(len(losses), dtype=np.bool_), np.round(losses, 9), -np.inf)
-    values = np.concatenate([part.values for part in made.parts], axis=1)
+    values = np.concatenate([part.values for part in observable.parts], axis=1)
     # Of equal maxima the rows that differ in most of what is randomized.
     ends = max(
         np.argwhere(allowed == allowed.max()).tolist(), key=lambda own: np.count_nonzero(np.diff(values[own], axis=0))
@@ -360,6 +367,6 @@ def _losses_of(part: ExposedPart) -> FloatArray:
     if part.log_laws is not None:
         return part.losses
     mechanism = part.mechanism.noise if isinstance(part.mechanism, PostProcessed) else part.mechanism
-    drawn = [simulated_draw(mechanism, row)(_DRAWS, 0) for row in part.values.tolist()]
-    reports = np.unique(np.concatenate([reports_to_try(mechanism, part.values), *drawn]), axis=0)
+    outputs = [simulated_draw(mechanism, row)(_DRAWS, 0) for row in part.values.tolist()]
+    reports = np.unique(np.concatenate([reports_to_try(mechanism, part.values), *outputs]), axis=0)
     return greatest_gaps(mechanism.log_likelihoods(reports, part.values).T)

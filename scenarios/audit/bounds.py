@@ -88,8 +88,8 @@ def mu_bounds(likely: IntArray, unlikely: IntArray, number: int, risk: float) ->
     """Return lower bounds on Gaussian DP's μ from events' hits: Φ⁻¹(P) − Φ⁻¹(Q). See `epsilon_bounds`."""
     low, high = lower_limits(likely, number, risk / 2), upper_limits(unlikely, number, risk / 2)
     # Not both are infinite of one sign: hits of all and of none would have to be the same.
-    apart = np.asarray(ndtri(low) - ndtri(high), dtype=np.float64)
-    return np.where((low > 0) & (high < 1), apart, -np.inf)
+    distance = np.asarray(ndtri(low) - ndtri(high), dtype=np.float64)
+    return np.where((low > 0) & (high < 1), distance, -np.inf)
 
 
 def samples_needed(epsilon: float, risk: float) -> int | None:
@@ -109,16 +109,16 @@ def samples_needed(epsilon: float, risk: float) -> int | None:
         hits = np.array([likely], dtype=np.int64)
         return float(epsilon_bounds(hits, number - hits, number, risk)[0]) > 0
 
-    above = 1
-    while not tells(above):
-        above *= 2
-        if above > _MOST_NEEDED:
+    enough = 1
+    while not tells(enough):
+        enough *= 2
+        if enough > _MOST_NEEDED:
             return None
-    below = above // 2
-    while above - below > 1:
-        middle = (below + above) // 2
-        below, above = (below, middle) if tells(middle) else (middle, above)
-    return above
+    too_few = enough // 2
+    while enough - too_few > 1:
+        middle = (too_few + enough) // 2
+        too_few, enough = (too_few, middle) if tells(middle) else (middle, enough)
+    return enough
 
 
 def exact_epsilon(laws: FloatArray) -> float:
@@ -183,8 +183,8 @@ def exact_mu(laws: FloatArray) -> float:
         errors, misses = exact_trade_off(pair).T
         inner = (np.minimum(errors, misses) > _LEAST_ERROR) & (np.maximum(errors, misses) < 1 - _LEAST_ERROR)
         if np.any(inner):
-            apart = np.asarray(ndtri(1 - misses[inner]) - ndtri(errors[inner]), dtype=np.float64)
-            greatest = max(greatest, float(apart.max()))
+            distance = np.asarray(ndtri(1 - misses[inner]) - ndtri(errors[inner]), dtype=np.float64)
+            greatest = max(greatest, float(distance.max()))
     return greatest
 
 

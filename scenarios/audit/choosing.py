@@ -70,17 +70,17 @@ def scored(score: Score, outputs: IntArray) -> FloatArray:
     return np.where(np.isnan(scores), 0.0, scores)
 
 
-def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk: float, proven: float) -> ChosenEvent:
+def choose_by_outputs(samples: Iterable[tuple[Pair, IntArray, IntArray]], *, risk: float, proven: float) -> ChosenEvent:
     """Return the pair and the event that told most.
 
     Args:
-        drawn: pairs, at least one, each with outputs of its first and of its second neighbor that do not decide.
+        samples: pairs, at least one, each with outputs of its first and of its second neighbor that do not decide.
         risk: of the intervals that events are compared by.
         proven: ε, at which δ is compared.
     """
     best: ChosenEvent | None = None
     greatest, sides = -math.inf, None
-    for pair, first, second in drawn:
+    for pair, first, second in samples:
         if best is None:  # where all outputs are one and the same, which tells nothing, any event will do
             best = ChosenEvent(pair, "nothing", _nothing, Event(0.0, is_above=True))
         # A pair's own score is hard to beat; what is learned beside it finds what the law does not have.
@@ -89,15 +89,16 @@ def choose_by_outputs(drawn: Iterable[tuple[Pair, IntArray, IntArray]], *, risk:
         if pair.score is not None:
             scores.append(("the likelihood ratio", pair.score, first, second))
         # By other outputs than those that it was learned from, or the best would be what chance made the best.
-        shown = slice(taught, 3 * taught)
+        holdout = slice(taught, 3 * taught)
         scores += [
-            (name, score, first[shown], second[shown]) for name, score in learn_scores(first[:taught], second[:taught])
+            (name, score, first[holdout], second[holdout])
+            for name, score in learn_scores(first[:taught], second[:taught])
         ]
-        for name, score, ones, others in scores:
-            ordered = np.sort(scored(score, ones)), np.sort(scored(score, others))
-            event, bound = _best_event(*ordered, risk=risk)
+        for name, score, ones, others_outputs in scores:
+            sorted_scores = np.sort(scored(score, ones)), np.sort(scored(score, others_outputs))
+            event, bound = _best_event(*sorted_scores, risk=risk)
             if bound > greatest:
-                best, greatest, sides = ChosenEvent(pair, name, score, event), bound, ordered
+                best, greatest, sides = ChosenEvent(pair, name, score, event), bound, sorted_scores
     assert best is not None  # noqa: S101  there is a pair
     return best if sides is None else best._replace(curve=_curve(*sides, risk=risk, proven=proven))
 
@@ -116,29 +117,31 @@ def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
     order = np.argsort(scores, kind="stable")
     first, second = laws[:, order]
     number = _HITS_BY_LAW
-    above = [np.floor(number * np.cumsum(law[::-1])[::-1]).astype(np.int64).clip(0, number) for law in (first, second)]
-    below = [np.floor(number * np.cumsum(law)).astype(np.int64).clip(0, number) for law in (first, second)]
+    hits_above = [
+        np.floor(number * np.cumsum(law[::-1])[::-1]).astype(np.int64).clip(0, number) for law in (first, second)
+    ]
+    hits_below = [np.floor(number * np.cumsum(law)).astype(np.int64).clip(0, number) for law in (first, second)]
     step = max(1, len(order) // _MOST_THRESHOLDS_OF_LAWS)
-    of_above = epsilon_bounds(above[0][::step], above[1][::step], number, _RISK_OF_LAW_CHOICE)
-    of_below = epsilon_bounds(below[1][::step], below[0][::step], number, _RISK_OF_LAW_CHOICE)
+    of_above = epsilon_bounds(hits_above[0][::step], hits_above[1][::step], number, _RISK_OF_LAW_CHOICE)
+    of_below = epsilon_bounds(hits_below[1][::step], hits_below[0][::step], number, _RISK_OF_LAW_CHOICE)
     is_above = float(of_above.max()) >= float(of_below.max())
-    ordered = scores[order]
+    ordered_scores = scores[order]
     place = int(np.argmax(of_above if is_above else of_below)) * step
     cumulated = np.cumsum((first + second) / 2)
     levels = np.arange(1, _NUM_CURVE_POINTS + 1) / (_NUM_CURVE_POINTS + 1)
-    along = ordered[np.minimum(np.searchsorted(cumulated, levels), len(ordered) - 1)]
-    event = Event(float(ordered[place]), is_above)
-    curve = [Event(float(level), is_above=True) for level in np.unique(along)]
+    thresholds_of_levels = ordered_scores[np.minimum(np.searchsorted(cumulated, levels), len(ordered_scores) - 1)]
+    event = Event(float(ordered_scores[place]), is_above)
+    curve = [Event(float(level), is_above=True) for level in np.unique(thresholds_of_levels)]
     return ChosenEvent(pair, "the likelihood ratio", score, event, curve)
 
 
 def _best_event(first: FloatArray, second: FloatArray, *, risk: float) -> tuple[Event, float]:
     """Return the threshold of sorted scores that tells most, and the bound on ε that it gives."""
-    thresholds, above, below = _hits_of(first, second)
-    sides = above, below[::-1]
+    thresholds, hits_above, hits_below = _hits_of(first, second)
+    sides = hits_above, hits_below[::-1]
     few = [np.argsort(-_roughly(*side), kind="stable")[:_MOST_BOUNDED] for side in sides]
     likely, unlikely = (
-        np.concatenate([own[places] for own, places in zip(each, few, strict=True)])
+        np.concatenate([hits[places] for hits, places in zip(each, few, strict=True)])
         for each in zip(*sides, strict=True)
     )
     bounds = epsilon_bounds(likely, unlikely, min(len(first), len(second)), risk)
@@ -148,25 +151,28 @@ def _best_event(first: FloatArray, second: FloatArray, *, risk: float) -> tuple[
 
 def _curve(first: FloatArray, second: FloatArray, *, risk: float, proven: float) -> list[Event]:
     """Return events along the trade-off curve of sorted scores, with those that say most of μ and of δ."""
-    thresholds, above, _ = _hits_of(first, second)
+    thresholds, hits_above, _ = _hits_of(first, second)
     number = min(len(first), len(second))
-    of_mu = mu_bounds(*above, number, risk)
+    of_mu = mu_bounds(*hits_above, number, risk)
     # What happens seldom, and under one neighbor alone, says little of ε and much of δ.
-    of_delta = delta_bounds(*above, number, _RISK_OF_DELTA_CHOICE, proven)
+    of_delta = delta_bounds(*hits_above, number, _RISK_OF_DELTA_CHOICE, proven)
     evenly = thresholds[np.linspace(0, len(thresholds) - 1, _NUM_CURVE_POINTS + 2).astype(np.int64)[1:-1]]
     of_both = thresholds[int(np.argmax(of_mu))], thresholds[int(np.argmax(of_delta))]
-    return [Event(threshold, is_above=True) for threshold in sorted({float(own) for own in (*of_both, *evenly)})]
+    return [
+        Event(threshold, is_above=True)
+        for threshold in sorted({float(own_threshold) for own_threshold in (*of_both, *evenly)})
+    ]
 
 
 def _hits_of(
     first: FloatArray, second: FloatArray
 ) -> tuple[FloatArray, tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
     """Return some of the sorted scores as thresholds, and how many of either's are at least each one, and at most."""
-    ordered = np.sort(np.concatenate([first, second]))
-    thresholds = np.unique(ordered[_ranks_in(len(ordered))])
+    all_scores = np.sort(np.concatenate([first, second]))
+    thresholds = np.unique(all_scores[_ranks_in(len(all_scores))])
     one, other = (np.searchsorted(scores, thresholds, side="left") for scores in (first, second))
-    below = np.searchsorted(first, thresholds, side="right"), np.searchsorted(second, thresholds, side="right")
-    return thresholds, (len(first) - one, len(second) - other), below
+    hits_below = np.searchsorted(first, thresholds, side="right"), np.searchsorted(second, thresholds, side="right")
+    return thresholds, (len(first) - one, len(second) - other), hits_below
 
 
 def _nothing(outputs: IntArray) -> FloatArray:
@@ -210,7 +216,7 @@ class Edge(NamedTuple):
 
 
 def choose_edge(
-    drawn: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequence[OutputFeature] = ()
+    samples: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequence[OutputFeature] = ()
 ) -> Edge | None:
     """Return the edge that told most; None where all outputs are one and the same.
 
@@ -219,7 +225,7 @@ def choose_edge(
     """
     edges = (
         edge
-        for pair, first, second in drawn
+        for pair, first, second in samples
         for feature in features or features_of(first, are_ordered=True)
         for edge in _edges_of(pair, feature, first, second)
     )
@@ -229,16 +235,16 @@ def choose_edge(
 def _edges_of(pair: Pair, feature: OutputFeature, first: IntArray, second: IntArray) -> Iterator[Edge]:
     """Yield the best extreme of a feature at either end, and the best one of its values."""
     sides = np.sort(feature.of(first)), np.sort(feature.of(second))
-    both = np.sort(np.concatenate(sides))
-    if both[0] == both[-1]:
+    all_values = np.sort(np.concatenate(sides))
+    if all_values[0] == all_values[-1]:
         return
-    ranks = np.geomspace(1, len(both), _NUM_RANKS).astype(np.int64) - 1
-    low, high = np.unique(both[ranks]), np.unique(both[len(both) - 1 - ranks])
-    values = both[np.concatenate([[True], both[1:] != both[:-1]])]
-    least, greatest = np.full(1, _LEAST), np.full(1, _GREATEST)
+    ranks = np.geomspace(1, len(all_values), _NUM_RANKS).astype(np.int64) - 1
+    low, high = np.unique(all_values[ranks]), np.unique(all_values[len(all_values) - 1 - ranks])
+    values = all_values[np.concatenate([[True], all_values[1:] != all_values[:-1]])]
+    lowest, greatest = np.full(1, _LEAST), np.full(1, _GREATEST)
     best: list[tuple[int, int, bool, int, int]] = []
     for starts, ends in (
-        (np.repeat(least, len(low)), low),
+        (np.repeat(lowest, len(low)), low),
         (high, np.repeat(greatest, len(high))),
         (values, values),
     ):
@@ -248,7 +254,7 @@ def _edges_of(pair: Pair, feature: OutputFeature, first: IntArray, second: IntAr
         for is_first, likely, unlikely in ((True, one, other), (False, other, one)):
             place = int(np.argmax(_roughly(likely, unlikely)))
             best.append((int(starts[place]), int(ends[place]), is_first, int(likely[place]), int(unlikely[place])))
-    likely, unlikely = np.array([own[3:] for own in best], dtype=np.int64).T
+    likely, unlikely = np.array([edge[3:] for edge in best], dtype=np.int64).T
     bounds = epsilon_bounds(likely, unlikely, min(map(len, sides)), _RISK_OF_CHOICE)
     for (start, end, is_first, *_), bound in zip(best, bounds.tolist(), strict=True):
         yield Edge(pair, feature, start, end, is_first, bound)

@@ -59,15 +59,15 @@ def check_confidence(confidence: float) -> None:
 
 def check_samples(samples: int, confidence: float) -> None:
     """Raise ConfigurationError where so few outputs allow no statement whatever they are."""
-    least = _least_samples(confidence)
-    allowed = f"at least {least}: with fewer no statement is possible at confidence {confidence:.12g}"
-    refuse(samples < least, "samples", samples, allowed)
+    min_samples = _least_samples(confidence)
+    allowed = f"at least {min_samples}: with fewer no statement is possible at confidence {confidence:.12g}"
+    refuse(samples < min_samples, "samples", samples, allowed)
 
 
 def _least_samples(confidence: float) -> int:
-    least = samples_needed(math.inf, _OF_LAW * _OF_EPSILON * (1 - confidence))
-    assert least is not None  # noqa: S101  at ε = ∞ some number is enough
-    return _with_choice(least) + 1
+    min_samples = samples_needed(math.inf, _OF_LAW * _OF_EPSILON * (1 - confidence))
+    assert min_samples is not None  # noqa: S101  at ε = ∞ some number is enough
+    return _with_choice(min_samples) + 1
 
 
 def _with_choice(number: float) -> int:
@@ -115,26 +115,26 @@ def audit(
         able = (pair for pair in pairs if pair.laws is not None or pair.secure is not None)
         pairs = [dataclasses.replace(pair, draws=pair.secure) for pair in able]
     finite = [(pair, pair.laws) for pair in pairs if pair.laws is not None]
-    drawn = [(pair, pair.draws) for pair in pairs if pair.draws is not None]
-    if not (finite or drawn or checks):
+    pairs_with_draws = [(pair, pair.draws) for pair in pairs if pair.draws is not None]
+    if not (finite or pairs_with_draws or checks):
         return None
     streams = Streams(seed)
     of_law = risk * _OF_LAW if checks or any(pair.draws is not None for pair, _ in finite) else 0.0
     inputs: list[Sequence[Counts]] = []
     if finite:
         pair, laws = max(finite, key=_rank)
-        found, sides = _audit_laws(case, pair, laws, samples, streams, risk=risk - of_law)
+        evidence, sides = _audit_laws(case, pair, laws, samples, streams, risk=risk - of_law)
         inputs += [[side] for side in sides]
-    elif drawn:
-        found = _audit_outputs(case, drawn, samples, streams, risk=risk - of_law)
+    elif pairs_with_draws:
+        evidence = _audit_outputs(case, pairs_with_draws, samples, streams, risk=risk - of_law)
     else:
-        found = Evidence("", "", Bounds())
+        evidence = Evidence("", "", Bounds())
     if checks:
         inputs += draw_checks(checks, int(samples * _OF_INPUTS[source]) // len(checks), streams)
-    found = found._replace(held=hold(inputs, of_law) if inputs else NOTHING_HELD)
-    least = samples_needed(case.proven, (risk - of_law) * _OF_EPSILON)
-    needed = None if least is None else _with_choice(least)
-    return judge(case, found, source=source, needed=needed, confidence=1 - risk)
+    evidence = evidence._replace(held=hold(inputs, of_law) if inputs else NOTHING_HELD)
+    min_samples = samples_needed(case.proven, (risk - of_law) * _OF_EPSILON)
+    needed_samples = None if min_samples is None else _with_choice(min_samples)
+    return judge(case, evidence, source=source, needed_samples=needed_samples, confidence=1 - risk)
 
 
 def _of_source(checks: Iterable[LawCheck], source: Source) -> list[tuple[LawCheck, OutputSampler]]:
@@ -144,33 +144,35 @@ def _of_source(checks: Iterable[LawCheck], source: Source) -> list[tuple[LawChec
 
 
 def _audit_outputs(
-    case: Case, drawn: Sequence[tuple[Pair, _Draws]], samples: int, streams: Streams, *, risk: float
+    case: Case, pairs_with_draws: Sequence[tuple[Pair, _Draws]], samples: int, streams: Streams, *, risk: float
 ) -> Evidence:
     """Choose by some outputs, draw others that the choice has not seen, and bound by them."""
-    choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
-    each = max(choosing // len(drawn), 2)
-    shown = [(pair, streams.all(first, each), streams.all(second, each)) for pair, (first, second) in drawn]
-    edge = choose_edge(shown)
+    num_choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
+    each = max(num_choosing // len(pairs_with_draws), 2)
+    choosing_samples = [
+        (pair, streams.all(first, each), streams.all(second, each)) for pair, (first, second) in pairs_with_draws
+    ]
+    edge = choose_edge(choosing_samples)
     if edge is not None and edge.bound > case.proven:  # what an edge tells of a pair, another pair would not decide
-        shown = [own for own in shown if own[0] is edge.pair]
-    chosen = choose_by_outputs(shown, risk=risk * _OF_EPSILON, proven=case.proven)
-    if edge is not None and edge.pair is not chosen.pair:
-        edge = choose_edge([own for own in shown if own[0] is chosen.pair])
-    draws = chosen.pair.draws
+        choosing_samples = [hits_of_side for hits_of_side in choosing_samples if hits_of_side[0] is edge.pair]
+    event = choose_by_outputs(choosing_samples, risk=risk * _OF_EPSILON, proven=case.proven)
+    if edge is not None and edge.pair is not event.pair:
+        edge = choose_edge([hits_of_side for hits_of_side in choosing_samples if hits_of_side[0] is event.pair])
+    draws = event.pair.draws
     assert draws is not None  # noqa: S101  only what can be drawn is chosen
-    number = samples - choosing
-    hits = [_Hits(chosen, edge) for _ in draws]
-    for draw, own in zip(draws, hits, strict=True):
+    number = samples - num_choosing
+    hits = [_Hits(event, edge) for _ in draws]
+    for draw, hits_of_side in zip(draws, hits, strict=True):
         for outputs in streams.chunks(draw, number):
-            own.add(outputs)
-            own.add_edge(outputs)
-    bounds = _bounds_of(chosen, edge, hits, number, risk=risk, proven=case.proven)._replace(samples=samples)
-    return Evidence(chosen.pair.name, _name_of(chosen, edge, bounds), bounds)
+            hits_of_side.add(outputs)
+            hits_of_side.add_edge(outputs)
+    bounds = _bounds_of(event, edge, hits, number, risk=risk, proven=case.proven)._replace(samples=samples)
+    return Evidence(event.pair.name, _name_of(event, edge, bounds), bounds)
 
 
-def _rank(known: tuple[Pair, FloatArray]) -> tuple[float, bool, float]:
+def _rank(pair_and_losses: tuple[Pair, FloatArray]) -> tuple[float, bool, float]:
     """Return by what pairs are compared: the exact ε; if equal whether it is drawn, then how far it is told apart."""
-    pair, laws = known
+    pair, laws = pair_and_losses
     # Rounded, so that pairs alike by symmetry are compared by the rest.
     return round(exact_epsilon(laws), 9), pair.draws is not None, exact_delta(laws, 0.0)
 
@@ -179,33 +181,33 @@ def _audit_laws(
     case: Case, pair: Pair, laws: FloatArray, samples: int, streams: Streams, *, risk: float
 ) -> tuple[Evidence, Sequence[Counts]]:
     """Audit by the exact laws; return also what was drawn of either neighbor, to be held against them."""
-    chosen = choose_by_laws(pair, laws)
+    event = choose_by_laws(pair, laws)
     if pair.draws is None:
-        return Evidence(pair.name, chosen.name, Bounds(), laws), []
+        return Evidence(pair.name, event.name, Bounds(), laws), []
     counts = [Counts.of(f"{pair.name}, {side}", law, samples) for side, law in zip(("one", "other"), laws, strict=True)]
-    choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
+    num_choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
     # The law has chosen an event, by which all outputs are counted; the edge is decided by those that did not choose.
     first, second = (
-        np.concatenate(list(_counting(streams.chunks(draw, choosing), own)))
-        for draw, own in zip(pair.draws, counts, strict=True)
+        np.concatenate(list(_counting(streams.chunks(draw, num_choosing), counts_of_side)))
+        for draw, counts_of_side in zip(pair.draws, counts, strict=True)
     )
     edge = choose_edge([(pair, first, second)], [outcome_feature()])
-    hits = [_Hits(chosen, edge) for _ in laws]
-    for draw, own, side, outputs in zip(pair.draws, counts, hits, (first, second), strict=True):
+    hits = [_Hits(event, edge) for _ in laws]
+    for draw, counts_of_side, side, outputs in zip(pair.draws, counts, hits, (first, second), strict=True):
         side.add(outputs)
-        for more in _counting(streams.chunks(draw, samples - choosing), own):
-            side.add(more)
-            side.add_edge(more)
-    bounds = _bounds_of(chosen, edge, hits, samples, risk=risk, proven=case.proven, undecided=choosing)
-    return Evidence(pair.name, _name_of(chosen, edge, bounds), bounds, laws), counts
+        for outputs_chunk in _counting(streams.chunks(draw, samples - num_choosing), counts_of_side):
+            side.add(outputs_chunk)
+            side.add_edge(outputs_chunk)
+    bounds = _bounds_of(event, edge, hits, samples, risk=risk, proven=case.proven, num_undecided=num_choosing)
+    return Evidence(pair.name, _name_of(event, edge, bounds), bounds, laws), counts
 
 
 class _Hits:
     """How many outputs of a neighbor are in the event with those of the curve, and how many in the edge."""
 
-    def __init__(self, chosen: ChosenEvent, edge: Edge | None) -> None:
-        self._chosen, self._edge = chosen, edge
-        self.of_events: IntArray = np.zeros(1 + len(chosen.curve), dtype=np.int64)
+    def __init__(self, event: ChosenEvent, edge: Edge | None) -> None:
+        self._chosen, self._edge = event, edge
+        self.of_events: IntArray = np.zeros(1 + len(event.curve), dtype=np.int64)
         self.of_edge = 0
 
     def add(self, outputs: IntArray) -> None:
@@ -218,9 +220,9 @@ class _Hits:
             self.of_edge += self._edge.hits(outputs)
 
 
-def _counting(drawn: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
+def _counting(chunks: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
     """Yield outputs that have a law, and count them."""
-    for outputs in drawn:
+    for outputs in chunks:
         if outputs.shape[1] != 1:
             raise ValueError("an output that has a law must be the number of one of its columns, or of none")
         counts.add(outputs[:, 0])
@@ -228,31 +230,33 @@ def _counting(drawn: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
 
 
 def _bounds_of(
-    chosen: ChosenEvent,
+    event: ChosenEvent,
     edge: Edge | None,
     hits: Sequence[_Hits],
     number: int,
     *,
     risk: float,
     proven: float,
-    undecided: int = 0,
+    num_undecided: int = 0,
 ) -> Bounds:
     """Return the bounds that hits of the first and of the second neighbor give, of the chosen event and of the edge.
 
     Of the outputs that were counted so many were not counted by the edge. The risk is of all bounds together.
     """
-    likely, unlikely = hits if chosen.event.is_above else hits[::-1]
+    likely, unlikely = hits if event.event.is_above else hits[::-1]
     epsilon = float(epsilon_bounds(likely.of_events[:1], unlikely.of_events[:1], number, risk * _OF_EPSILON)[0])
     by_edge, delta = -math.inf, 0.0
     if edge is not None:
-        ones, others = (np.array([own.of_edge]) for own in (hits if edge.is_first else hits[::-1]))
-        counted = ones, others, number - undecided, risk * _OF_EDGE
-        by_edge = float(epsilon_bounds(*counted)[0])
-        delta = float(delta_bounds(*counted, proven)[0])  # by the same intervals, so that both hold
+        ones, hits_of_other = (
+            np.array([hits_of_side.of_edge]) for hits_of_side in (hits if edge.is_first else hits[::-1])
+        )
+        counts = ones, hits_of_other, number - num_undecided, risk * _OF_EDGE
+        by_edge = float(epsilon_bounds(*counts)[0])
+        delta = float(delta_bounds(*counts, proven)[0])  # by the same intervals, so that both hold
     bounds = Bounds(max(epsilon, by_edge), by_edge=by_edge, delta=delta, samples=number)
-    if not chosen.curve:
+    if not event.curve:
         return bounds
-    first, second = (own.of_events[1:] for own in hits)
+    first, second = (hits_of_side.of_events[1:] for hits_of_side in hits)
     each = risk * _OF_CURVE / len(first)
     delta = max(delta, float(delta_bounds(first, second, number, each, proven).max()))
     mu = max(0.0, float(mu_bounds(first, second, number, each).max()))
@@ -261,6 +265,6 @@ def _bounds_of(
     return bounds._replace(delta=delta, mu=mu, trade_off=sorted(curve))
 
 
-def _name_of(chosen: ChosenEvent, edge: Edge | None, bounds: Bounds) -> str:
+def _name_of(event: ChosenEvent, edge: Edge | None, bounds: Bounds) -> str:
     """Return what told most, as a phrase."""
-    return edge.name if edge is not None and bounds.epsilon == bounds.by_edge else chosen.name
+    return edge.name if edge is not None and bounds.epsilon == bounds.by_edge else event.name

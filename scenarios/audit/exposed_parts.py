@@ -173,11 +173,11 @@ class Summed(ExposedPart):
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
         """Return as many sums, each with shares of its own."""
         size = self._phase.honest
-        alike = [
-            np.tile(np.array(own, dtype=np.int64), (number * size, 1)) for own in (self._rows[candidate], self._public)
+        tiled = [
+            np.tile(np.array(row, dtype=np.int64), (number * size, 1)) for row in (self._rows[candidate], self._public)
         ]
-        drawn = draw_reports(self._phase, Inputs(*alike), noise=noise, protocol=self._protocol.name, start=0)
-        return drawn.reshape(number, size, -1).sum(axis=1) - (size - 1) * self.values[candidate]
+        reports = draw_reports(self._phase, Inputs(*tiled), noise=noise, protocol=self._protocol.name, start=0)
+        return reports.reshape(number, size, -1).sum(axis=1) - (size - 1) * self.values[candidate]
 
     def draw_securely(self, candidate: int, side: int) -> OutputSampler:
         """Return draws with the noise of deployments. See `CandidateSampler`."""
@@ -195,8 +195,8 @@ class Summed(ExposedPart):
 
 def noisy_in(phase: Phase, tally: Tally) -> IntArray:
     """Return the numbers of a tally that a trusted server adds noise to: others are public."""
-    drawn = phase.fixed_release(tally, 0).drawn
-    return np.array([value for _, values in drawn for value in values], dtype=np.int64)
+    fixed_noise = phase.fixed_release(tally, 0).drawn
+    return np.array([value for _, values in fixed_noise for value in values], dtype=np.int64)
 
 
 def draw_releases(
@@ -216,7 +216,7 @@ def draw_releases(
 
         return draw
 
-    low, high = (phase.fixed_release(tally, drawn).released.totals.reshape(-1) for drawn in (0, 1))
+    low, high = (phase.fixed_release(tally, noise_value).released.totals.reshape(-1) for noise_value in (0, 1))
     releases = [phase.randomize_tally(tally, draw_at(place)).totals.reshape(-1) for place in range(number)]
     return np.array(releases, dtype=np.int64).reshape(number, -1)[:, low != high]
 

@@ -55,7 +55,7 @@ def features_of(outputs: IntArray, *, are_ordered: bool = False) -> Iterator[Out
             for bits in _LOW_BITS:
                 mask = (1 << bits) - 1
                 yield OutputFeature(
-                    f"number {place + 1}'s low {bits} bits", lambda rows, at=place, mask=mask: rows[:, at] & mask
+                    f"number {place + 1}'s low {bits} bits", lambda rows, spot=place, mask=mask: rows[:, spot] & mask
                 )
     if width == 1:
         return
@@ -91,21 +91,29 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
     """Yield scores by which two neighbors' outputs, shape (number, width), might be told apart: high for the first."""
     learned: list[_Learned] = []
     for feature in features_of(np.concatenate([first[:_MOST_VALUES], second[:_MOST_VALUES]])):
-        fitted = _fit(feature, first, second)
-        if fitted is not None:
-            yield feature.name, fitted.score
-            learned.append(fitted)
-    single = [fitted for fitted in learned if fitted.feature.is_column]
-    for fitted in single:  # large or small, as it is: nothing is learned, so that no chance is taken for a difference
-        own = fitted.feature
-        yield f"{own.name}, large", lambda outputs, own=own: own.of(outputs).astype(np.float64)
-        yield f"{own.name}, small", lambda outputs, own=own: -own.of(outputs).astype(np.float64)
+        learned_feature = _fit(feature, first, second)
+        if learned_feature is not None:
+            yield feature.name, learned_feature.score
+            learned.append(learned_feature)
+    single = [learned_feature for learned_feature in learned if learned_feature.feature.is_column]
+    for (
+        learned_feature
+    ) in single:  # large or small, as it is: nothing is learned, so that no chance is taken for a difference
+        own_feature = learned_feature.feature
+        yield (
+            f"{own_feature.name}, large",
+            lambda outputs, own_feature=own_feature: own_feature.of(outputs).astype(np.float64),
+        )
+        yield (
+            f"{own_feature.name}, small",
+            lambda outputs, own_feature=own_feature: -own_feature.of(outputs).astype(np.float64),
+        )
     if len(single) > 1:
         yield "each number by itself, added up", _added(single)
     if learned:  # the one that differs most, together with each other
-        best = max(learned, key=lambda fitted: fitted.difference).feature
-        others = [fitted.feature for fitted in learned if fitted.feature is not best]
-        yield from _fit_pairs(best, others, first, second)
+        best = max(learned, key=lambda learned_feature: learned_feature.difference).feature
+        other_features = [learned_feature.feature for learned_feature in learned if learned_feature.feature is not best]
+        yield from _fit_pairs(best, other_features, first, second)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -129,11 +137,11 @@ class _Places:
         return self._search(values)
 
     def _search(self, values: IntArray) -> IntArray:
-        found = np.searchsorted(self.edges, values, side="left" if self.is_exact else "right")
+        positions = np.searchsorted(self.edges, values, side="left" if self.is_exact else "right")
         if self.is_exact:
-            nearest = np.minimum(found, len(self.edges) - 1)
-            found = np.where(self.edges[nearest] == values, nearest, len(self.edges))
-        return found.astype(np.int64)
+            nearest = np.minimum(positions, len(self.edges) - 1)
+            positions = np.where(self.edges[nearest] == values, nearest, len(self.edges))
+        return positions.astype(np.int64)
 
     @functools.cached_property
     def _table(self) -> IntArray | None:
@@ -160,32 +168,32 @@ class _Learned:
 
 def _fit(feature: OutputFeature, first: IntArray, second: IntArray) -> _Learned | None:
     """Return the score by a feature, or None where it says nothing: all alike, or all different and without order."""
-    ones, others = feature.of(first), feature.of(second)
-    places = _places_of(np.concatenate([ones, others]), _MOST_VALUES, _MOST_RANGES)
+    ones, other_values = feature.of(first), feature.of(second)
+    places = _places_of(np.concatenate([ones, other_values]), _MOST_VALUES, _MOST_RANGES)
     if places is None or (feature.of is _whole and not places.is_exact):
         return None
-    counts = [np.bincount(places.of(values), minlength=places.size) for values in (ones, others)]
+    counts = [np.bincount(places.of(values), minlength=places.size) for values in (ones, other_values)]
     ratios = _ratios(counts[0], counts[1])
     # How far the scores of the two are apart: their symmetric divergence, smoothed.
     return _Learned(feature, places, ratios, float(((counts[0] - counts[1]) * ratios).sum()))
 
 
 def _fit_pairs(
-    best: OutputFeature, others: Sequence[OutputFeature], first: IntArray, second: IntArray
+    best: OutputFeature, other_features: Sequence[OutputFeature], first: IntArray, second: IntArray
 ) -> Iterator[Named]:
     """Yield the scores by a feature together with each one of others."""
     sides = first, second
     rows = _places_of(np.concatenate([best.of(side) for side in sides]), _MOST_PER_SIDE, _MOST_PER_SIDE)
     assert rows is not None  # noqa: S101  the best one takes more than one value
     rows_of = [rows.of(best.of(side)) for side in sides]
-    for other in others:
+    for other in other_features:
         values = [other.of(side) for side in sides]
         columns = _places_of(np.concatenate(values), _MOST_PER_SIDE, _MOST_PER_SIDE)
         if columns is None:
             continue
         counts = [
-            np.bincount(row * columns.size + columns.of(own), minlength=rows.size * columns.size)
-            for row, own in zip(rows_of, values, strict=True)
+            np.bincount(row * columns.size + columns.of(values_of_row), minlength=rows.size * columns.size)
+            for row, values_of_row in zip(rows_of, values, strict=True)
         ]
         yield f"{best.name}; {other.name}", _pair_score(best, rows, other, columns, _ratios(counts[0], counts[1]))
 
@@ -198,15 +206,15 @@ def _pair_score(
 
 def _places_of(values: IntArray, most_values: int, most_ranges: int) -> _Places | None:
     """Return the values' places, where they are few; else ranges with about as many outputs in each; None for one."""
-    ordered = np.sort(values)
-    distinct = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])]
+    sorted_values = np.sort(values)
+    distinct = sorted_values[np.concatenate([[True], sorted_values[1:] != sorted_values[:-1]])]
     if len(distinct) <= most_values:
         return _Places(distinct, is_exact=True) if len(distinct) > 1 else None
-    places = np.linspace(0, len(ordered), most_ranges + 1)[1:-1]
+    places = np.linspace(0, len(sorted_values), most_ranges + 1)[1:-1]
     # Towards both ends ranges get smaller, so that none of them hides a tail.
-    ends = np.geomspace(1, len(ordered) / most_ranges, most_ranges.bit_length())
-    places = np.concatenate([places, ends, len(ordered) - ends]).astype(np.int64)
-    return _Places(np.unique(ordered[places]), is_exact=False)
+    ends = np.geomspace(1, len(sorted_values) / most_ranges, most_ranges.bit_length())
+    places = np.concatenate([places, ends, len(sorted_values) - ends]).astype(np.int64)
+    return _Places(np.unique(sorted_values[places]), is_exact=False)
 
 
 def _ratios(first: IntArray, second: IntArray) -> FloatArray:
@@ -227,15 +235,15 @@ def _added(tables: Sequence[_Learned]) -> Score:
 
 
 def _num_different(rows: IntArray) -> IntArray:
-    ordered = np.sort(rows, axis=1)
-    return 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1)
+    sorted_rows = np.sort(rows, axis=1)
+    return 1 + (sorted_rows[:, 1:] != sorted_rows[:, :-1]).sum(axis=1)
 
 
 def _whole(rows: IntArray) -> IntArray:
     """Return a number for each row: the same for equal rows, and all but surely another one for others."""
-    mixed = np.zeros(len(rows), dtype=np.uint64)
+    hashes = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
         # An odd factor and a shift, as in splitmix64; integers of 64 bits wrap around.
-        mixed = (mixed ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(29)
-    return mixed.astype(np.int64)
+        hashes = (hashes ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes.astype(np.int64)

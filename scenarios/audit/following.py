@@ -56,18 +56,18 @@ def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> st
     if len(law) < 2:  # noqa: PLR2004  a single outcome is drawn always
         return ""
     each = risk / _NUM_KINDS
-    drawn = np.flatnonzero(counts)
-    before = np.concatenate([[0.0], np.cumsum(law)])
-    starts, ends = np.concatenate([[0], drawn + 1]), np.concatenate([drawn, [len(law)]])
-    hole = float((before[ends] - before[starts]).max()) * (1 - _ROUNDING)
+    drawn_places = np.flatnonzero(counts)
+    cumulated = np.concatenate([[0.0], np.cumsum(law)])
+    starts, ends = np.concatenate([[0], drawn_places + 1]), np.concatenate([drawn_places, [len(law)]])
+    hole = float((cumulated[ends] - cumulated[starts]).max()) * (1 - _ROUNDING)
     if hole > greatest_unnoticed(len(law), number, risk):
         return f"neighboring outcomes that were never drawn, {_told(number * hole)} outputs expected"
     for events in _events(counts, law, number, each):
-        least = each / (2 * len(events.hits))
+        min_probability = each / (2 * len(events.hits))
         decisive = _decisive(events)
         tails = _tails_of(decisive, number)
         place = int(np.argmin(tails))
-        if tails[place] < least:
+        if tails[place] < min_probability:
             expected = number * float(decisive.law[place])
             return f"{events.kind}: {int(decisive.hits[place]):,} outputs, {_told(expected)} expected"
     return ""
@@ -87,9 +87,9 @@ def _told(expected: float) -> str:
 
 def _events(counts: IntArray, law: FloatArray, number: int, risk: float) -> Iterator[_Events]:
     """Yield events, one kind after the other."""
-    below = np.cumsum(law)
-    least = max(_LEAST_EXPECTED, number / _MOST_BINS)
-    starts = np.flatnonzero(np.diff(np.floor(below * number / least), prepend=-1.0))
+    cumulated = np.cumsum(law)
+    min_expected = max(_LEAST_EXPECTED, number / _MOST_BINS)
+    starts = np.flatnonzero(np.diff(np.floor(cumulated * number / min_expected), prepend=-1.0))
     yield _Events("neighboring outcomes", np.add.reduceat(counts, starts), np.add.reduceat(law, starts))
     yield _tails(counts, law, number, risk)
     yield _Events("a single outcome", counts, law)
@@ -109,13 +109,13 @@ def _tails(counts: IntArray, law: FloatArray, number: int, risk: float) -> _Even
     levels = np.exp2(-np.arange(1.0, smallest + 1))
     hits: list[IntArray] = []
     masses: list[FloatArray] = []
-    for own, mass in ((counts, law), (counts[::-1], law[::-1])):
-        below = np.cumsum(mass)
+    for counts_in_order, mass in ((counts, law), (counts[::-1], law[::-1])):
+        cumulated = np.cumsum(mass)
         # Of two outcomes that are as likely in floats as not, one must be a tail.
-        ends = np.unique(np.searchsorted(below, levels * (1 + _ROUNDING), side="right")) - 1
+        ends = np.unique(np.searchsorted(cumulated, levels * (1 + _ROUNDING), side="right")) - 1
         ends = ends[ends >= 0]
-        hits.append(np.cumsum(own)[ends])
-        masses.append(below[ends])
+        hits.append(np.cumsum(counts_in_order)[ends])
+        masses.append(cumulated[ends])
     return _Events("a tail", np.concatenate(hits), np.concatenate(masses))
 
 
@@ -123,11 +123,14 @@ def _decisive(events: _Events) -> _Events:
     """Return of events that happened equally often the least probable one and the most probable one."""
     if (size := int(events.hits.max()) + 1) > len(events.hits):
         return events  # a table would be larger than what it saves
-    least, most = np.full(size, 2.0), np.full(size, -1.0)
-    np.minimum.at(least, events.hits, events.law)
-    np.maximum.at(most, events.hits, events.law)
-    there = np.flatnonzero(most >= 0)
-    return events._replace(hits=np.tile(there, 2), law=np.concatenate([least[there], most[there]]))
+    least_counts, greatest_counts = np.full(size, 2.0), np.full(size, -1.0)
+    np.minimum.at(least_counts, events.hits, events.law)
+    np.maximum.at(greatest_counts, events.hits, events.law)
+    nonempty_bins = np.flatnonzero(greatest_counts >= 0)
+    return events._replace(
+        hits=np.tile(nonempty_bins, 2),
+        law=np.concatenate([least_counts[nonempty_bins], greatest_counts[nonempty_bins]]),
+    )
 
 
 def _tails_of(events: _Events, number: int) -> FloatArray:
@@ -135,11 +138,11 @@ def _tails_of(events: _Events, number: int) -> FloatArray:
     hits, law = events.hits, events.law
     is_many = hits > number * law  # then as few have probability ½ or so: the median is within 1 of the mean
     chances = np.empty(len(hits))
-    more, few = hits[is_many], hits[~is_many]
-    chances[is_many] = betainc(more, number - more + 1, np.minimum(law[is_many] * (1 + _ROUNDING), 1.0))
+    many_hits, few = hits[is_many], hits[~is_many]
+    chances[is_many] = betainc(many_hits, number - many_hits + 1, np.minimum(law[is_many] * (1 + _ROUNDING), 1.0))
     # By the complement, eight times as fast: what it drops of a small probability is given back.
-    rest = np.minimum(1 - law[~is_many] * (1 - _ROUNDING) + _LEAST_REST, 1.0)
-    chances[~is_many] = np.where(few < number, betainc(np.maximum(number - few, 1), few + 1, rest), 1.0)
+    complements = np.minimum(1 - law[~is_many] * (1 - _ROUNDING) + _LEAST_REST, 1.0)
+    chances[~is_many] = np.where(few < number, betainc(np.maximum(number - few, 1), few + 1, complements), 1.0)
     return chances
 
 
@@ -178,10 +181,10 @@ NOTHING_HELD: Final = LawFindings()  # where no output was drawn, or none has a 
 
 
 def draw_checks(
-    drawn: Iterable[tuple[LawCheck, OutputSampler]], samples: int, streams: Streams
+    pairs: Iterable[tuple[LawCheck, OutputSampler]], samples: int, streams: Streams
 ) -> Iterator[Sequence[Counts]]:
     """Yield for each input, which something draws, the counts in each of its views, of as many as it asks for."""
-    for check, draw in drawn:
+    for check, draw in pairs:
         number = max(samples, check.least)
         views = [
             (view, Counts.of((f"{check.name}, {view.name}" if view.name else check.name), view.law, number * view.each))
@@ -198,18 +201,18 @@ def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> LawFindings:
 
     The risk is that any of them is said to depart from its law though none does.
     """
-    views = [counts for own in inputs for counts in own]
+    views = [counts for law_input in inputs for counts in law_input]
     each = risk / len(views)
-    told = [(counts.name, departure(counts.counts, counts.law, counts.number, each)) for counts in views]
+    departures = [(counts.name, departure(counts.counts, counts.law, counts.number, each)) for counts in views]
     return LawFindings(
         num_inputs=len(inputs),
         samples=min(counts.number for counts in views),
-        departure=_all(f"{name}: {what}" for name, what in told if what),
+        departure=_all(f"{name}: {departure_found}" for name, departure_found in departures if departure_found),
         unnoticed=max(greatest_unnoticed(len(counts.law), counts.number, each) for counts in views),
     )
 
 
 def _all(departures: Iterable[str]) -> str:
     """Return the first one, and how many others there are."""
-    first, *others = [*departures, ""]
-    return f"{first}; so do {len(others) - 1} more" if len(others) > 1 else first
+    first, *other_departures = [*departures, ""]
+    return f"{first}; so do {len(other_departures) - 1} more" if len(other_departures) > 1 else first

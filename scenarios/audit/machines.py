@@ -74,11 +74,11 @@ class SessionRunner(Protocol):
         *,
         session: str,
         noise: NoiseSource,
-        kept: KeptReports | None = None,
+        memoized: KeptReports | None = None,
     ) -> RecordedSession:
         """Return what a session leaves whose parties, the server among them, draw this noise.
 
-        `kept` is what earlier sessions left, and gets what this one leaves. PsephosError: the session failed, or a
+        `memoized` is what earlier sessions left, and gets what this one leaves. PsephosError: the session failed, or a
         party was dropped.
         """
         ...
@@ -95,20 +95,22 @@ def by_machines(
     *,
     session: str,
     noise: NoiseSource,
-    kept: KeptReports | None = None,
+    memoized: KeptReports | None = None,
     ledgers: Sequence[Ledger] | None = None,
     machine: type[ClientMachine] = ClientMachine,
 ) -> RecordedSession:
     """Hold a session by its parties' machines, of which clients' may be another kind. See `SessionRunner`."""
     names = names_of(len(inputs))
-    keeping = EarlierReports(protocol, names, inputs, kept)
+    earlier_reports = EarlierReports(protocol, names, inputs, memoized)
     mode = SessionMode(session, noise)
-    server = ServerMachine(protocol, Roster(names, inputs.public), mode, memoized_reports=keeping.received())
+    server = ServerMachine(protocol, Roster(names, inputs.public), mode, memoized_reports=earlier_reports.received())
     of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))
-    clients = {party.name: machine(protocol, party, mode) for party in keeping.parties(of_names)}
+    clients = {party.name: machine(protocol, party, mode) for party in earlier_reports.parties(of_names)}
     wire = Wire(server, clients)
     wire.run()
-    keeping.take_up({name: client.memoized_reports for name, client in clients.items()}, server.memoized_reports)
+    earlier_reports.take_up(
+        {name: client.memoized_reports for name, client in clients.items()}, server.memoized_reports
+    )
     return _left_by(protocol, [wire.sent[name] for name in names], wire.told[names[0]], session)
 
 
@@ -118,7 +120,7 @@ def by_agents(
     *,
     session: str,
     noise: NoiseSource,
-    kept: KeptReports | None = None,
+    memoized: KeptReports | None = None,
     client: type[Client] = Client,
 ) -> RecordedSession:
     """Hold a session by agents over memory, with simulated or secure noise. See `SessionRunner`."""
@@ -132,7 +134,7 @@ def by_agents(
             inputs=inputs,
             mode=_mode_of(session, noise),
             transport=MemoryTransport(),
-            observers=SessionObservers(kept=kept),
+            observers=SessionObservers(kept=memoized),
             classes=AgentClasses(client, Server),
             adversity=Adversity(deviations=recorders),
         )
@@ -149,22 +151,22 @@ def by_arrays(
     *,
     session: str,
     noise: NoiseSource,
-    kept: KeptReports | None = None,
+    memoized: KeptReports | None = None,
 ) -> RecordedSession:
     """Hold the clients' part of a session by arrays, with simulated noise; all of it where losses bound releases."""
     del session
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
     if protocol.model.bounds_release:
         return RecordedSession([], run_population(protocol, inputs, noise=noise).outcome)
-    keeping = EarlierReports(protocol, names_of(len(inputs)), inputs, kept)
+    earlier_reports = EarlierReports(protocol, names_of(len(inputs)), inputs, memoized)
     reports = {
         phase.name: draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
         for phase in protocol.phases
     }
-    for phase, earlier in keeping.of_arrays().items():
-        for place, report in earlier.items():
+    for phase, phase_reports in earlier_reports.of_arrays().items():
+        for place, report in phase_reports.items():
             reports[phase][place] = report
-    keeping.take_up_arrays(
+    earlier_reports.take_up_arrays(
         {phase.name: reports[phase.name] for phase in protocol.phases if phase.memo_scope is not None}
     )
     return RecordedSession(np.concatenate(list(reports.values()), axis=1).tolist())
@@ -201,25 +203,25 @@ def roster_of(
     protocol: PhasedProtocol[Any, Any], rows: Sequence[Sequence[int] | IntArray], public: Sequence[Sequence[int]]
 ) -> Inputs:
     """Return a roster of parties with these rows; what a public row says of its owner's place is put right."""
-    private, table = (np.array(own, dtype=np.int64).reshape(len(rows), -1) for own in (rows, public))
-    written = protocol.write_public(table)
-    return Inputs(private, protocol.encode_public(written, num_parties=len(rows)) if written else table)
+    private, table = (np.array(rows_of_kind, dtype=np.int64).reshape(len(rows), -1) for rows_of_kind in (rows, public))
+    public_table = protocol.write_public(table)
+    return Inputs(private, protocol.encode_public(public_table, num_parties=len(rows)) if public_table else table)
 
 
-def reports_of_each(held: RecordedSession) -> Sequence[Sequence[int]]:
+def reports_of_each(session: RecordedSession) -> Sequence[Sequence[int]]:
     """Return each party's reports as an output of its own: parties are independent of each other."""
-    return held.reports
+    return session.reports
 
 
-def reports_of_all(held: RecordedSession) -> Sequence[Sequence[int]]:
+def reports_of_all(session: RecordedSession) -> Sequence[Sequence[int]]:
     """Return all parties' reports as one output."""
-    return [[number for report in held.reports for number in report]]
+    return [[number for report in session.reports for number in report]]
 
 
 def session_sampler(
     protocol: PhasedProtocol[Any, Any],
     inputs: Inputs,
-    shown: Callable[[RecordedSession], Sequence[Sequence[int]]],
+    observe: Callable[[RecordedSession], Sequence[Sequence[int]]],
     make_noise: MakeNoise,
     *,
     side: int,
@@ -231,7 +233,7 @@ def session_sampler(
     Args:
         protocol: what is run.
         inputs: of all parties, in roster order.
-        shown: what one session shows: independent outputs, one or more, of which each is a row of integers.
+        observe: what one session shows: independent outputs, one or more, of which each is a row of integers.
         make_noise: makes the sessions' noise.
         side: 0 or 1: the two neighbors share no simulated noise, whatever streams they are asked for.
         num_sessions: rounds on the same data whose rows stand side by side in an output.
@@ -242,16 +244,21 @@ def session_sampler(
     def noises() -> NoiseMaker:  # made when something is drawn: what makes secure noise is heavy
         return make_noise()
 
-    keeps = any(phase.memo_scope is not None for phase in protocol.phases)
-    held = protocol if protocol.model.bounds_release else _telling_once(protocol)
+    has_memoized_phase = any(phase.memo_scope is not None for phase in protocol.phases)
+    session_protocol = protocol if protocol.model.bounds_release else _telling_once(protocol)
 
     def draw(number: int, stream: int) -> IntArray:
         outputs: list[Sequence[int]] = []
         while len(outputs) < number:
             session = f"{SESSION}-{len(outputs)}"
             of_rounds = (noises()(session, _SIDES * stream + side, each) for each in range(num_sessions))
-            kept: dict[str, KeptReports] = {"kept": {}} if keeps else {}  # from round to round, and no further
-            rounds = [shown(hold(held, inputs, session=session, noise=noise, **kept)) for noise in of_rounds]
+            memoized_reports: dict[str, KeptReports] = (
+                {"kept": {}} if has_memoized_phase else {}
+            )  # from round to round, and no further
+            rounds = [
+                observe(hold(session_protocol, inputs, session=session, noise=noise, **memoized_reports))
+                for noise in of_rounds
+            ]
             outputs += [[number for part in parts for number in part] for parts in zip(*rounds, strict=True)]
         return np.array(outputs[:number], dtype=np.int64).reshape(number, -1)
 
@@ -260,17 +267,17 @@ def session_sampler(
 
 def _telling_once(protocol: PhasedProtocol[Any, Any]) -> PhasedProtocol[Any, Any]:
     """Return the protocol, in whose sessions the first outcome is told again: it is made of reports that are shown."""
-    told = copy.copy(protocol)
+    copied = copy.copy(protocol)
     for name in ("outcome", "own_outcomes"):
-        made: list[Any] = []
-        setattr(told, name, functools.partial(_first_of, made, getattr(protocol, name)))
-    return told
+        outcomes: list[Any] = []
+        setattr(copied, name, functools.partial(_first_of, outcomes, getattr(protocol, name)))
+    return copied
 
 
-def _first_of(made: list[Any], make: Callable[[Sequence[Tally]], Any], tallies: Sequence[Tally]) -> Any:
-    if not made:
-        made.append(make(tallies))
-    return made[0]
+def _first_of(outcomes: list[Any], make: Callable[[Sequence[Tally]], Any], tallies: Sequence[Tally]) -> Any:
+    if not outcomes:
+        outcomes.append(make(tallies))
+    return outcomes[0]
 
 
 class Wire:
@@ -285,9 +292,13 @@ class Wire:
     """
 
     def __init__(
-        self, server: ServerMachine, clients: Mapping[str, ClientMachine], *, leaving: Mapping[str, int] | None = None
+        self,
+        server: ServerMachine,
+        clients: Mapping[str, ClientMachine],
+        *,
+        leave_steps: Mapping[str, int] | None = None,
     ) -> None:
-        self._leaving = leaving or {}
+        self._leaving = leave_steps or {}
         self.tallies: Sequence[Tally] = ()
         self._server = server
         self._clients = clients
@@ -365,34 +376,37 @@ def _mode_of(session: str, noise: NoiseSource) -> Mode:
 
 
 def _left_by(
-    protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Message]], told: Sequence[Message], session: str
+    protocol: PhasedProtocol[Any, Any],
+    sent_messages: Sequence[Sequence[Message]],
+    received: Sequence[Message],
+    session: str,
 ) -> RecordedSession:
     """Return what a session leaves whose parties said this, and whose first one was told that.
 
     PsephosError: nothing was released.
     """
-    payloads = [[bytes(each.payload) for each in messages if isinstance(each, Report)] for messages in sent]
-    reports = [[number for payload in own for number in _NUMBERS.decode(payload)] for own in payloads]
-    for message in told:
+    payloads = [[bytes(each.payload) for each in messages if isinstance(each, Report)] for messages in sent_messages]
+    reports = [[number for payload in payload_part for number in _NUMBERS.decode(payload)] for payload_part in payloads]
+    for message in received:
         if isinstance(message, Release):
             outcome = protocol.outcome_decoder.decode(message.payload)
-            return RecordedSession(reports, outcome, _others_of(protocol, sent, session))
+            return RecordedSession(reports, outcome, _others_of(protocol, sent_messages, session))
     raise PsephosError("the session ended without a release")
 
 
-def _others_of(protocol: PhasedProtocol[Any, Any], sent: Sequence[Sequence[Message]], session: str) -> int:
+def _others_of(protocol: PhasedProtocol[Any, Any], sent_messages: Sequence[Sequence[Message]], session: str) -> int:
     """Return a number that stands for all that left the parties but the numbers of their reports.
 
     Messages are encoded as they left, with the session's name taken out. A report has its phase, its size, and whether
     its bytes are those of its numbers.
     """
-    told = hashlib.sha256()
-    for place, messages in enumerate(sent):
+    digest = hashlib.sha256()
+    for place, messages in enumerate(sent_messages):
         for number, message in enumerate(messages):
-            said = encode(message).replace(msgspec.msgpack.encode(session), b"")
+            encoded = encode(message).replace(msgspec.msgpack.encode(session), b"")
             if isinstance(message, Report):
                 payload = bytes(message.payload)
-                usual = bytes(protocol.steps[message.step].codec.encode(_NUMBERS.decode(payload)))
-                said = repr((message.step, len(said), usual == payload)).encode()
-            told.update(repr((place, number, said)).encode())
-    return int.from_bytes(told.digest()[:7])
+                usual_payload = bytes(protocol.steps[message.step].codec.encode(_NUMBERS.decode(payload)))
+                encoded = repr((message.step, len(encoded), usual_payload == payload)).encode()
+            digest.update(repr((place, number, encoded)).encode())
+    return int.from_bytes(digest.digest()[:7])

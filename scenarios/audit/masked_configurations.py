@@ -97,14 +97,14 @@ class MaskedStage(Configuration):
         return self._parts(seed).honest[0]
 
     def _parts(self, seed: int) -> "_Parts":
-        own = int(np.random.default_rng(seed).permutation(self.num_parties).argmin())
-        return _Parts.of(self._masked, self.num_parties, own, seed)
+        own_place = int(np.random.default_rng(seed).permutation(self.num_parties).argmin())
+        return _Parts.of(self._masked, self.num_parties, own_place, seed)
 
     def _rosters(self, seed: int) -> dict[str, Inputs]:
         order = np.random.default_rng(seed).permutation(self.num_parties)
         return {
-            name: roster_of(self.protocol, list(own.private[order]), own.public[order].tolist())
-            for name, own in super()._rosters(seed).items()
+            name: roster_of(self.protocol, list(inputs.private[order]), inputs.public[order].tolist())
+            for name, inputs in super()._rosters(seed).items()
         }
 
     def _entries(self) -> Sequence[LedgerEntry]:
@@ -115,33 +115,38 @@ class MaskedStage(Configuration):
 
     def _loss(self, ends: Any) -> float | None:
         phase = self._masked
-        rows = [own.private[:, phase.columns].sum(axis=0) for own in ends]
+        rows = [end_inputs.private[:, phase.columns].sum(axis=0) for end_inputs in ends]
         return float(np.abs(rows[0] - rows[1]).sum()) / phase.share.scale
 
     def _checks(self, rosters: Mapping[str, Inputs], seed: int) -> list[LawCheck]:
         phase = self._masked
         parts = self._parts(seed)
         noise = noise_of_laplace(phase.share.scale)  # as many shares as are planned make it
-        usual = self._held(next(iter(rosters.values())), parts, "secure")(0, SESSION).others
+        usual_others = self._held(next(iter(rosters.values())), parts, "secure")(0, SESSION).others
         checks: list[LawCheck] = []
         for name, inputs in rosters.items():
             sums = inputs.private[parts.honest][:, phase.columns].sum(axis=0).tolist()
             views = views_of_noise(sums, noise, _INT64)
             checks.append(LawCheck(name, views, draw=self._sums(inputs, parts)))
-            seen = _Seen(len(sums), len(parts.survivors), self.num_sessions)
-            least = -(-self._least(*seen[:2]) // (len(rosters) * self.num_sessions))
-            views = [*views, *seen.views(usual)]
-            checks.append(LawCheck(name, views, secure=self._sessions(inputs, parts), least=least))
+            views_seen = _Seen(len(sums), len(parts.survivors), self.num_sessions)
+            num_repeats = -(-self._least(*views_seen[:2]) // (len(rosters) * self.num_sessions))
+            views = [*views, *views_seen.views(usual_others)]
+            checks.append(LawCheck(name, views, secure=self._sessions(inputs, parts), least=num_repeats))
         ends, law = sizes_of_shares(phase.share.scale, phase.threshold - phase.colluders)
 
-        def sizes(numbers: IntArray, drawn: IntArray) -> IntArray:
-            return np.searchsorted(ends, np.abs(drawn[:, numbers])).reshape(-1)
+        def sizes(numbers: IntArray, sums_drawn: IntArray) -> IntArray:
+            return np.searchsorted(ends, np.abs(sums_drawn[:, numbers])).reshape(-1)
 
-        every = np.arange(phase.num_values)
-        groups = [every, *(np.array_split(every, min(len(every), _GROUPS)) if len(every) > 1 else [])]
+        value_indices = np.arange(phase.num_values)
+        groups = [
+            value_indices,
+            *(np.array_split(value_indices, min(len(value_indices), _GROUPS)) if len(value_indices) > 1 else []),
+        ]
         views = [
-            OutputView(f"numbers {own[0] + 1} to {own[-1] + 1}", law, functools.partial(sizes, own), each=len(own))
-            for own in groups
+            OutputView(
+                f"numbers {group[0] + 1} to {group[-1] + 1}", law, functools.partial(sizes, group), each=len(group)
+            )
+            for group in groups
         ]
         shares = functools.partial(self._shares, next(iter(rosters.values())), parts)
         checks.append(LawCheck("shares of noise", views, secure=shares, least=-(-_SHARES // phase.num_values)))
@@ -160,13 +165,13 @@ class MaskedStage(Configuration):
         """Draw what roots of masks are made of."""
         noise = (self.make_noise or noise_of("secure"))()(SESSION, stream, 0)
         address = {"protocol": self.protocol.name, "phase": self._masked.name}
-        drawn = b"".join(noise.entropy(**address, place=place) for place in range(number))
-        return np.frombuffer(drawn, dtype="<i8").reshape(number, _WORDS).astype(np.int64)
+        root_bytes = b"".join(noise.entropy(**address, place=place) for place in range(number))
+        return np.frombuffer(root_bytes, dtype="<i8").reshape(number, _WORDS).astype(np.int64)
 
     def _least(self, width: int, num_rows: int) -> int:
         """Return how many sessions are held whatever the configuration's share is."""
-        wanted = math.ceil(_SESSIONS_OF_RATIO * max(width / num_rows, num_rows / width))
-        return min(max(wanted, _LEAST_SESSIONS), _MOST_OF_LEAST)
+        num_sessions = math.ceil(_SESSIONS_OF_RATIO * max(width / num_rows, num_rows / width))
+        return min(max(num_sessions, _LEAST_SESSIONS), _MOST_OF_LEAST)
 
     def _sums(self, inputs: Inputs, parts: "_Parts") -> OutputSampler:
         """Return draws of what is left of a sum, by arrays."""
@@ -174,12 +179,12 @@ class MaskedStage(Configuration):
 
         def draw(number: int, stream: int) -> IntArray:
             noise = SimulatedNoise(stream, session=SESSION)
-            tiled = Inputs(*(np.tile(own, (number, 1)) for own in (inputs.private, inputs.public)))
-            drawn = self.reports(phase, tiled, noise=noise, protocol=self.protocol.name, start=0)
-            drawn = drawn.reshape(number, size, -1)
+            tiled = Inputs(*(np.tile(rows, (number, 1)) for rows in (inputs.private, inputs.public)))
+            reports = self.reports(phase, tiled, noise=noise, protocol=self.protocol.name, start=0)
+            reports = reports.reshape(number, size, -1)
             public = inputs.public[parts.survivors]
-            totals = [phase.tally(own, earlier=(), public=public).totals for own in drawn[:, parts.survivors]]
-            return np.array(totals)[:, : phase.num_values] - drawn[:, parts.colluding].sum(axis=1)
+            totals = [phase.tally(rows, earlier=(), public=public).totals for rows in reports[:, parts.survivors]]
+            return np.array(totals)[:, : phase.num_values] - reports[:, parts.colluding].sum(axis=1)
 
         return draw
 
@@ -187,13 +192,13 @@ class MaskedStage(Configuration):
         """Return draws of what is seen of sessions in a row, held by machines: the first one's sum, then all else."""
 
         def draw(number: int, stream: int) -> IntArray:
-            held = self._held(inputs, parts, "secure")
+            session = self._held(inputs, parts, "secure")
             outputs: list[list[int]] = []
             for turn in range(number):
-                rounds = [held(stream, f"{SESSION}-{turn}") for _ in range(self.num_sessions)]
-                others = {each.others for each in rounds}
+                rounds = [session(stream, f"{SESSION}-{turn}") for _ in range(self.num_sessions)]
+                all_others = {each.others for each in rounds}
                 masked = [residue for each in rounds for residue in each.masked]
-                outputs.append([*rounds[0].sums, *masked, others.pop() if len(others) == 1 else NO_PLACE])
+                outputs.append([*rounds[0].sums, *masked, all_others.pop() if len(all_others) == 1 else NO_PLACE])
             return np.array(outputs, dtype=np.int64)
 
         return draw
@@ -205,8 +210,8 @@ class MaskedStage(Configuration):
             noise = _Telling(noises(session, seed, 0))
             wire = self._run(inputs, parts, noise, session, ledgers)
             totals = wire.tallies[0].totals.reshape(-1)[: self._masked.num_values]
-            known = np.array([noise.drawn[place] for place in parts.colluding], dtype=np.int64)
-            sums: list[int] = (totals - known.reshape(-1, len(totals)).sum(axis=0)).tolist()
+            known_noise = np.array([noise.drawn[place] for place in parts.colluding], dtype=np.int64)
+            sums: list[int] = (totals - known_noise.reshape(-1, len(totals)).sum(axis=0)).tolist()
             return _Held(sums, *_masked_and_others(self.protocol, wire.sent, session))
 
         return hold
@@ -226,8 +231,8 @@ class MaskedStage(Configuration):
         of_names = None if ledgers is None else dict(zip(names, ledgers, strict=True))
         parties = EarlierReports(self.protocol, names, inputs, None).parties(of_names, signers)
         clients = {party.name: self.machine(self.protocol, party, mode) for party in parties}
-        leaving = {name: MASKED_STEP for place, name in enumerate(names) if place not in parts.survivors}
-        wire = Wire(ServerMachine(self.protocol, roster, mode), clients, leaving=leaving)
+        leave_steps = {name: MASKED_STEP for place, name in enumerate(names) if place not in parts.survivors}
+        wire = Wire(ServerMachine(self.protocol, roster, mode), clients, leave_steps=leave_steps)
         wire.run()
         assert wire.tallies  # noqa: S101  the session was held
         return wire
@@ -249,12 +254,12 @@ class _Parts(NamedTuple):
     colluding: list[int]
 
     @classmethod
-    def of(cls, phase: MaskedPhase, number: int, own: int, seed: int) -> "_Parts":
+    def of(cls, phase: MaskedPhase, number: int, own_place: int, seed: int) -> "_Parts":
         """Return parts drawn by a seed, in which the party at a place is honest."""
-        order = [place for place in np.random.default_rng(seed).permutation(number).tolist() if place != own]
-        rest = order[: phase.threshold - 1]
-        colluding, honest = sorted(rest[: phase.colluders]), sorted([own, *rest[phase.colluders :]])
-        return cls(sorted([*colluding, *honest]), honest, colluding)
+        order = [place for place in np.random.default_rng(seed).permutation(number).tolist() if place != own_place]
+        remaining = order[: phase.threshold - 1]
+        colluders, honest = sorted(remaining[: phase.colluders]), sorted([own_place, *remaining[phase.colluders :]])
+        return cls(sorted([*colluders, *honest]), honest, colluders)
 
 
 class _Held(NamedTuple):
@@ -271,9 +276,9 @@ class _Mode(SessionMode):
 
     @property
     def primitives(self) -> Primitives:
-        own = Deployment(self.session, SecureNoise()).primitives
-        vars(own)["verify"] = SharedCryptography().verify
-        return own
+        real_primitives = Deployment(self.session, SecureNoise()).primitives
+        vars(real_primitives)["verify"] = SharedCryptography().verify
+        return real_primitives
 
 
 class _Telling:
@@ -300,15 +305,15 @@ class _Telling:
 
 
 def _masked_and_others(
-    protocol: PhasedProtocol[Any, Any], sent: Mapping[str, Sequence[Message]], session: str
+    protocol: PhasedProtocol[Any, Any], sent_messages: Mapping[str, Sequence[Message]], session: str
 ) -> tuple[list[int], int]:
     """Return masked rows, one after the other, and a number that stands for the sizes and the order of all else."""
     masked: list[int] = []
     sizes: list[tuple[Any, ...]] = []
-    for name, messages in sent.items():
+    for name, messages in sent_messages.items():
         for message in messages:
-            said = encode(message).replace(msgspec.msgpack.encode(session), b"")
-            sizes.append((name, getattr(message, "step", NO_PLACE), len(said)))
+            encoded = encode(message).replace(msgspec.msgpack.encode(session), b"")
+            sizes.append((name, getattr(message, "step", NO_PLACE), len(encoded)))
             if not isinstance(message, Report):
                 continue
             if message.step != MASKED_STEP:
@@ -320,11 +325,11 @@ def _masked_and_others(
     return masked, int.from_bytes(hashlib.sha256(repr(sizes).encode()).digest()[:7])
 
 
-def _order_of(said: Any) -> Any:
+def _order_of(message: Any) -> Any:
     """Return what is said with sizes in place of bytes: whose things are said, and in which order."""
-    if isinstance(said, list):
-        return tuple(map(_order_of, cast("list[Any]", said)))
-    return len(said) if isinstance(said, bytes) else said
+    if isinstance(message, list):
+        return tuple(map(_order_of, cast("list[Any]", message)))
+    return len(message) if isinstance(message, bytes) else message
 
 
 def _nibbles(numbers: IntArray) -> IntArray:
@@ -338,11 +343,11 @@ def _root_views() -> Iterator[OutputView]:
     """Yield that all bits of roots are uniform, and that no number in them is there twice."""
     yield OutputView("all bits", _UNIFORM, _nibbles, each=_WORDS * len(_UNIFORM) >> _BITS)
 
-    def repeated(drawn: IntArray) -> IntArray:
-        _, places, counts = np.unique(drawn, return_inverse=True, return_counts=True)
+    def repetitions(outputs: IntArray) -> IntArray:
+        _, places, counts = np.unique(outputs, return_inverse=True, return_counts=True)
         return np.where(counts[places].reshape(-1) > 1, NO_PLACE, 0)
 
-    yield OutputView("repeated numbers", np.ones(1), repeated, each=_WORDS)
+    yield OutputView("repeated numbers", np.ones(1), repetitions, each=_WORDS)
 
 
 class _Seen(NamedTuple):
@@ -352,9 +357,11 @@ class _Seen(NamedTuple):
     num_rows: int
     num_sessions: int
 
-    def views(self, usual: int) -> Iterator[OutputView]:
+    def views(self, usual_size: int) -> Iterator[OutputView]:
         """Yield that sizes are the usual ones, and that masked numbers, and differences of two, are uniform."""
-        yield OutputView("sizes of messages", np.ones(1), lambda drawn: np.where(drawn[:, -1] == usual, 0, NO_PLACE))
+        yield OutputView(
+            "sizes of messages", np.ones(1), lambda outputs: np.where(outputs[:, -1] == usual_size, 0, NO_PLACE)
+        )
         yield from self._uniform("masked numbers", lambda rows: rows)
         sizes = self.num_sessions, self.num_rows, self.width
         for axis, name in ((3, "numbers of a row"), (2, "parties"), (1, "sessions")):
@@ -362,18 +369,18 @@ class _Seen(NamedTuple):
                 if lag < sizes[axis - 1]:
                     yield from self._uniform(f"masked {name}, {lag} apart", functools.partial(_apart, axis, lag))
 
-    def _uniform(self, name: str, shown: Callable[[IntArray], IntArray]) -> Iterator[OutputView]:
+    def _uniform(self, name: str, select: Callable[[IntArray], IntArray]) -> Iterator[OutputView]:
         shape = self.num_sessions, self.num_rows, self.width
 
-        def places(drawn: IntArray) -> IntArray:
-            return _nibbles(shown(drawn[:, self.width : -1].reshape(-1, *shape)))
+        def places(outputs: IntArray) -> IntArray:
+            return _nibbles(select(outputs[:, self.width : -1].reshape(-1, *shape)))
 
-        each = shown(np.zeros((1, *shape), dtype=np.int64)).size * len(_UNIFORM) >> _BITS
+        each = select(np.zeros((1, *shape), dtype=np.int64)).size * len(_UNIFORM) >> _BITS
         yield OutputView(name, _UNIFORM, places, each=each)
 
 
 def _apart(axis: int, lag: int, numbers: IntArray) -> IntArray:
     """Return the differences of numbers that are so far apart along an axis, each in one pair."""
-    moved = np.moveaxis(numbers, axis, 0)
-    starts = [place for place in range(len(moved) - lag) if place // lag % 2 == 0]
-    return moved[[place + lag for place in starts]] - moved[starts]
+    rolled = np.moveaxis(numbers, axis, 0)
+    starts = [place for place in range(len(rolled) - lag) if place // lag % 2 == 0]
+    return rolled[[place + lag for place in starts]] - rolled[starts]

@@ -42,8 +42,8 @@ class Observable:
     @property
     def losses(self) -> FloatArray:
         """The greatest log-ratio for all candidates as first and second: exact, since parts are independent."""
-        drawn = [part.losses for part, is_repeated in self._in_order() if not is_repeated]
-        return sum(drawn[1:], start=drawn[0])
+        losses_of_parts = [part.losses for part, is_repeated in self._in_order() if not is_repeated]
+        return sum(losses_of_parts[1:], start=losses_of_parts[0])
 
     def _in_order(self) -> Iterator[tuple[ExposedPart, bool]]:
         """Yield what an output is made of, session by session, and whether it is what the first session had."""
@@ -71,8 +71,8 @@ class Observable:
                 continue
             if part.log_laws is None or laws.shape[1] * part.log_laws.shape[1] > MAX_OUTPUTS:
                 return None
-            own = part.log_laws[[first, second]]
-            laws = (laws[:, :, None] + own[:, None, :]).reshape(_SIDES, -1)
+            pair_laws = part.log_laws[[first, second]]
+            laws = (laws[:, :, None] + pair_laws[:, None, :]).reshape(_SIDES, -1)
         return np.exp(laws)
 
     def _numbered(self, draw: OutputSampler) -> OutputSampler:
@@ -92,9 +92,9 @@ class Observable:
                     is_possible &= np.all(numbers == first[id(part)], axis=1)
                     continue
                 first.setdefault(id(part), numbers)
-                own = part.places_of(numbers)
-                is_possible &= own >= 0
-                places = places * part.log_laws.shape[1] + own
+                part_places = part.places_of(numbers)
+                is_possible &= part_places >= 0
+                places = places * part.log_laws.shape[1] + part_places
             return np.where(is_possible, places, NO_PLACE)[:, None]
 
         return draw_numbers
@@ -142,24 +142,24 @@ def exposure_of_release(
     protocol: PhasedProtocol[Any, Any],
     phase: Phase,
     rosters: Sequence[Inputs],
-    read: Callable[[Any], Sequence[int]] | None,
+    read_outcome: Callable[[Any], Sequence[int]] | None,
     *,
     num_sessions: int,
 ) -> Observable:
     """Return what a trusted server releases to one of these rosters, all parties' rows, in the protocol's one phase.
 
-    `read` returns the randomized totals that a released outcome tells; None where they cannot be read off it.
+    `read_outcome` returns the randomized totals that a released outcome tells; None where they cannot be read off it.
     """
     tallies = [phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public) for inputs in rosters]
     part = ReleasedTallies(protocol, phase, tallies)
-    if read is None:
+    if read_outcome is None:
         return Observable((part,), num_sessions)
 
-    def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
-        return [read(held.outcome)]
+    def observe(session: RecordedSession) -> Sequence[Sequence[int]]:
+        return [read_outcome(session.outcome)]
 
     def secure(candidate: int, side: int) -> OutputSampler:
         noise = noise_of("secure")
-        return session_sampler(protocol, rosters[candidate], shown, noise, side=side, num_sessions=num_sessions)
+        return session_sampler(protocol, rosters[candidate], observe, noise, side=side, num_sessions=num_sessions)
 
     return Observable((part,), num_sessions, secure=secure)

@@ -122,8 +122,8 @@ def cases_of(name: str) -> list[Case]:
     """Return the cases that a name stands for."""
     if name != ALL and name not in group_names():
         hint = did_you_mean(name, (*group_names(), *protocol_names(), *shipped_scenarios(), "papers"))
-        known = ", ".join(group_names())
-        allowed = f"{ALL}, papers, a registered protocol, a scenario, or one of {known}{hint}"
+        known_names = ", ".join(group_names())
+        allowed = f"{ALL}, papers, a registered protocol, a scenario, or one of {known_names}{hint}"
         raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
     return _made(name)
 
@@ -172,13 +172,15 @@ def audit_all(
         cases = cases_of(name)
         if grid is not None:
             cases += size_cases(grid, name)
-            sweeps = [tried for protocol, own in _sweeps_of(name) for tried in coverage_of(protocol, own, grid)]
+            sweeps = [
+                coverage for protocol, sweep in _sweeps_of(name) for coverage in coverage_of(protocol, sweep, grid)
+            ]
     else:
         workers = 1  # another process could not make them
     each = (1 - confidence) / (len(cases) * len(samples))
     for number in samples.values():
         check_samples(number, 1 - each)
-    begun = time.monotonic()
+    started_at = time.monotonic()
     if on_progress is not None:
         on_progress("", 0, len(cases))
     job = Job(dict(samples), each, seed, grid)
@@ -190,8 +192,8 @@ def audit_all(
         for count, row in enumerate(done, start=1):
             rows[row.group, row.name] = row
             if on_progress is not None:
-                said = f"{count}/{len(cases)}  {row.group}: {row.name}, {row.seconds:.1f} s"
-                on_progress(said, count, len(cases))
+                progress_line = f"{count}/{len(cases)}  {row.group}: {row.name}, {row.seconds:.1f} s"
+                on_progress(progress_line, count, len(cases))
     if not rows:
         raise KeyboardInterrupt
     return AuditReport(
@@ -201,7 +203,7 @@ def audit_all(
         confidence=confidence,
         risk_each=each,
         seed=seed,
-        seconds=time.monotonic() - begun,
+        seconds=time.monotonic() - started_at,
         rotation=FIRST_ROTATION if grid is None else grid.rotation,
         sweeps=sweeps,
         rows=[rows[case.group, case.name] for case in cases if (case.group, case.name) in rows],
@@ -226,10 +228,10 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
     of_each: list[list[Case]] = [[] for _ in range(workers)]
     for number, case in enumerate(cases):
         of_each[_turn(number, workers)].append(case)
-    *others, ours = of_each
-    tasks = [_AuditTask([(case.group, case.name) for case in share], job) for share in others]
+    *other_rows, own_rows = of_each
+    tasks = [_AuditTask([(case.group, case.name) for case in share], job) for share in other_rows]
     with open_workers(__name__, tasks, answer=list[AuditRow]) as answers:
-        for case in ours:
+        for case in own_rows:
             yield _audit_case(case, job)
         for rows in answers:
             if rows is None:
@@ -267,8 +269,8 @@ class _AuditTask(msgspec.Struct, frozen=True):
 def _rows_of(task: _AuditTask) -> list[AuditRow]:
     cases: dict[tuple[str, str], Case] = {}
     for group in dict.fromkeys(group for group, _ in task.names):
-        known = _made(group) + ([] if task.job.grid is None else size_cases(task.job.grid, group))
-        cases |= {(case.group, case.name): case for case in known}
+        group_cases = _made(group) + ([] if task.job.grid is None else size_cases(task.job.grid, group))
+        cases |= {(case.group, case.name): case for case in group_cases}
     return [_audit_case(cases[name], task.job) for name in task.names]
 
 
@@ -277,24 +279,28 @@ work: Final = working(_AuditTask, _rows_of)
 
 
 def _audit_case(case: Case, job: Job) -> AuditRow:
-    begun = time.monotonic()
+    started_at = time.monotonic()
     pairs, checks = case.pairs(), case.law_checks()
-    once = dataclasses.replace(case, pairs=lambda: pairs, law_checks=lambda: checks)
-    found = [
-        audit(once, samples=number, confidence=1 - job.risk, source=source, seed=job.seed)
+    prepared_case = dataclasses.replace(case, pairs=lambda: pairs, law_checks=lambda: checks)
+    audits = [
+        audit(prepared_case, samples=number, confidence=1 - job.risk, source=source, seed=job.seed)
         for source, number in job.samples.items()
     ]
-    return row_of(case, [audited for audited in found if audited is not None], seconds=time.monotonic() - begun)
+    return row_of(
+        case,
+        [audit_result for audit_result in audits if audit_result is not None],
+        seconds=time.monotonic() - started_at,
+    )
 
 
 def row_of(case: Case, audits: Iterable[AuditResult], *, seconds: float = 0.0) -> AuditRow:
     """Return a case's row, of what was found by each source, and of the seconds that it took."""
     all_audits = list(audits)
     # What the law alone says, a source that was drawn from says too.
-    drawn = [audited for audited in all_audits if audited.source != "law"] or all_audits[:1]
-    bounds = [audited.epsilon for audited in drawn if audited.epsilon is not None]
-    audited = max(bounds, default=None)
-    is_finite = audited is not None and 0 < case.proven < math.inf and audited < math.inf
+    sampled_audits = [audit_result for audit_result in all_audits if audit_result.source != "law"] or all_audits[:1]
+    bounds = [audit_result.epsilon for audit_result in sampled_audits if audit_result.epsilon is not None]
+    audit_result = max(bounds, default=None)
+    is_finite = audit_result is not None and 0 < case.proven < math.inf and audit_result < math.inf
     return AuditRow(
         group=case.group,
         name=case.name,
@@ -303,20 +309,20 @@ def row_of(case: Case, audits: Iterable[AuditResult], *, seconds: float = 0.0) -
         model=case.model.value,
         claimed=case.claimed,
         proven=case.proven,
-        audited=audited,
-        tightness=audited / case.proven if is_finite and audited is not None else None,
+        audited=audit_result,
+        tightness=audit_result / case.proven if is_finite and audit_result is not None else None,
         is_tight=case.is_tight,
-        verdict=_worst(drawn),
+        verdict=_worst(sampled_audits),
         note=case.note,
-        audits=drawn,
+        audits=sampled_audits,
         seconds=seconds,
     )
 
 
 def _worst(audits: Sequence[AuditResult]) -> AuditVerdict:
     """Return what the audits say together: a refutation, else that all is consistent, else nothing."""
-    said = {audited.verdict for audited in audits}
+    verdicts = {audit_result.verdict for audit_result in audits}
     for verdict in (AuditVerdict.PROOF_REFUTED, AuditVerdict.CLAIM_REFUTED, AuditVerdict.CONSISTENT):
-        if verdict in said:
+        if verdict in verdicts:
             return verdict
     return AuditVerdict.NO_STATEMENT

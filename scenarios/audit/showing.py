@@ -58,23 +58,24 @@ def _climbed(report: AuditReport) -> Iterator[str]:
     if report.sweeps:
         yield f"Sizes of sessions: --rotation {report.rotation} repeats them."
     for sweep in report.sweeps:
-        tried = "; ".join(f"{what}: {', '.join(own)}" for what, own in sweep.tried.items())
-        told = (
-            f"{sweep.group}, {sweep.name}: {sweep.num_combinations} of {sweep.num_possible:,} combinations ({tried})."
+        tried_values = "; ".join(f"{size}: {', '.join(values)}" for size, values in sweep.tried.items())
+        coverage_line = (
+            f"{sweep.group}, {sweep.name}: {sweep.num_combinations} of {sweep.num_possible:,} combinations "
+            f"({tried_values})."
         )
-        untried = "; ".join(f"{what}: {', '.join(own)}" for what, own in sweep.untried.items() if own)
-        yield f"{told} Not tried: {untried}." if untried else told
+        untried = "; ".join(f"{size}: {', '.join(values)}" for size, values in sweep.untried.items() if values)
+        yield f"{coverage_line} Not tried: {untried}." if untried else coverage_line
 
 
 def _concluded(report: AuditReport) -> str:
     """Return what came of an audit, in sentences."""
     counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in AuditVerdict}
-    told = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
-    said = f"{'A proof is refuted' if report.is_refuted else 'No proof is refuted'}."
-    said = f"{said} {pluralize(len(report.rows), 'loss', 'losses')} in {report.seconds:,.0f} s: {told}."
+    verdict_counts = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
+    summary = f"{'A proof is refuted' if report.is_refuted else 'No proof is refuted'}."
+    summary = f"{summary} {pluralize(len(report.rows), 'loss', 'losses')} in {report.seconds:,.0f} s: {verdict_counts}."
     if report.num_left:
-        said = f"{said} The run was ended before {pluralize(report.num_left, 'more case')} came to be audited."
-    return said
+        summary = f"{summary} The run was ended before {pluralize(report.num_left, 'more case')} came to be audited."
+    return summary
 
 
 def write_report(folder: RunFolder, report: AuditReport) -> None:
@@ -108,25 +109,25 @@ def write_report(folder: RunFolder, report: AuditReport) -> None:
             "model": row.model,
             "claimed": row.claimed,
             "proven": row.proven,
-            "source": audited.source,
-            "audited": "" if audited.epsilon is None else audited.epsilon,
-            "is_exact": audited.is_exact,
-            "sampled": "" if audited.sampled_epsilon is None else audited.sampled_epsilon,
-            "delta": audited.delta,
-            "mu": audited.mu,
-            "follows_law": "" if audited.follows_law is None else audited.follows_law,
-            "inputs": audited.num_inputs,
-            "outputs_of_input": audited.outputs_held,
-            "unnoticed": audited.unnoticed,
-            "departure": audited.departure,
-            "samples": audited.samples,
-            "needed": "" if audited.needed is None else audited.needed,
-            "pair": audited.pair,
-            "event": audited.event,
-            "verdict": audited.verdict.value,
+            "source": audit_result.source,
+            "audited": "" if audit_result.epsilon is None else audit_result.epsilon,
+            "is_exact": audit_result.is_exact,
+            "sampled": "" if audit_result.sampled_epsilon is None else audit_result.sampled_epsilon,
+            "delta": audit_result.delta,
+            "mu": audit_result.mu,
+            "follows_law": "" if audit_result.follows_law is None else audit_result.follows_law,
+            "inputs": audit_result.num_inputs,
+            "outputs_of_input": audit_result.outputs_held,
+            "unnoticed": audit_result.unnoticed,
+            "departure": audit_result.departure,
+            "samples": audit_result.samples,
+            "needed": "" if audit_result.needed is None else audit_result.needed,
+            "pair": audit_result.pair,
+            "event": audit_result.event,
+            "verdict": audit_result.verdict.value,
         }
         for row in report.rows
-        for audited in row.audits
+        for audit_result in row.audits
     ]
     if rows:
         folder.write_table("audit.csv", rows)
@@ -136,15 +137,17 @@ def _show_group(console: Console, group: str, rows: Sequence[AuditRow]) -> None:
     """Print a group's table; what all its rows have in common stands in its heading."""
     texts = {"unit": [row.unit for row in rows], "relation": [row.relation for row in rows]}
     common = {name: cells[0] for name, cells in texts.items() if len(set(cells)) == 1}
-    told = [f"unit: {common['unit']}"] if "unit" in common else []
-    told += [f"{common['relation']} neighbors"] if "relation" in common else []
-    console.print(Text.assemble("\n", (group, "bold"), (f"   {', '.join(told)}" if told else "", "dim")))
-    own = [name for name in texts if name not in common]
+    common_facts = [f"unit: {common['unit']}"] if "unit" in common else []
+    common_facts += [f"{common['relation']} neighbors"] if "relation" in common else []
+    console.print(
+        Text.assemble("\n", (group, "bold"), (f"   {', '.join(common_facts)}" if common_facts else "", "dim"))
+    )
+    own_names = [name for name in texts if name not in common]
     table = listed(
         rows,
         [
             ("mechanism", lambda row: row.name),
-            *((name, operator.attrgetter(name)) for name in own),
+            *((name, operator.attrgetter(name)) for name in own_names),
             ("claimed", lambda row: _number(row.claimed)),
             ("proven", lambda row: _number(row.proven)),
             ("audited", lambda row: _NOTHING if row.audited is None else _number(row.audited)),
@@ -152,7 +155,7 @@ def _show_group(console: Console, group: str, rows: Sequence[AuditRow]) -> None:
             ("tightness", lambda row: _NOTHING if row.tightness is None else f"{100 * row.tightness:.0f} %"),
             ("verdict", lambda row: row.verdict.cell),
         ],
-        labels=1 + len(own),
+        labels=1 + len(own_names),
     )
     show_table(console, table, drop=("by",))
 
@@ -165,21 +168,21 @@ def _number(loss: float) -> str:
 
 def _ways(audits: Sequence[AuditResult]) -> str:
     """Return what was looked at: the law, and outputs of whose randomness."""
-    ways = ["law"] if any(audited.is_exact for audited in audits) else []
+    ways = ["law"] if any(audit_result.is_exact for audit_result in audits) else []
     letters = {"simulated": "sim", "secure": "sec", "law": ""}
-    return "+".join([*ways, *filter(None, (letters[audited.source] for audited in audits))])
+    return "+".join([*ways, *filter(None, (letters[audit_result.source] for audit_result in audits))])
 
 
 def _remarks(rows: Sequence[AuditRow]) -> Iterator[str]:
     """Yield what the table's reader needs to know of single rows."""
     for row in rows:
-        if all(audited.source == "law" for audited in row.audits):
+        if all(audit_result.source == "law" for audit_result in row.audits):
             yield f"{row.name}: nothing was drawn; this is of the law alone."
-        for audited in row.audits:
-            if audited.follows_law is False:
-                told = f"{row.name}: {audited.source} outputs do not follow the law that the proof is of"
-                yield f"{told} ({audited.departure})."
-            if audited.verdict is AuditVerdict.NO_STATEMENT:
-                least = audited.needed
-                why = ", and no number would" if least is None else f"; fewer than {least:,} never do"
-                yield f"{row.name}: {audited.samples:,} {audited.source} outputs tell nothing{why}."
+        for audit_result in row.audits:
+            if audit_result.follows_law is False:
+                remark = f"{row.name}: {audit_result.source} outputs do not follow the law that the proof is of"
+                yield f"{remark} ({audit_result.departure})."
+            if audit_result.verdict is AuditVerdict.NO_STATEMENT:
+                min_samples = audit_result.needed
+                advice = ", and no number would" if min_samples is None else f"; fewer than {min_samples:,} never do"
+                yield f"{row.name}: {audit_result.samples:,} {audit_result.source} outputs tell nothing{advice}."

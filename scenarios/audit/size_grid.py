@@ -83,8 +83,8 @@ class Ends(NamedTuple):
 
 def of_other_level(party: Member, number: int) -> dict[str, Ends]:
     """Return, by its name, no difference in secret: a party of another of so many levels of ε, in the same roster."""
-    *others, place = party.public
-    return {"another ε, which is public": Ends(party, Member(party.row, (*others, (place + 1) % number)))}
+    *public_row, place = party.public
+    return {"another ε, which is public": Ends(party, Member(party.row, (*public_row, (place + 1) % number)))}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -129,8 +129,12 @@ class Configuration:
 
     def _rosters(self, seed: int) -> dict[str, Inputs]:
         if self.is_central:
-            return {f"{kind}, {side}": own for kind, ends in self.kinds.items() for side, own in ends._asdict().items()}
-        ends = list(dict.fromkeys(end for own in self.kinds.values() for end in own))
+            return {
+                f"{kind}, {side}": end_inputs
+                for kind, ends in self.kinds.items()
+                for side, end_inputs in ends._asdict().items()
+            }
+        ends = list(dict.fromkeys(end for end_inputs in self.kinds.values() for end in end_inputs))
         order = np.random.default_rng(seed).permutation(self.num_parties)
         rosters: dict[str, Inputs] = {}
         for start in range(0, len(ends), self.num_parties):
@@ -161,12 +165,12 @@ class Configuration:
 
     def _checks(self, rosters: Mapping[str, Inputs], seed: int) -> list[LawCheck]:
         checks: list[LawCheck] = []
-        usual: list[int] = []  # all that says nothing is the same whatever anybody holds
+        usual_row: list[int] = []  # all that says nothing is the same whatever anybody holds
         if not self.is_central:
             first = next(iter(self.kinds.values())).first
-            alike = roster_of(self.protocol, [first.row] * self.num_parties, [first.public] * self.num_parties)
+            equal_inputs = roster_of(self.protocol, [first.row] * self.num_parties, [first.public] * self.num_parties)
             noise = noise_of("secure")()("", 0, 0)
-            usual.append(self.hold(self.protocol, alike, session=SESSION, noise=noise).others)
+            usual_row.append(self.hold(self.protocol, equal_inputs, session=SESSION, noise=noise).others)
         for name, inputs in rosters.items():
             draws = {source: self._draw(inputs, source) for source in _SECONDS}
             if self.is_central:
@@ -176,10 +180,10 @@ class Configuration:
                 continue
             stream = Stream(self._reports(inputs), num_sessions=self.num_sessions, seed=seed)
             views = list(stream.views())
-            least = -(-_LEAST_SESSIONS // self.num_sessions)
-            checks.append(LawCheck(name, views, draw=draws["simulated"], least=least))
-            views = list(stream.views(usual[0]))
-            checks.append(LawCheck(name, views, secure=draws["secure"], least=least))
+            num_repeats = -(-_LEAST_SESSIONS // self.num_sessions)
+            checks.append(LawCheck(name, views, draw=draws["simulated"], least=num_repeats))
+            views = list(stream.views(usual_row[0]))
+            checks.append(LawCheck(name, views, secure=draws["secure"], least=num_repeats))
         return [check for check in checks if check.views]
 
     @property
@@ -203,18 +207,18 @@ class Configuration:
             release = functools.partial(draw_releases, self.protocol, self._phase, self._tally(inputs))
             return lambda number, stream: release(number, make_noise()(SESSION, stream, 0))
 
-        def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
-            return [[*(number for report in held.reports for number in report), held.others]]
+        def observe(session: RecordedSession) -> Sequence[Sequence[int]]:
+            return [[*(number for report in session.reports for number in report), session.others]]
 
         hold = self.hold if source == "secure" else self.hold_simulated
-        draw = session_sampler(self.protocol, inputs, shown, make_noise, side=0, hold=hold)
+        draw = session_sampler(self.protocol, inputs, observe, make_noise, side=0, hold=hold)
         size = self.num_sessions
 
         def next_sessions(number: int, stream: int) -> IntArray:
             outputs = draw(number * size, stream)
-            others = outputs[:, -1].reshape(number, size)
-            is_same = np.all(others == others[:, :1], axis=1)
-            return np.column_stack([outputs[:, :-1].reshape(number, -1), np.where(is_same, others[:, 0], -1)])
+            other_outputs = outputs[:, -1].reshape(number, size)
+            is_same = np.all(other_outputs == other_outputs[:, :1], axis=1)
+            return np.column_stack([outputs[:, :-1].reshape(number, -1), np.where(is_same, other_outputs[:, 0], -1)])
 
         return next_sessions
 
@@ -249,23 +253,23 @@ class SizeSweep:
 
     def lowered(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes whose product is allowed: the largest one falls by rungs until it is."""
-        own = dict(sizes)
-        factors = [size for size in own if size not in self.alphabets]
-        while math.prod(own[size] for size in factors) > self.most:
-            largest = max(factors, key=lambda size: (own[size], size))
-            own[largest] = max(rung for rung in self.sizes[largest] if rung < own[largest])
-        return own
+        lowered_sizes = dict(sizes)
+        factors = [size for size in lowered_sizes if size not in self.alphabets]
+        while math.prod(lowered_sizes[size] for size in factors) > self.most:
+            largest = max(factors, key=lambda size: (lowered_sizes[size], size))
+            lowered_sizes[largest] = max(rung for rung in self.sizes[largest] if rung < lowered_sizes[largest])
+        return lowered_sizes
 
     def arranged(self, random: np.random.Generator) -> list[dict[str, int]]:
         """Return sizes in which every rung is met: of some arrangements the one in which fewest rungs are lowered."""
         number = max(map(len, self.sizes.values()))
 
-        def drawn() -> list[dict[str, int]]:
+        def draw_arrangement() -> list[dict[str, int]]:
             orders = {size: random.permutation(number) % len(rungs) for size, rungs in self.sizes.items()}
             return [{size: rungs[orders[size][place]] for size, rungs in self.sizes.items()} for place in range(number)]
 
-        tries = (drawn() for _ in range(_ARRANGEMENTS))
-        best = max(tries, key=lambda tried: sum(self.lowered(sizes) == sizes for sizes in tried))
+        tries = (draw_arrangement() for _ in range(_ARRANGEMENTS))
+        best = max(tries, key=lambda arrangement: sum(self.lowered(sizes) == sizes for sizes in arrangement))
         return [self.lowered(sizes) for sizes in best]
 
 
@@ -279,9 +283,11 @@ class Combination(NamedTuple):
     @property
     def name(self) -> str:
         """The combination, as a phrase."""
-        told = ", ".join(f"{number} {size}" for size, number in self.sizes.items())
+        sizes_text = ", ".join(f"{number} {size}" for size, number in self.sizes.items())
         return (
-            f"ladder, {self.sweep.name}, {self.choice}: {told}" if self.choice else f"ladder, {self.sweep.name}: {told}"
+            f"ladder, {self.sweep.name}, {self.choice}: {sizes_text}"
+            if self.choice
+            else f"ladder, {self.sweep.name}: {sizes_text}"
         )
 
 
@@ -312,35 +318,41 @@ def combinations(sweep: SizeSweep, grid: SizeGrid) -> list[Combination]:
     arranged = sweep.arranged(random)
     turn = int(random.integers(len(sweep.choices)))
     number = 1 if grid.is_quick else max(len(arranged), len(sweep.choices))
-    made = [
+    combinations_made = [
         Combination(sweep, sweep.choices[(turn + place) % len(sweep.choices)], arranged[place % len(arranged)])
         for place in range(number)
     ]
-    return list({each.name: each for each in made}.values())
+    return list({each.name: each for each in combinations_made}.values())
 
 
 def sweep_cases(sweeps: Sequence[SizeSweep], grid: SizeGrid) -> Iterator[Case]:
     """Yield the cases of sweeps. See `combinations`."""
     for sweep in sweeps:
-        for place, made in enumerate(combinations(sweep, grid)):
-            configuration = sweep.make(made.choice, made.sizes)
+        for place, combination in enumerate(combinations(sweep, grid)):
+            configuration = sweep.make(combination.choice, combination.sizes)
             share = _SHARE_IF_QUICK if grid.is_quick else 1.0
-            yield configuration.case(made.name, seed=_SEEDS * grid.rotation + place, share=share)
+            yield configuration.case(combination.name, seed=_SEEDS * grid.rotation + place, share=share)
 
 
 def coverage_of(group: str, sweeps: Sequence[SizeSweep], grid: SizeGrid) -> Iterator[SweepCoverage]:
     """Yield for each sweep of a protocol what a run tries of it."""
     for sweep in sweeps:
-        made = combinations(sweep, grid)
+        covered = combinations(sweep, grid)
         possible = {size: [str(rung) for rung in rungs] for size, rungs in sweep.sizes.items()}
-        tried = {size: {str(each.sizes[size]) for each in made} for size in sweep.sizes}
-        possible["by"], tried["by"] = list(sweep.choices), {each.choice for each in made}
+        tried_values = {size: {str(each.sizes[size]) for each in covered} for size in sweep.sizes}
+        possible["by"], tried_values["by"] = list(sweep.choices), {each.choice for each in covered}
         yield SweepCoverage(
             group=group,
             name=sweep.name,
-            tried={what: [each for each in own if each in tried[what]] for what, own in possible.items()},
-            untried={what: [each for each in own if each not in tried[what]] for what, own in possible.items()},
-            num_combinations=len(made),
+            tried={
+                quantity: [each for each in values if each in tried_values[quantity]]
+                for quantity, values in possible.items()
+            },
+            untried={
+                quantity: [each for each in values if each not in tried_values[quantity]]
+                for quantity, values in possible.items()
+            },
+            num_combinations=len(covered),
             num_possible=math.prod(map(len, possible.values())),
         )
 

@@ -60,11 +60,11 @@ class ReportPiece:
     @functools.cached_property
     def coarse(self) -> tuple[FloatArray, IntArray]:
         """The law of a few ranges of outcomes, and the range of each one, with `NO_PLACE` at the end."""
-        many = len(self.law) > _MOST_SORTED
-        order = np.arange(len(self.law)) if many else np.argsort(-np.round(self.law, 12), kind="stable")
+        is_large = len(self.law) > _MOST_SORTED
+        order = np.arange(len(self.law)) if is_large else np.argsort(-np.round(self.law, 12), kind="stable")
         ends = np.cumsum(self.law[order])
-        before = np.concatenate([[0.0], ends[:-1]])
-        cells = np.minimum((np.round(before, 9) * _MOST_CELLS).astype(np.int64), _MOST_CELLS - 1)
+        starts = np.concatenate([[0.0], ends[:-1]])
+        cells = np.minimum((np.round(starts, 9) * _MOST_CELLS).astype(np.int64), _MOST_CELLS - 1)
         cells = np.unique(cells, return_inverse=True)[1]
         law: FloatArray = np.bincount(cells, weights=self.law[order]).astype(np.float64)
         table = np.full(len(self.law) + 1, NO_PLACE, dtype=np.int64)
@@ -102,11 +102,11 @@ def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[ReportPiece]:
 def _finite(mechanism: RowMechanism, reports: IntArray, row: Sequence[int], columns: tuple[int, ...]) -> ReportPiece:
     law = np.exp(mechanism.log_likelihoods(reports, np.array([row], dtype=np.int64))[:, 0])
     encode = numbering(reports)
-    return ReportPiece(columns, law / law.sum(), lambda drawn: encode(drawn)[:, 0])
+    return ReportPiece(columns, law / law.sum(), lambda outputs: encode(outputs)[:, 0])
 
 
 def _noisy(place: int, value: int, noise: NoiseLaw) -> ReportPiece:
-    return ReportPiece((place,), noise.law, lambda drawn: noise.cells(drawn[:, 0] - value))
+    return ReportPiece((place,), noise.law, lambda outputs: noise.cells(outputs[:, 0] - value))
 
 
 def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[ReportPiece]:
@@ -117,17 +117,17 @@ def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[ReportPiece]:
     answers = np.where(positions[first] <= positions[second], 1, -1)
     opposite = (1 - agrees) * mechanism.num_signs / (2 * mechanism.num_groups - mechanism.num_signs)
 
-    def asked(drawn: IntArray) -> IntArray:
-        return np.where((drawn[:, 0] >= 0) & (drawn[:, 0] < size), drawn[:, 0], NO_PLACE)
+    def question_bit(outputs: IntArray) -> IntArray:
+        return np.where((outputs[:, 0] >= 0) & (outputs[:, 0] < size), outputs[:, 0], NO_PLACE)
 
-    def told(drawn: IntArray) -> IntArray:
-        agreement = drawn[:, 1] * answers[np.clip(drawn[:, 0], 0, size - 1)]
+    def answer_bit(outputs: IntArray) -> IntArray:
+        agreement = outputs[:, 1] * answers[np.clip(outputs[:, 0], 0, size - 1)]
         return np.where(np.abs(agreement) <= 1, 1 - agreement, NO_PLACE)
 
     law = np.array([agrees, 1 - agrees - opposite, opposite])
     return [
-        ReportPiece((0,), np.full(size, 1 / size), asked),
-        ReportPiece((0, 1 + group), law, told),
+        ReportPiece((0,), np.full(size, 1 / size), question_bit),
+        ReportPiece((0, 1 + group), law, answer_bit),
     ]
 
 
@@ -183,7 +183,7 @@ class Stream:
             yield OutputView(
                 "sizes, numbers and other bytes of messages",
                 np.ones(1),
-                lambda drawn: np.where(drawn[:, -1] == says_nothing, 0, NO_PLACE),
+                lambda outputs: np.where(outputs[:, -1] == says_nothing, 0, NO_PLACE),
             )
         yield from self._pooled()
         yield from self._of_places()
@@ -191,35 +191,37 @@ class Stream:
         yield from self._flips()
         yield from self._between_reports()
 
-    def _outcomes(self, drawn: IntArray) -> IntArray:
+    def _outcomes(self, outputs: IntArray) -> IntArray:
         """Return the outcome of each piece, shape (n, pieces)."""
-        if self._last[0] is not drawn:
-            found = [own.piece.places(drawn[:, own.columns]) for own in self._placed]
-            self._last = drawn, np.stack(found, axis=1) if found else np.zeros((len(drawn), 0), dtype=np.int64)
+        if self._last[0] is not outputs:
+            places = [placed_piece.piece.places(outputs[:, placed_piece.columns]) for placed_piece in self._placed]
+            self._last = outputs, np.stack(places, axis=1) if places else np.zeros((len(outputs), 0), dtype=np.int64)
         return self._last[1]
 
     def _pooled(self) -> Iterator[OutputView]:
         groups: dict[tuple[int, int, int | bytes], list[int]] = {}
-        for index, own in enumerate(self._placed):
+        for index, placed_piece in enumerate(self._placed):
             # Numbers of a row that share anything are independent of other rows' alone.
-            number = -1 if isinstance(own.mechanism, Mechanism) else own.number
-            law = own.piece.law
+            number = -1 if isinstance(placed_piece.mechanism, Mechanism) else placed_piece.number
+            law = placed_piece.piece.law
             key = id(law) if len(law) > _MOST_OUTPUTS else law.tobytes()  # those of noise are made once
-            groups.setdefault((own.phase, number, key), []).append(index)
+            groups.setdefault((placed_piece.phase, number, key), []).append(index)
         for (phase, number, _), indices in groups.items():
             law = self._placed[indices[0]].piece.law
             name = f"phase {phase + 1}" if number < 0 else f"phase {phase + 1}, number {number + 1}"
             yield OutputView(name, law, self._taker(indices), each=len(indices))
 
     def _taker(self, indices: Sequence[int]) -> Callable[[IntArray], IntArray]:
-        chosen = np.array(indices)
-        return lambda drawn: self._outcomes(drawn)[:, chosen].reshape(-1)
+        chosen_indices = np.array(indices)
+        return lambda outputs: self._outcomes(outputs)[:, chosen_indices].reshape(-1)
 
     def _of_places(self) -> Iterator[OutputView]:
         """Yield of each place and phase one number that is drawn, over all sessions of the stream."""
         by_place: dict[tuple[int, int], dict[int, list[int]]] = {}
-        for index, own in enumerate(self._placed):
-            by_place.setdefault((own.place, own.phase), {}).setdefault(own.number, []).append(index)
+        for index, placed_piece in enumerate(self._placed):
+            by_place.setdefault((placed_piece.place, placed_piece.phase), {}).setdefault(
+                placed_piece.number, []
+            ).append(index)
         if len({place for place, _ in by_place}) == 1:
             return
         for (place, phase), numbers in by_place.items():
@@ -229,18 +231,18 @@ class Stream:
             yield OutputView(
                 f"place {place}, phase {phase + 1}",
                 law,
-                lambda drawn, take=take, table=table: table[take(drawn)],
+                lambda outputs, take=take, table=table: table[take(outputs)],
                 each=len(indices),
             )
 
     def _within_reports(self) -> Iterator[OutputView]:
         """Yield two numbers of one report; and the last one of a report beside the first one of the next phase."""
         by_report: dict[tuple[int, int], list[int]] = {}
-        for index, own in enumerate(self._placed):
-            by_report.setdefault((own.turn, own.phase), []).append(index)
+        for index, placed_piece in enumerate(self._placed):
+            by_report.setdefault((placed_piece.turn, placed_piece.phase), []).append(index)
         for lag in LAGS:
             independent: list[tuple[int, int]] = []
-            shared: dict[int, list[tuple[int, int]]] = {}
+            pairs_of_report: dict[int, list[tuple[int, int]]] = {}
             for report in by_report.values():
                 is_shared = isinstance(self._placed[report[0]].mechanism, TwoLayer)
                 answered = [index for index in report if self._placed[index].row[self._placed[index].number] >= 0]
@@ -248,26 +250,26 @@ class Stream:
                 pairs = list(zip(indices, indices[lag:], strict=False))
                 if pairs and is_shared:
                     for number in range(0, len(pairs), max(1, len(pairs) // _MOST_PAIRS)):
-                        shared.setdefault(number, []).append(pairs[number])
+                        pairs_of_report.setdefault(number, []).append(pairs[number])
                 elif pairs and isinstance(self._placed[indices[0]].mechanism, Mechanism | JointPair):
                     independent += pairs
             yield from self._beside(f"numbers of one report, {lag} apart", _disjoint(independent))
-            for number, pairs in shared.items():
+            for number, pairs in pairs_of_report.items():
                 yield from self._sharing(f"answers {number + 1} and {number + 1 + lag}", pairs)
-        later = [
+        next_pairs = [
             (indices[-1], by_report[turn, phase + 1][0])
             for (turn, phase), indices in by_report.items()
             if (turn, phase + 1) in by_report
         ]
-        yield from self._beside("one phase and the next", _disjoint(later))
+        yield from self._beside("one phase and the next", _disjoint(next_pairs))
 
     def _between_reports(self) -> Iterator[OutputView]:
         """Yield reports of one phase that are so far apart in the stream."""
         by_phase: dict[tuple[int, int], dict[int, int]] = {}
-        for index, own in enumerate(self._placed):
-            by_phase.setdefault((own.phase, own.number), {})[own.turn] = index
+        for index, placed_piece in enumerate(self._placed):
+            by_phase.setdefault((placed_piece.phase, placed_piece.number), {})[placed_piece.turn] = index
         for (phase, number), turns in by_phase.items():
-            if number and number != max(each for own, each in by_phase if own == phase) // 2:
+            if number and number != max(each for placed_piece, each in by_phase if placed_piece == phase) // 2:
                 continue  # the first number, and one in the middle
             for lag in LAGS:
                 pairs = [(turns[turn], turns[turn + lag]) for turn in sorted(turns) if turn + lag in turns]
@@ -292,13 +294,13 @@ class Stream:
     def _both(self, pairs: Sequence[tuple[int, int]], size: int) -> Callable[[IntArray], IntArray]:
         tables = [[self._placed[index].piece.coarse[1] for index in pair] for pair in pairs]
 
-        def places(drawn: IntArray) -> IntArray:
-            outcomes = self._outcomes(drawn)
-            found: list[IntArray] = []
+        def places(outputs: IntArray) -> IntArray:
+            outcomes = self._outcomes(outputs)
+            columns: list[IntArray] = []
             for (one, other), (table, other_table) in zip(pairs, tables, strict=True):
                 first, second = table[outcomes[:, one]], other_table[outcomes[:, other]]
-                found.append(np.where((first < 0) | (second < 0), NO_PLACE, first * size + second))
-            return np.concatenate(found)
+                columns.append(np.where((first < 0) | (second < 0), NO_PLACE, first * size + second))
+            return np.concatenate(columns)
 
         return places
 
@@ -306,57 +308,59 @@ class Stream:
         """Yield two answers of rows that share a flip probability: which of them were flipped."""
         first = self._placed[pairs[0][0]]
         assert isinstance(first.mechanism, TwoLayer)  # noqa: S101  as it was chosen
-        kept, flipped = (np.exp(first.mechanism.hyper.log_moments(2)[[0, 2]])).tolist()
-        one = (1 - kept - flipped) / 2
-        law = np.array([kept, one, one, flipped])
+        keep_chance, flip_chance = (np.exp(first.mechanism.hyper.log_moments(2)[[0, 2]])).tolist()
+        one = (1 - keep_chance - flip_chance) / 2
+        law = np.array([keep_chance, one, one, flip_chance])
         answers = [[self._placed[index] for index in pair] for pair in pairs]
 
-        def places(drawn: IntArray) -> IntArray:
-            return np.concatenate([_flipped(drawn, pair) @ np.array([2, 1]) for pair in answers])
+        def places(outputs: IntArray) -> IntArray:
+            return np.concatenate([_flipped(outputs, pair) @ np.array([2, 1]) for pair in answers])
 
         yield OutputView(name, law, places, each=len(pairs))
 
     def _flips(self) -> Iterator[OutputView]:
         """Yield how many answers of a row that share a flip probability were flipped."""
         groups: dict[tuple[RowMechanism, int], dict[int, list[_Placed]]] = {}
-        for own in self._placed:
-            if isinstance(own.mechanism, TwoLayer):
-                groups.setdefault((own.mechanism, own.phase), {}).setdefault(own.turn, []).append(own)
+        for placed_piece in self._placed:
+            if isinstance(placed_piece.mechanism, TwoLayer):
+                groups.setdefault((placed_piece.mechanism, placed_piece.phase), {}).setdefault(
+                    placed_piece.turn, []
+                ).append(placed_piece)
         for (mechanism, _), reports in groups.items():
             assert isinstance(mechanism, TwoLayer)  # noqa: S101  as it was chosen
             by_number: dict[int, list[list[_Placed]]] = {}
             for report in reports.values():
-                answered = [own for own in report if own.row[own.number] >= 0]
+                answered = [placed_piece for placed_piece in report if placed_piece.row[placed_piece.number] >= 0]
                 by_number.setdefault(len(answered), []).append(answered)
             for number, answers in by_number.items():
                 ways = np.array([math.log(math.comb(number, flips)) for flips in range(number + 1)])
                 law = np.exp(mechanism.hyper.log_moments(number) + ways)
 
-                def places(drawn: IntArray, answers: list[list[_Placed]] = answers) -> IntArray:
-                    return np.concatenate([_flipped(drawn, report).sum(axis=1) for report in answers])
+                def places(outputs: IntArray, answers: list[list[_Placed]] = answers) -> IntArray:
+                    return np.concatenate([_flipped(outputs, report).sum(axis=1) for report in answers])
 
                 yield OutputView(
                     f"how many of {number} answers are flipped", law / law.sum(), places, each=len(answers)
                 )
 
 
-def _flipped(drawn: IntArray, answers: Sequence[_Placed]) -> IntArray:
+def _flipped(outputs: IntArray, answers: Sequence[_Placed]) -> IntArray:
     """Return 1 for each of some answers that was flipped, and 0 for others, shape (n, answers)."""
-    rows = np.array([own.row[own.number] for own in answers])
-    return (drawn[:, [own.columns[0] for own in answers]] != rows).astype(np.int64)
+    rows = np.array([answer.row[answer.number] for answer in answers])
+    return (outputs[:, [answer.columns[0] for answer in answers]] != rows).astype(np.int64)
 
 
 def _disjoint(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
     """Return the pairs in some lists, in none of which a piece stands twice."""
     lists: list[list[tuple[int, int]]] = []
-    taken: list[set[int]] = []
+    used_by_list: list[set[int]] = []
     for pair in pairs:
-        for own, used in zip(lists, taken, strict=True):
-            if used.isdisjoint(pair):
-                own.append(pair)
-                used.update(pair)
+        for pair_list, used_indices in zip(lists, used_by_list, strict=True):
+            if used_indices.isdisjoint(pair):
+                pair_list.append(pair)
+                used_indices.update(pair)
                 break
         else:
             lists.append([pair])
-            taken.append(set(pair))
+            used_by_list.append(set(pair))
     return lists

@@ -107,45 +107,47 @@ class Evidence(NamedTuple):
         return not self.held.departure if self.held.num_inputs else None
 
 
-def judge(case: Case, found: Evidence, *, source: Source, needed: int | None, confidence: float) -> AuditResult:
+def judge(
+    case: Case, evidence: Evidence, *, source: Source, needed_samples: int | None, confidence: float
+) -> AuditResult:
     """Return what was found, with its verdict; see `AuditResult`."""
-    bounds = found.bounds
+    bounds = evidence.bounds
     # A sampler of another law has another ε: then only what was drawn says anything.
-    laws = None if found.follows_law is False else found.laws
+    laws = None if evidence.follows_law is False else evidence.laws
     sampled = bounds.epsilon if bounds.epsilon > 0 else None
     epsilon = sampled if laws is None else exact_epsilon(laws)
     return AuditResult(
         group=case.group,
         name=case.name,
-        source=source if bounds.samples or found.held.num_inputs else "law",
-        verdict=_verdict(case, found, epsilon),
+        source=source if bounds.samples or evidence.held.num_inputs else "law",
+        verdict=_verdict(case, evidence, epsilon),
         epsilon=epsilon,
         is_exact=laws is not None,
         sampled_epsilon=sampled,
         delta=bounds.delta if laws is None else exact_delta(laws, case.proven),
         mu=bounds.mu if laws is None else exact_mu(laws),
         trade_off=list(bounds.trade_off) if laws is None else _corners(laws),
-        follows_law=found.follows_law,
-        num_inputs=found.held.num_inputs,
-        outputs_held=found.held.samples,
-        unnoticed=found.held.unnoticed,
-        departure=found.held.departure,
-        pair=found.pair,
-        event=found.event,
+        follows_law=evidence.follows_law,
+        num_inputs=evidence.held.num_inputs,
+        outputs_held=evidence.held.samples,
+        unnoticed=evidence.held.unnoticed,
+        departure=evidence.held.departure,
+        pair=evidence.pair,
+        event=evidence.event,
         samples=bounds.samples,
-        needed=needed,
+        needed=needed_samples,
         confidence=confidence,
     )
 
 
-def _verdict(case: Case, found: Evidence, epsilon: float | None) -> AuditVerdict:
-    greatest = max(epsilon or 0.0, found.bounds.epsilon)
-    if found.follows_law is False or greatest > case.proven + TOLERANCE or found.bounds.delta > TOLERANCE:
+def _verdict(case: Case, evidence: Evidence, epsilon: float | None) -> AuditVerdict:
+    greatest = max(epsilon or 0.0, evidence.bounds.epsilon)
+    if evidence.follows_law is False or greatest > case.proven + TOLERANCE or evidence.bounds.delta > TOLERANCE:
         return AuditVerdict.PROOF_REFUTED
     if greatest > case.claimed + TOLERANCE:
         return AuditVerdict.CLAIM_REFUTED
     # Where inputs alone were held against their laws, nothing was to tell neighbors apart.
-    if epsilon is None and case.proven > 0 and (found.bounds.samples or not found.follows_law):
+    if epsilon is None and case.proven > 0 and (evidence.bounds.samples or not evidence.follows_law):
         return AuditVerdict.NO_STATEMENT
     return AuditVerdict.CONSISTENT
 

@@ -53,11 +53,11 @@ def charge(
     """
     ledger = Ledger("party")
     inputs = roster_of(protocol, [row], [public])
-    kept: KeptReports = {}
+    memoized: KeptReports = {}
     for number in range(1, num_sessions + 1):
         session = f"{SESSION}-{number}"
         noise = SimulatedNoise(0, session=session)
-        by_machines(protocol, inputs, session=session, noise=noise, kept=kept, ledgers=[ledger])
+        by_machines(protocol, inputs, session=session, noise=noise, memoized=memoized, ledgers=[ledger])
     return ledger.entries
 
 
@@ -104,9 +104,9 @@ class AuditParty:
         reports = functools.partial(exposure_of_party, self.protocol, self.rows, self.public, num_sessions=num_sessions)
 
         def pairs() -> list[Pair]:
-            made = (observable or reports)()
-            first, second = _worst(made.losses, self.rows, are_neighbors)
-            return [made.pair(first, second, name=f"{self.names[first]}, against {self.names[second]}")]
+            observable_made = (observable or reports)()
+            first, second = _worst(observable_made.losses, self.rows, are_neighbors)
+            return [observable_made.pair(first, second, name=f"{self.names[first]}, against {self.names[second]}")]
 
         return Case.against(
             self.charge(num_sessions) if entries is None else entries,
@@ -130,8 +130,8 @@ def _worst(losses: FloatArray, rows: IntArray, are_neighbors: Callable[[int, int
     def rank(pair: tuple[int, int]) -> tuple[float, int, int]:
         if number != len(rows):  # one of them is that nobody is there
             return round(float(losses[pair]), 9), 0, 0
-        apart = np.abs(rows[pair[0]] - rows[pair[1]])
-        return round(float(losses[pair]), 9), int(np.count_nonzero(apart)), int(apart.sum())
+        distances = np.abs(rows[pair[0]] - rows[pair[1]])
+        return round(float(losses[pair]), 9), int(np.count_nonzero(distances)), int(distances.sum())
 
     places = ((first, second) for first in range(number) for second in range(number))
     return max((pair for pair in places if are_neighbors(*pair)), key=rank)
@@ -145,12 +145,12 @@ def two_party_cases(
     `other` is the other's private and public row.
     """
     kinds = ("", by_arrays, by_machines, TWO_PARTY_SHARES), (" among agents", by_agents, by_agents, AGENT_SHARES)
-    for held, simulated, secure, shares in kinds:
-        both = functools.partial(exposure_of_two, party.protocol, party.rows, party.public, other)
+    for run_session, simulated, secure, shares in kinds:
+        expose_both = functools.partial(exposure_of_two, party.protocol, party.rows, party.public, other)
         yield party.case(
-            f"{name}, two parties{held}",
+            f"{name}, two parties{run_session}",
             unit,
-            observable=functools.partial(both, simulated=simulated, secure=secure),
+            observable=functools.partial(expose_both, simulated=simulated, secure=secure),
             share=shares[0],
             secure_share=shares[1],
         )
@@ -175,11 +175,11 @@ def exposure_of_two(
         inputs = roster_of(protocol, [rows[candidate], other_row], [public, other_public])
         return session_sampler(protocol, inputs, reports_of_all, noise_of(source), side=side, hold=holder)
 
-    own = (Reported(protocol, phase, rows, public) for phase in protocol.phases)
-    others = np.tile(other_row, (len(rows), 1))
-    theirs = (Reported(protocol, phase, others, other_public) for phase in protocol.phases)
+    reported = (Reported(protocol, phase, rows, public) for phase in protocol.phases)
+    other_rows = np.tile(other_row, (len(rows), 1))
+    other_reported = (Reported(protocol, phase, other_rows, other_public) for phase in protocol.phases)
     return Observable(
-        (*own, *theirs),
+        (*reported, *other_reported),
         num_sessions=1,
         simulated=lambda candidate, side: sampler(candidate, side, simulated, "simulated"),
         secure=lambda candidate, side: sampler(candidate, side, secure, "secure"),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def given_or_asked(given: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
+def given_or_asked(value: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
     """Return what comes of a value; where it was left out, ask for it until it can be used.
 
     Raises:
@@ -28,8 +28,8 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
     """
     from ...protocol.errors import ConfigurationError, require
 
-    if given is not None:
-        return use(given)
+    if value is not None:
+        return use(value)
     require(sys.stdin.isatty(), field, "left out", "given where there is no terminal to ask")
     while True:
         answer = _ask(question)
@@ -39,7 +39,7 @@ def given_or_asked(given: str | None, *, field: str, question: str, use: Callabl
             _show(error)
 
 
-def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invitation"]:
+def ask_invitation(value: str | None, *, party: str | None) -> tuple[Path, "Invitation"]:
     """Return an invitation and where it is; asked for where it was left out, and so is whose it is.
 
     What is given is its file, or a folder that holds the party's among others.
@@ -58,7 +58,7 @@ def ask_invitation(given: str | None, *, party: str | None) -> tuple[Path, "Invi
             )
         return path, find_invitation(path, party=party)
 
-    return given_or_asked(given, field="INVITATION", question="Your invitation (a file)", use=find)
+    return given_or_asked(value, field="INVITATION", question="Your invitation (a file)", use=find)
 
 
 def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "TLSKeys":
@@ -82,7 +82,7 @@ def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "TLSKeys":
 
 
 def ask_own(
-    given: Path | None,
+    file: Path | None,
     settings: Sequence[str],
     *,
     party: str,
@@ -103,16 +103,20 @@ def ask_own(
         name, separator, value = (part.strip() for part in setting.partition("="))
         require(separator and name and name not in choices, "--set", setting, "NAME=VALUE, once for each name")
         choices = {**choices, name: value}
-    if given is None:
+    if file is None:
         choices = _ask_choices(choices, {}, invitation=invitation, trusts_server=trusts_server)
-    entries = ask_entries(given, party=party, invitation=invitation, trusts_server=trusts_server, choices=choices)
-    if given is not None:
+    entries = ask_entries(file, party=party, invitation=invitation, trusts_server=trusts_server, choices=choices)
+    if file is not None:
         choices = _ask_choices(choices, entries, invitation=invitation, trusts_server=trusts_server)
     return entries, choices
 
 
 def _ask_choices(
-    given: Mapping[str, str], entries: Mapping[str, Any], *, invitation: "Invitation | None", trusts_server: bool
+    given_choices: Mapping[str, str],
+    entries: Mapping[str, Any],
+    *,
+    invitation: "Invitation | None",
+    trusts_server: bool,
 ) -> Mapping[str, Any]:
     """Return what a party chooses, by column; asked for in a terminal where neither it nor the party's values say it.
 
@@ -123,13 +127,13 @@ def _ask_choices(
     """
     from ..deployment.own_rows import check_choices
 
-    if invitation is None or not (given or sys.stdin.isatty()):
-        return given
+    if invitation is None or not (given_choices or sys.stdin.isatty()):
+        return given_choices
     protocol = _protocol_of(invitation, trusts_server=trusts_server)
-    check_choices(protocol, given)
-    choices: dict[str, Any] = dict(given)
+    check_choices(protocol, given_choices)
+    choices: dict[str, Any] = dict(given_choices)
     for column in protocol.columns():
-        if column.chosen and column.name not in {**given, **entries} and sys.stdin.isatty():
+        if column.chosen and column.name not in {**given_choices, **entries} and sys.stdin.isatty():
             choices[column.name] = given_or_asked(
                 None,
                 field="--set",
@@ -139,7 +143,9 @@ def _ask_choices(
     return choices
 
 
-def _checked_choice(protocol: "PhasedProtocol[Any, Any]", name: str, others: Mapping[str, Any], answer: str) -> str:
+def _checked_choice(
+    protocol: "PhasedProtocol[Any, Any]", name: str, other_choices: Mapping[str, Any], answer: str
+) -> str:
     """Return an answer, checked beside the others; a fault of those that are still missing is none of its own."""
     from ...protocol.errors import ConfigurationError
     from ..deployment.own_rows import encode_chosen
@@ -147,7 +153,7 @@ def _checked_choice(protocol: "PhasedProtocol[Any, Any]", name: str, others: Map
 
     try:
         with blaming(type(protocol)):
-            encode_chosen(protocol, {**others, name: answer})
+            encode_chosen(protocol, {**other_choices, name: answer})
     except ConfigurationError as error:
         if error.field == name:
             raise
@@ -155,7 +161,7 @@ def _checked_choice(protocol: "PhasedProtocol[Any, Any]", name: str, others: Map
 
 
 def ask_entries(
-    given: Path | None,
+    entry_file: Path | None,
     *,
     party: str,
     invitation: "Invitation | None",
@@ -165,7 +171,7 @@ def ask_entries(
     """Return a party's own entries by column, from its file, or asked for in a terminal.
 
     Args:
-        given: the file; None where it was left out.
+        entry_file: the file; None where it was left out.
         invitation: to what; without one nobody knows yet what to ask for, but the file.
         trusts_server: whether the party lets the server see its values as they are.
         choices: what it has chosen, by column: that is not asked for.
@@ -181,33 +187,33 @@ def ask_entries(
     from ..plugins import ROLES, names_in
     from ..running.plugin_errors import blaming
 
-    known = choices or {}
+    known_answers = choices or {}
 
     def check(entries: Mapping[str, Any]) -> None:
         """Check nothing of a file that was given: whoever joins does."""
 
-    if given is None and invitation is not None and sys.stdin.isatty():
+    if entry_file is None and invitation is not None and sys.stdin.isatty():
         check_expiry(invitation.descriptor, field="INVITATION")
         protocol, public = _protocol_of(invitation, trusts_server=trusts_server), invitation.public
 
         def check(entries: Mapping[str, Any]) -> None:
             with blaming(type(protocol)):
-                own = {**entries, **known}
-                encode_own(protocol, own, with_choices(protocol, own, public))
+                own_entries = {**entries, **known_answers}
+                encode_own(protocol, own_entries, with_choices(protocol, own_entries, public))
 
         if (questions := questions_of(protocol, public)) is not None:
-            left = {name: allowed for name, allowed in questions.allowed.items() if name not in known}
-            questions = dataclasses.replace(questions, allowed=left)
+            open_questions = {name: allowed for name, allowed in questions.allowed.items() if name not in known_answers}
+            questions = dataclasses.replace(questions, allowed=open_questions)
             click.echo(f"Your values as {printable(party)} in session {printable(invitation.session)}", err=True)
             return _ask_each(protocol, questions, check)
 
-    def read(file: str) -> Mapping[str, Any]:
+    def read_entries(file: str) -> Mapping[str, Any]:
         entries = read_own_entries(Path(file), party=party, roles=names_in(ROLES))
         check(entries)
         return entries
 
-    given_file = None if given is None else str(given)
-    return given_or_asked(given_file, field="--input", question="Your values (a CSV file)", use=read)
+    given_file = None if entry_file is None else str(entry_file)
+    return given_or_asked(given_file, field="--input", question="Your values (a CSV file)", use=read_entries)
 
 
 def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedProtocol[Any, Any]":
@@ -248,8 +254,8 @@ def _ask_each(
                 waiting.append(error.field)
                 continue
             _show(error)
-            again = at_fault or ([name] if waiting else list(allowed))
-            waiting = [*again, *waiting]
+            to_ask = at_fault or ([name] if waiting else list(allowed))
+            waiting = [*to_ask, *waiting]
     return questions.entries(answers)
 
 

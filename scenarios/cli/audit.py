@@ -140,15 +140,21 @@ def audit(
     allowed = "left out, but for --source simulated of our own names: no task draws secure noise"
     refuse(cluster is not None and (source != "simulated" or cases is not None), "--cluster", cluster, allowed)
     folder = None if out is None else make_folder(out, "")
-    usual: dict[Source, int] = {"simulated": SIMULATED_SAMPLES, "secure": SECURE_SAMPLES}
-    numbers: dict[Source, int] = {own: usual[own] if samples is None else samples for own in sources_of(source)}
+    default_samples: dict[Source, int] = {"simulated": SIMULATED_SAMPLES, "secure": SECURE_SAMPLES}
+    numbers: dict[Source, int] = {
+        source_or_number: default_samples[source_or_number] if samples is None else samples
+        for source_or_number in sources_of(source)
+    }
     if source == "both":  # secure noise is drawn one by one, and slowly: more of it only where it alone is asked for
         numbers["secure"] = min(numbers["secure"], SECURE_SAMPLES)
-    opened = contextlib.nullcontext() if cluster is None else open_cluster(cluster, workers=workers)
-    with opened as pool, steps(make_console(stderr=True)) as tell:
+    cluster_context = contextlib.nullcontext() if cluster is None else open_cluster(cluster, workers=workers)
+    with cluster_context as pool, steps(make_console(stderr=True)) as tell:
         report = audit_all(
             name,
-            samples={own: numbers[own] * (THOROUGH if thorough else 1) // (QUICK if quick else 1) for own in numbers},
+            samples={
+                source_or_number: numbers[source_or_number] * (THOROUGH if thorough else 1) // (QUICK if quick else 1)
+                for source_or_number in numbers
+            },
             confidence=confidence,
             seed=seed,
             workers=workers,
@@ -158,7 +164,7 @@ def audit(
             grid=SizeGrid(secrets.randbelow(_ROTATIONS) if rotation is None else rotation, quick),
         )
     if folder is not None:
-        with reporting(folder, wanted=with_report, command=given_command()):
+        with reporting(folder, is_wanted=with_report, command=given_command()):
             write_report(folder, report)
     if as_json:
         print_json(report)
@@ -202,10 +208,10 @@ def _show_papers(*, as_json: bool) -> None:
 
     context = click.get_current_context()
     for option in context.command.params:
-        own = str(option.name)
-        is_given = context.get_parameter_source(own) is click.core.ParameterSource.COMMANDLINE
-        if own in context.params and own not in _PAPERS_TAKE:  # `--traceback` goes with everything
-            refuse(is_given, option.opts[0], str(context.params[own]), f"left out of an audit of {_PAPERS}")
+        option_name = str(option.name)
+        is_given = context.get_parameter_source(option_name) is click.core.ParameterSource.COMMANDLINE
+        if option_name in context.params and option_name not in _PAPERS_TAKE:  # `--traceback` goes with everything
+            refuse(is_given, option.opts[0], str(context.params[option_name]), f"left out of an audit of {_PAPERS}")
     if as_json:
         print_json([bounded_finding_as_data(finding) for finding in findings_on_papers()])
     else:

@@ -76,15 +76,15 @@ class _Kinds(SuggestingGroup):
             from .scaffolding import new_protocol
 
             return new_protocol
-        found = _beginnings().get(cmd_name)
-        if found is None:
-            begun = {protocol for protocol, _ in _beginnings().values()}
-            is_without = not ctx.resilient_parsing and cmd_name in {*protocol_names()} - begun
+        beginning = _beginnings().get(cmd_name)
+        if beginning is None:
+            protocols = {protocol for protocol, _ in _beginnings().values()}
+            is_without = not ctx.resilient_parsing and cmd_name in {*protocol_names()} - protocols
             names = ", ".join(_beginnings())
             allowed = f"one of {names}, or one whose System brings the part 'beginning', a ScenarioTemplate"
             refuse(is_without, "the word after new", cmd_name, allowed)
             return None
-        return with_traceback(_command_of(*found))
+        return with_traceback(_command_of(*beginning))
 
 
 def _beginnings() -> "dict[str, tuple[str, ScenarioTemplate]]":
@@ -106,31 +106,32 @@ def _word_for(path: Path, words: list[str]) -> str:
     from ..running.drafts import SavedTable, UnclearError
 
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    known = click.Command("new", params=_table_options(), context_settings=settings)
-    options = _options_of(_chosen(known.make_context("new", list(words), resilient_parsing=True).params), path)
-    named, drafted, understood = list[str](), list[str](), list[str]()
+    stand_in = click.Command("new", params=_table_options(), context_settings=settings)
+    options = _options_of(_chosen(stand_in.make_context("new", list(words), resilient_parsing=True).params), path)
+    matches, drafted_words, understood_words = list[str](), list[str](), list[str]()
     refused_by = dict[str, ConfigurationError]()
-    said = {each.partition("=")[0][2:] for each in words if each.startswith("--")}
-    names = {word: {option.name for option in own.options} for word, (_, own) in _beginnings().items()}
-    said &= set[str]().union(*names.values())
-    kinds = {word: own for word, (_, own) in _beginnings().items() if said <= names[word]}
+    flags = {each.partition("=")[0][2:] for each in words if each.startswith("--")}
+    names = {word: {option.name for option in template.options} for word, (_, template) in _beginnings().items()}
+    flags &= set[str]().union(*names.values())
+    kinds = {word: template for word, (_, template) in _beginnings().items() if flags <= names[word]}
     require(
-        kinds, "the options", ", ".join(f"--{each}" for each in sorted(said)), f"those of one of {', '.join(names)}"
+        kinds, "the options", ", ".join(f"--{each}" for each in sorted(flags)), f"those of one of {', '.join(names)}"
     )
-    if said and len(kinds) == 1:
+    if flags and len(kinds) == 1:
         return next(iter(kinds))
     for word, beginning in kinds.items():
-        sheet = SavedTable.of(path, written=str(path), wanted=beginning.wanted, options=options)
-        named += [word] if {*beginning.wanted} <= {*sheet.header} or (beginning.fits and beginning.fits(sheet)) else []
+        sheet = SavedTable.of(path, data_path=str(path), wanted_columns=beginning.wanted, options=options)
+        if {*beginning.wanted} <= {*sheet.header} or (beginning.fits and beginning.fits(sheet)):
+            matches.append(word)
         try:
             beginning.draft(sheet, {})
-            drafted.append(word)
+            drafted_words.append(word)
         except UnclearError as error:
             columns = {option.name for option in beginning.options if option.metavar == "COLUMN"}
-            understood += [word] if error.option not in columns else []
+            understood_words += [word] if error.option not in columns else []
         except ConfigurationError as error:
             refused_by[word] = error
-    for fitting in (named, drafted, understood):
+    for fitting in (matches, drafted_words, understood_words):
         if len(fitting) == 1:
             click.echo(f"{path.name} looks like what `psephos new {fitting[0]}` begins.", err=True)
             return fitting[0]
@@ -138,8 +139,8 @@ def _word_for(path: Path, words: list[str]) -> str:
         raise next(iter(refused_by.values()))
     fitting = [word for word in kinds if word not in refused_by]
     if not sys.stdin.isatty():
-        told = "; ".join(f"psephos new {word} {shlex.quote(str(path))}" for word in fitting)
-        allowed = f"given, since {path.name} does not tell what it holds: {told}"
+        suggestions = "; ".join(f"psephos new {word} {shlex.quote(str(path))}" for word in fitting)
+        allowed = f"given, since {path.name} does not tell what it holds: {suggestions}"
         raise ConfigurationError(field="the word after new", value="left out", allowed=allowed)
     return _asked("the word after new", f"What is {path.name}? ({', '.join(fitting)})", fitting)
 
@@ -171,20 +172,20 @@ def _command_of(protocol: str, beginning: "ScenarioTemplate") -> click.Command:
     from ..system import find_protocol
 
     @click.pass_context
-    def begin(context: click.Context, /, **given: Any) -> None:
-        _begin(context, protocol, beginning, given)
+    def begin(context: click.Context, /, **parameters_given: Any) -> None:
+        _begin(context, protocol, beginning, parameters_given)
 
     parameters: list[click.Parameter] = [
         click.Argument(["file"], required=False, type=click.Path(path_type=Path), metavar="[FILE]"),
         *(
             click.Option(
-                [f"--{own.name}"],
-                help=own.help,
-                metavar=None if own.is_flag else own.metavar,
-                multiple=own.multiple,
-                is_flag=own.is_flag or None,
+                [f"--{option.name}"],
+                help=option.help,
+                metavar=None if option.is_flag else option.metavar,
+                multiple=option.multiple,
+                is_flag=option.is_flag or None,
             )
-            for own in beginning.options
+            for option in beginning.options
         ),
         *_table_options(),
         click.Option(
@@ -211,7 +212,7 @@ def _command_of(protocol: str, beginning: "ScenarioTemplate") -> click.Command:
     return out_option(command)
 
 
-def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate", given: "Mapping[str, Any]") -> None:
+def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate", values: "Mapping[str, Any]") -> None:
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..presentation.terminal import show_note
@@ -219,68 +220,68 @@ def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate",
     from ..running.synthetic import digest_of
     from .simulation import run
 
-    own: Path | None = given["file"]
+    data_file: Path | None = values["file"]
     sample = samples()[beginning.sample]
-    target = _target(given["to"], own or sample)
-    written = sample.name if own is None else os.path.relpath(own, target.parent)
+    target = _target(values["to"], data_file or sample)
+    data_path = sample.name if data_file is None else os.path.relpath(data_file, target.parent)
     answers = list[tuple[str, str]]()
-    chosen = _chosen(given, beginning.options, target.parent)
-    sheet, draft = _drafted(beginning, own or sample, written, chosen, answers)
-    trust, told = _trust(protocol, beginning, given.get("trust"), answers)
-    title = given["title"] or draft.title
+    option_values = _chosen(values, beginning.options, target.parent)
+    sheet, draft = _drafted(beginning, data_file or sample, data_path, option_values, answers)
+    trust, note = _trust(protocol, beginning, values.get("trust"), answers)
+    title = values["title"] or draft.title
     text = scenario_text(
         dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
         name=target.name,
         protocol=protocol,
-        epsilon=given["epsilon"],
-        made_by=shlex.join(["psephos", "new", beginning.word, *([] if own is None else [own.name])]),
-        synthetic=digest_of([sample]) if own is None else "",
+        epsilon=values["epsilon"],
+        made_by=shlex.join(["psephos", "new", beginning.word, *([] if data_file is None else [data_file.name])]),
+        synthetic=digest_of([sample]) if data_file is None else "",
         trust=trust,
         options=sheet.options,
     )
     _check_characters(title, field="--title")
     _check_characters(text, field="FILE")
     copy = target.parent / sample.name
-    if own is None:
+    if data_file is None:
         _check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", way_out="Name it as FILE to use it.")
     _check_free(target, text, field="--to", way_out="Add --to with another name.")
     try:
-        _check(text, target, own or sample, written)
+        _check(text, target, data_file or sample, data_path)
     except ConfigurationError as error:
         if not answers:
             raise
         raise _with_answers(error, answers) from None
-    if own is None:
+    if data_file is None:
         _write(sample.read_text(encoding="utf-8"), copy)
     _write(text, target)
     console = make_console()
     synthetic = f"No file was given: {copy} is made up. Put your own in its place, and delete synthetic and seed."
-    synthetic = synthetic if own is None else ""
-    for sentence in (synthetic, *draft.said, told, sheet.note):
+    synthetic = synthetic if data_file is None else ""
+    for sentence in (synthetic, *draft.said, note, sheet.note):
         if sentence:
             show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
     console.print(f"Written to {target}", soft_wrap=True)
-    if given["runs"]:
-        context.invoke(run, scenario=str(target), out=given["out"])
+    if values["runs"]:
+        context.invoke(run, scenario=str(target), out=values["out"])
 
 
-def _options_of(chosen: Mapping[str, Sequence[str]], path: Path) -> "TableOptions":
+def _options_of(option_values: Mapping[str, Sequence[str]], path: Path) -> "TableOptions":
     """Return what the command line, or an answer, says of a file as a table."""
     from ...protocol.errors import require
     from ..reading.headers import TableOptions, picks_in
     from ..reading.text_forms import header_of
     from ..running.drafts import NONE, answer
 
-    only, numbers = dict[str, tuple[str, ...]](), dict[str, int]()
+    names_of_option, numbers = dict[str, tuple[str, ...]](), dict[str, int]()
     for name in ("header", "header-lines"):
-        if given := answer(chosen, name):
-            require(given.isdecimal(), f"--{name}", given, "a number")
-            numbers[name.replace("-", "_")] = int(given)
-    sheet = answer(chosen, "sheet")
-    usual = TableOptions(sheet=sheet, only={}, leave_out_empty=(), **numbers)
-    for each in chosen.get("only", ()):
-        header = header_of(path, usual) if each.count("=") > 1 else ()
+        if values := answer(option_values, name):
+            require(values.isdecimal(), f"--{name}", values, "a number")
+            numbers[name.replace("-", "_")] = int(values)
+    sheet = answer(option_values, "sheet")
+    default_options = TableOptions(sheet=sheet, only={}, leave_out_empty=(), **numbers)
+    for each in option_values.get("only", ()):
+        header = header_of(path, default_options) if each.count("=") > 1 else ()
         picks = picks_in(each, header)
         require((picks and picks[0][0]) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
         names = " and ".join(repr(column) for column, _ in picks)
@@ -289,22 +290,22 @@ def _options_of(chosen: Mapping[str, Sequence[str]], path: Path) -> "TableOption
         )
         require(len(picks) <= 1, "--only", each, allowed)
         for column, word in picks:
-            only[column] = (*only.get(column, ()), word)
-    empty = tuple(each for each in chosen.get("leave-out-empty", ()) if each != NONE)
-    return TableOptions(sheet=sheet, only=only, leave_out_empty=empty, **numbers)
+            names_of_option[column] = (*names_of_option.get(column, ()), word)
+    empty = tuple(each for each in option_values.get("leave-out-empty", ()) if each != NONE)
+    return TableOptions(sheet=sheet, only=names_of_option, leave_out_empty=empty, **numbers)
 
 
 def _trust(
-    protocol: str, beginning: "ScenarioTemplate", given: str | None, answers: list[tuple[str, str]]
+    protocol: str, beginning: "ScenarioTemplate", model: str | None, answers: list[tuple[str, str]]
 ) -> tuple[str, str]:
     """Return whom a scenario trusts, and a sentence where nobody said: asked in a terminal, and local elsewhere."""
     from ..system import find_protocol
 
-    if given or not find_protocol(protocol).settings_by_trust:
-        return given or "", ""
+    if model or not find_protocol(protocol).settings_by_trust:
+        return model or "", ""
     if not sys.stdin.isatty():
-        said = f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
-        return "local", said
+        sentence = f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
+        return "local", sentence
     question = f"May the person who counts see the {beginning.shown}? (yes, no)"
     trust = "local" if _asked("--trust", question, ["yes", "no"]) == "no" else "central"
     answers.append(("trust", trust))
@@ -312,24 +313,25 @@ def _trust(
 
 
 def _chosen(
-    given: Mapping[str, Any], options: "Sequence[Option]" = (), folder: Path = Path()
+    parameters: Mapping[str, Any], options: "Sequence[Option]" = (), folder: Path = Path()
 ) -> dict[str, Sequence[str]]:
     """Return what the command line says of the file; paths lead from where the scenario is written."""
-    said = {name: given[name.replace("-", "_")] for name in (*_OF_TABLES, *(option.name for option in options))}
+    names = (*_OF_TABLES, *(option.name for option in options))
     files = {option.name for option in options if option.is_file}
-    chosen = dict[str, Sequence[str]]()
-    for name, value in said.items():
+    option_values = dict[str, Sequence[str]]()
+    for name in names:
+        value = parameters[name.replace("-", "_")]
         values: list[str] = [str(value)] if isinstance(value, (str, bool)) else list(value or ())
         if value:
-            chosen[name] = [os.path.relpath(each, folder) if name in files else each for each in values]
-    return chosen
+            option_values[name] = [os.path.relpath(each, folder) if name in files else each for each in values]
+    return option_values
 
 
 def _drafted(
     beginning: "ScenarioTemplate",
     path: Path,
-    written: str,
-    chosen: dict[str, Sequence[str]],
+    data_path: str,
+    option_values: dict[str, Sequence[str]],
     answers: list[tuple[str, str]],
 ) -> "tuple[SavedTable, Draft]":
     """Return a file's sheet and a draft of it, once all is said; what is not is asked for, or one error for all of it.
@@ -345,31 +347,31 @@ def _drafted(
     from ..running.drafts import QuestionsError, SavedTable, UnclearError, draft_of
     from ..tables import Table
 
-    known, last = dict[str, SavedTable](), ""
+    sheets, last = dict[str, SavedTable](), ""
 
-    def drafted(chosen: Mapping[str, Sequence[str]]) -> "tuple[SavedTable, Draft]":
-        options = _options_of(chosen, path)
-        if (sheet := known.get(repr(options))) is None:
-            sheet = known[repr(options)] = SavedTable.of(
-                path, written=written, wanted=beginning.wanted, options=options
+    def draft_with(option_values: Mapping[str, Sequence[str]]) -> "tuple[SavedTable, Draft]":
+        options = _options_of(option_values, path)
+        if (sheet := sheets.get(repr(options))) is None:
+            sheet = sheets[repr(options)] = SavedTable.of(
+                path, data_path=data_path, wanted_columns=beginning.wanted, options=options
             )
-        return sheet, draft_of(beginning, sheet, chosen)
+        return sheet, draft_of(beginning, sheet, option_values)
 
     while True:
         try:
-            return drafted(chosen)
+            return draft_with(option_values)
         except UnclearTableError as error:
             option, answer = error.option, _asked_header(error)
         except UnclearError as error:
             if not sys.stdin.isatty():
-                most = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in known.values()))
-                gaps = _gaps(drafted, chosen, beginning, most=max(1, most))
-                shown = {own.name: own.metavar for own in beginning.options}
-                shown |= {name: metavar for name, (metavar, _) in _OF_TABLES.items()}
-                command = _command([(gap.option, shown[gap.option]) for gap in gaps])
+                max_drafts = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in sheets.values()))
+                gaps = _gaps(draft_with, option_values, beginning, max_drafts=max(1, max_drafts))
+                metavars = {beginning_option.name: beginning_option.metavar for beginning_option in beginning.options}
+                metavars |= {name: metavar for name, (metavar, _) in _OF_TABLES.items()}
+                command = _command([(gap.option, metavars[gap.option]) for gap in gaps])
                 raise QuestionsError(path.name, gaps, command) from None
             if not {name for name, _ in answers} - _OF_TABLES.keys():  # all questions on one screen with the table
-                sheet = [*known.values()][-1]
+                sheet = [*sheets.values()][-1]
                 rows = [list(row) for row in sheet.rows[:_ROWS_SHOWN]]
                 show_table(make_console(), Table(columns=list(sheet.header), rows=rows, labels=len(sheet.header)))
             option, question = error.option, f"{capitalized(error.question)}? ({', '.join(error.choices)})"
@@ -382,10 +384,10 @@ def _drafted(
             last = str(error)
             click.echo(f"  {error}", err=True)
             option, _ = answers.pop()
-            *left, _ = chosen.pop(option)
-            chosen |= {option: left} if left else {}
+            *remaining_values, _ = option_values.pop(option)
+            option_values |= {option: remaining_values} if remaining_values else {}
             continue
-        chosen[option] = (*chosen.get(option, ()), answer)
+        option_values[option] = (*option_values.get(option, ()), answer)
         answers.append((option, answer))
 
 
@@ -424,10 +426,10 @@ def _with_answers(error: "ConfigurationError", answers: Sequence[tuple[str, str]
 
 def _gaps(
     draft: Callable[[dict[str, Sequence[str]]], object],
-    chosen: Mapping[str, Sequence[str]],
+    values: Mapping[str, Sequence[str]],
     beginning: "ScenarioTemplate",
     *,
-    most: int,
+    max_drafts: int,
 ) -> "list[UnclearError]":
     """Return what has to be said, as far as it is asked for after most answers to what is asked before.
 
@@ -437,58 +439,58 @@ def _gaps(
     from ...protocol.errors import ConfigurationError
     from ..running.drafts import NONE, UnclearError
 
-    left = most
-    helps = {name: help_ for name, (_, help_) in _OF_TABLES.items()}
-    helps |= {own.name: own.help for own in beginning.options}
+    remaining = max_drafts
+    help_of_option = {name: help_ for name, (_, help_) in _OF_TABLES.items()}
+    help_of_option |= {own.name: own.help for own in beginning.options}
 
-    def common(chosen: "dict[str, Sequence[str]]") -> "list[UnclearError] | None":
+    def common(values: "dict[str, Sequence[str]]") -> "list[UnclearError] | None":
         """Return the gaps beside these answers; None where they are not allowed."""
-        nonlocal left
-        if not left:
+        nonlocal remaining
+        if not remaining:
             return []
-        left -= 1
+        remaining -= 1
         try:
-            draft(chosen)
+            draft(values)
         except UnclearError as error:
             first = error
         except ConfigurationError:
             return None
         else:
             return []
-        others = [each for each in first.choices if each != NONE]
-        others = others if len(others) == 1 else first.choices
+        other_choices = [each for each in first.choices if each != NONE]
+        other_choices = other_choices if len(other_choices) == 1 else first.choices
         branches = [
-            found
-            for choice in others
-            if (found := common({**chosen, first.option: (*chosen.get(first.option, ()), choice)})) is not None
+            gaps
+            for choice in other_choices
+            if (gaps := common({**values, first.option: (*values.get(first.option, ()), choice)})) is not None
         ]
-        behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
-        asked = collections.Counter(option for own in branches for option in {gap.option for gap in own})
+        error_behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
+        option_counts = collections.Counter(option for own in branches for option in {gap.option for gap in own})
         for gap in itertools.chain.from_iterable(branches):
             # Another question is of that branch alone, such as of a column nobody meant; counts differ in any case.
             key = gap.option, re.sub(r"\([\d,]+×\)", "", gap.question)
             number[key] += 1
-            behind[key] = _either(behind[key], gap) if key in behind else gap
-        usual = {key[0]: key for key, _ in reversed(number.most_common())}
-        told = list[UnclearError]()
-        for option, key in usual.items():
-            is_of_branch = first.option in _OF_ROWS or number[key] < asked[option]
+            error_behind[key] = _either(error_behind[key], gap) if key in error_behind else gap
+        usual_keys = {key[0]: key for key, _ in reversed(number.most_common())}
+        errors_to_tell = list[UnclearError]()
+        for option, key in usual_keys.items():
+            is_of_branch = first.option in _OF_ROWS or number[key] < option_counts[option]
             if number[key] * (1 if is_of_branch else 2) >= len(branches):
-                told.append(behind[key])
-            elif asked[option] == len(branches):  # in any case, though of what depends on the answer
-                help_ = helps[option].rstrip(".")
+                errors_to_tell.append(error_behind[key])
+            elif option_counts[option] == len(branches):  # in any case, though of what depends on the answer
+                help_ = help_of_option[option].rstrip(".")
                 question = f"{_IN_ANY_CASE}{help_[:1].lower()}{help_[1:]}"
-                told.append(UnclearError(option, question, [], is_open=True))
-        return [first, *sorted(told, key=lambda gap: [*behind].index(usual[gap.option]))]
+                errors_to_tell.append(UnclearError(option, question, [], is_open=True))
+        return [first, *sorted(errors_to_tell, key=lambda gap: [*error_behind].index(usual_keys[gap.option]))]
 
-    gaps = common(dict(chosen)) or []
+    gaps = common(dict(values)) or []
     for option, telling in beginning.told_by.items():
         columns = [column for gap in gaps if gap.option == option for column in gap.choices]
         general = [gap for gap in gaps if gap.option == telling and gap.question.startswith(_IN_ANY_CASE)]
         if columns and general:
             question = f"{general[0].question} ({', '.join(columns)})"
-            told = UnclearError(telling, question, [])
-            gaps = [told if gap is general[0] else gap for gap in gaps if gap.option != option]
+            errors_to_tell = UnclearError(telling, question, [])
+            gaps = [errors_to_tell if gap is general[0] else gap for gap in gaps if gap.option != option]
     return gaps
 
 
@@ -498,13 +500,13 @@ def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":
     return type(one)(one.option, one.question, choices)
 
 
-def _target(given: Path | None, file: Path) -> Path:
+def _target(path: Path | None, file: Path) -> Path:
     """Return where the scenario is written: by default here, under the file's name in small letters."""
     from ...protocol.errors import refuse
 
-    if given is not None:
-        refuse(given.name in {"", ".."}, "--to", str(given), "the name of a file")
-        return given if given.suffix == ".toml" else given.with_name(f"{given.name}.toml")
+    if path is not None:
+        refuse(path.name in {"", ".."}, "--to", str(path), "the name of a file")
+        return path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
     stem = file.name.removesuffix(".gz").removesuffix(file.suffix)
     slug = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:_MAX_NAME].strip("-")
     return Path(f"{slug or 'scenario'}.toml")
@@ -517,8 +519,8 @@ def _check_characters(text: str, *, field: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        shown = text[max(0, error.start - 20) : error.end]
-        raise ConfigurationError(field=field, value=shown, allowed="named in UTF-8, as a scenario is") from None
+        excerpt = text[max(0, error.start - 20) : error.end]
+        raise ConfigurationError(field=field, value=excerpt, allowed="named in UTF-8, as a scenario is") from None
 
 
 def _write(text: str, path: Path) -> None:
@@ -543,7 +545,7 @@ def _check_free(path: Path, text: str, *, field: str, way_out: str) -> None:
         refuse(path.exists() and path.read_bytes() != text.encode(), field, str(path), allowed)
 
 
-def _check(text: str, target: Path, file: Path, written: str) -> None:
+def _check(text: str, target: Path, file: Path, data_path: str) -> None:
     """Raise ConfigurationError if the scenario, to be written at `target`, cannot be run: nothing is written then."""
     import tomllib
 
@@ -553,7 +555,7 @@ def _check(text: str, target: Path, file: Path, written: str) -> None:
     tables: dict[str, dict[str, Any]] = tomllib.loads(text)
     *_, parties = tables.values()  # the last table
     for key, value in parties.items():
-        if value == written:
+        if value == data_path:
             parties[key] = str(file.absolute())  # a sample is not copied yet
     resolve(scenario_of({"name": target.stem, **tables}, folder=target.parent))
 
@@ -569,9 +571,9 @@ def show(scenario: str) -> None:
     from ...protocol.errors import list_choices, require
     from ..running.config import shipped_scenarios, shipped_series
 
-    shipped = {**shipped_scenarios(), **shipped_series()}
-    require(scenario in shipped, "scenario", scenario, list_choices(shipped, scenario))
-    click.echo(shipped[scenario].read_bytes(), nl=False)
+    texts = {**shipped_scenarios(), **shipped_series()}
+    require(scenario in texts, "scenario", scenario, list_choices(texts, scenario))
+    click.echo(texts[scenario].read_bytes(), nl=False)
 
 
 @cli.command(short_help="Write small synthetic files to try.")

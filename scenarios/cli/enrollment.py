@@ -30,10 +30,10 @@ def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> N
     from ..deployment.keys import enroll as make
 
     folder = Path(stem_of(party)) if out is None else out
-    made = make(party, folder, days=days, parties=() if parties is None else parties_in(parties))
-    click.echo(f"{folder / KEY_FILE}: {party}'s key, good until {made.until:%Y-%m-%d}; keep it to yourself")
+    enrollment = make(party, folder, days=days, parties=() if parties is None else parties_in(parties))
+    click.echo(f"{folder / KEY_FILE}: {party}'s key, good until {enrollment.until:%Y-%m-%d}; keep it to yourself")
     click.echo(f"{folder / ENROLLMENT_FILE}: hand it to whoever draws up the roster")
-    click.echo(f"certificate {made.fingerprint}")
+    click.echo(f"certificate {enrollment.fingerprint}")
 
 
 @cli.command(short_help="Write the roster of a session, with each party's certificate.")
@@ -83,8 +83,8 @@ def roster(
     with naming_address(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))
-    told = forecast(side.protocol, side.inputs)
-    drawn = draw_session(
+    forecast_text = forecast(side.protocol, side.inputs)
+    drawn_session = draw_session(
         side.protocol,
         side.roster,
         session=side.scenario.name,
@@ -92,17 +92,19 @@ def roster(
         address=address,
         days=days,
         enrolled=None if enrolled is None else read_enrollments(enrolled),
-        forecast=told,
+        forecast=forecast_text,
     )
     folder = make_folder(out, side.scenario.name)
-    folder.write_table("roster.csv", roster_rows(side, drawn.roster), is_exact=True)
-    write_session(folder.path, drawn)
-    warn(told)
-    click.echo(f"{folder.path}: for the server of {len(drawn.roster):,} {side.protocol.client_role}s; its key is in it")
-    told = "a file for each of them"
+    folder.write_table("roster.csv", roster_rows(side, drawn_session.roster), is_exact=True)
+    write_session(folder.path, drawn_session)
+    warn(forecast_text)
+    click.echo(
+        f"{folder.path}: for the server of {len(drawn_session.roster):,} {side.protocol.client_role}s; its key is in it"
+    )
+    forecast_text = "a file for each of them"
     if make_keys:
-        told += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
-    click.echo(f"{folder.path / 'invitations'}: {told}")
+        forecast_text += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
+    click.echo(f"{folder.path / 'invitations'}: {forecast_text}")
 
 
 @cli.command(short_help="Revoke PARTY's certificate.")
@@ -120,5 +122,5 @@ def revoke(party: str, folder: Path) -> None:
     from ..deployment.invitations import revoke as put_down
 
     fingerprint, names = put_down(folder, party)
-    others = f" and {len(names) - 1:,} more of its host" if len(names) > 1 else ""
-    click.echo(f"{party}{others}: certificate {fingerprint} opens nothing, once the server has begun again")
+    others_part = f" and {len(names) - 1:,} more of its host" if len(names) > 1 else ""
+    click.echo(f"{party}{others_part}: certificate {fingerprint} opens nothing, once the server has begun again")

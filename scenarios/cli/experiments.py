@@ -128,26 +128,28 @@ def trials(
     check_trials(number, workers, redraw=redraw)
     check_form(form)
     seed = seed_in(resume) if resume is not None and seed is None else seed
-    drawn = secrets.randbits(128)
-    loaded = load_cells(scenario, settings, grid=grid, data=data, seed=seed)
+    seed_drawn = secrets.randbits(128)
+    scenario_cells = load_cells(scenario, settings, grid=grid, data=data, seed=seed)
     if synthetic_yes is not None:
         share = _share_in(synthetic_yes, field="--synthetic-yes")
-        loaded = [(own, synthetic_like(each, share)) for own, each in loaded]
-    prepared, refused = prepare_all(loaded, seed=drawn, redraws=redraw > 0)
-    first = prepared[0][2]
+        scenario_cells = [(trial_cells, synthetic_like(each, share)) for trial_cells, each in scenario_cells]
+    prepared_cells, refused_cells = prepare_all(scenario_cells, seed=seed_drawn, redraws=redraw > 0)
+    first = prepared_cells[0][2]
     name, title = first.scenario.name, first.scenario.title or first.scenario.name
     console = make_console()
-    plugins = [plugin for _, _, resolved in prepared for plugin in resolved.plugins]
+    plugins = [plugin for _, _, resolved in prepared_cells for plugin in resolved.plugins]
     with blaming_plugins(plugins, is_private=False, is_last=True):
-        own = [TrialCell(settings=own, scenario=each, redraw=redraw) for own, each, _ in prepared]
-        locals_ = [resolved for _, _, resolved in prepared]
-        wanted = None if error is None else wanted_of(*_measure_and_error(error), locals_)
+        trial_cells = [
+            TrialCell(settings=trial_cells, scenario=each, redraw=redraw) for trial_cells, each, _ in prepared_cells
+        ]
+        locals_ = [resolved for _, _, resolved in prepared_cells]
+        precision = None if error is None else wanted_of(*_measure_and_error(error), locals_)
         folder = make_folder(out, f"trials-{name}", resume=resume)
-        cells = f"{len(prepared):,} cells of " if len(prepared) > 1 else ""
+        cells = f"{len(prepared_cells):,} cells of " if len(prepared_cells) > 1 else ""
         facts = [
             numbers.pluralize(len(first.names), first.protocol.client_role),
             f"protocol {first.protocol.name}",
-            f"{cells}{'' if wanted is None else 'at most '}{number:,} trials",
+            f"{cells}{'' if precision is None else 'at most '}{number:,} trials",
             *([f"synthetic: {synthetic_yes} vote yes"] if synthetic_yes is not None else []),
             *([f"drawn anew: {redraw} trials a draw"] if redraw else []),
         ]
@@ -155,30 +157,34 @@ def trials(
             show_heading(console, title=title, facts=facts, description="", trust="")
         errors = make_console(stderr=True)
         with (
-            contextlib.closing(open_journal(folder.path, own, locals_, resumes=resume is not None)) as journal,
+            contextlib.closing(open_journal(folder.path, trial_cells, locals_, resumes=resume is not None)) as journal,
             contextlib.nullcontext() if cluster is None else open_cluster(cluster, workers=workers) as pool,
             steps(errors) as tell,
         ):
-            measured = run_trials(
-                own,
+            trial_results = run_trials(
+                trial_cells,
                 trials=number,
                 workers=workers,
-                resolved={own: resolved for own, _, resolved in prepared},
-                wanted=wanted,
+                setups={trial_cells: resolved for trial_cells, _, resolved in prepared_cells},
+                precision=precision,
                 pool=pool,
                 journal=journal,
-                on_progress=tell if len(prepared) > 1 or errors.is_terminal else None,
+                on_progress=tell if len(prepared_cells) > 1 or errors.is_terminal else None,
             )
-        of_each = setting_of(first.protocol, len(first.names)) if len(prepared) == 1 else facts[0]
-        setting = f"{of_each} · {number_of_trials(measured)} trials{' of each cell' if len(prepared) > 1 else ''}"
-        with reporting(folder, wanted=with_report, command=given_command()):
-            said = {"name": name, "title": title, "setting": setting, "form": form}
-            write_trials(folder, measured, **said, pictures=pictures, wanted=wanted, refused=refused)
+        of_each = setting_of(first.protocol, len(first.names)) if len(prepared_cells) == 1 else facts[0]
+        setting = (
+            f"{of_each} · {number_of_trials(trial_results)} trials{' of each cell' if len(prepared_cells) > 1 else ''}"
+        )
+        with reporting(folder, is_wanted=with_report, command=given_command()):
+            heading = {"name": name, "title": title, "setting": setting, "form": form}
+            write_trials(
+                folder, trial_results, **heading, pictures=pictures, precision=precision, refused_cells=refused_cells
+            )
         journal.drop()
     if as_json:
-        print_json(summary_in_json(measured, name=name, wanted=wanted, refused=refused))
+        print_json(summary_in_json(trial_results, name=name, precision=precision, refused_cells=refused_cells))
         return
-    show_trials(console, measured, wanted=wanted, refused=refused)
+    show_trials(console, trial_results, precision=precision, refused_cells=refused_cells)
     tell_folder(console, folder, draws=True)
 
 
@@ -225,15 +231,15 @@ def variants(
     from ..experiments.trials import check_trials
     from ..experiments.variants import table_of
 
-    loaded = load(scenario, settings, data, seed=seed)
-    kind = variants_of(loaded.protocol)
-    wanted = None if error is None else _share_in(error)
-    refuse(wanted is not None and not 0 < wanted < math.inf, "--error", error, "above 0, and finite")
+    loaded_scenario = load(scenario, settings, data, seed=seed)
+    kind = variants_of(loaded_scenario.protocol)
+    precision = None if error is None else _share_in(error)
+    refuse(precision is not None and not 0 < precision < math.inf, "--error", error, "above 0, and finite")
     check_trials(number, 0)
-    table = table_of(kind, loaded, trials=number)
-    if wanted is not None and error is not None and error.strip().endswith("%"):
-        wanted *= table.unit.whole
-    _compare(table, error=wanted, as_json=as_json)
+    table = table_of(kind, loaded_scenario, trials=number)
+    if precision is not None and error is not None and error.strip().endswith("%"):
+        precision *= table.unit.whole
+    _compare(table, error=precision, as_json=as_json)
 
 
 def _compare(table: "VariantTable", *, error: float | None = None, as_json: bool) -> None:
@@ -248,11 +254,11 @@ def _compare(table: "VariantTable", *, error: float | None = None, as_json: bool
     errors = make_console(stderr=True)
     total = len(table.names) * (1 if error is None else 2)
     with steps(errors) as on_step:
-        begun = itertools.count()
+        counter = itertools.count()
 
         def tell(line: str) -> None:
             if table.needs_values or errors.is_terminal:
-                on_step(line, next(begun), total)
+                on_step(line, next(counter), total)
 
         offers = table.offers(tell)
         prices: dict[str, VariantOffer | None] = {}
@@ -328,35 +334,43 @@ def plan(
     from ..running.progress import steps
     from ..running.report import show_heading
 
-    loaded = load(scenario, settings, data, seed=seed)
+    loaded_scenario = load(scenario, settings, data, seed=seed)
     check_trials(number, 0)
-    wanted = None if error is None else _share_in(error)
-    is_whole = wanted is not None and wanted >= 1 and str(error).strip().endswith("%")  # else 200 % would be 2 votes
+    precision = None if error is None else _share_in(error)
+    is_whole = (
+        precision is not None and precision >= 1 and str(error).strip().endswith("%")
+    )  # else 200 % would be 2 votes
     refuse(is_whole, "--error", error, "below 100%")
-    table = make_table(loaded, trials=number, people=people)
+    table = make_table(loaded_scenario, trials=number, people=people)
     if error is None and epsilon is None and people is None:
         _compare(table, as_json=as_json)
         return
     errors = make_console(stderr=True)
     with steps(errors) as on_step:
-        found = make_plan(
+        plan_found = make_plan(
             table,
-            error=wanted,
+            error=precision,
             epsilon=epsilon,
             has_curves=pictures,
             seconds=60 * minutes,
             tell=on_step if table.needs_values or errors.is_terminal else None,
         )
-    folder = make_folder(out, f"plan-{loaded.name}")
-    write_plan(folder, found, table, pictures=pictures)
+    folder = make_folder(out, f"plan-{loaded_scenario.name}")
+    write_plan(folder, plan_found, table, pictures=pictures)
     if as_json:
-        print_json(plan_in_json(found, table))
+        print_json(plan_in_json(plan_found, table))
         return
     console = make_console()
     protocol = table.resolved.protocol
-    facts = [pluralize(found.people, protocol.client_role), f"protocol {protocol.name}", "nobody has voted yet"]
-    show_heading(console, title=f"A plan for: {loaded.title or loaded.name}", facts=facts, description="", trust="")
-    show_plan(console, found, table, source=scenario)
+    facts = [pluralize(plan_found.people, protocol.client_role), f"protocol {protocol.name}", "nobody has voted yet"]
+    show_heading(
+        console,
+        title=f"A plan for: {loaded_scenario.title or loaded_scenario.name}",
+        facts=facts,
+        description="",
+        trust="",
+    )
+    show_plan(console, plan_found, table, source=scenario)
     tell_folder(console, folder, draws=True)
 
 

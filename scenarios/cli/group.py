@@ -76,8 +76,8 @@ class _Commands(SuggestingGroup):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         names = self.list_commands(ctx)
-        own = {name for section in SECTIONS.values() for name in section}
-        sections = {**SECTIONS, "For single systems": [name for name in names if name not in own]}
+        own_commands = {name for section in SECTIONS.values() for name in section}
+        sections = {**SECTIONS, "For single systems": [name for name in names if name not in own_commands]}
         longest = max(map(len, names))
         for title, of_section in sections.items():
             commands = {name: self.get_command(ctx, name) for name in of_section}
@@ -199,11 +199,11 @@ def _losing_no_interrupt() -> Generator[None]:
     """
     hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGALRM)
 
-    def see(dropped: "sys.UnraisableHookArgs") -> None:
-        if issubclass(dropped.exc_type, KeyboardInterrupt):
+    def see(exception: "sys.UnraisableHookArgs") -> None:
+        if issubclass(exception.exc_type, KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)  # now it would be dropped again
         else:
-            hook(dropped)
+            hook(exception)
 
     def interrupt_again(number: int, _: FrameType | None) -> None:
         del number
@@ -221,23 +221,23 @@ def _losing_no_interrupt() -> Generator[None]:
 
 def _fail_interrupted() -> NoReturn:
     number = _stopped_by[0] if _stopped_by else signal.SIGINT
-    how = f" ({number.name})" if _stopped_by else ""
-    _fail(f"interrupted{how}{_what_was_kept()}", status=_ENDED_BY_SIGNAL + number)
+    signal_name = f" ({number.name})" if _stopped_by else ""
+    _fail(f"interrupted{signal_name}{_what_was_kept()}", status=_ENDED_BY_SIGNAL + number)
 
 
 def _what_was_kept() -> str:
     """Return what stands in this command's folders, as it goes on a sentence; its own one without anything goes."""
     from ...protocol.errors import printable
 
-    said = ""
+    kept_text = ""
     for folder, is_own in folders.items():
         with contextlib.suppress(OSError):
             names = sorted(path.name for path in folder.iterdir())
             if is_own and not names:
                 folder.rmdir()
-            said += f"; {folder} keeps {', '.join(names)}" if names else "; nothing was kept"
-            said += f": --resume {folder} goes on" if "finished.jsonl" in names else ""
-    return printable(said)
+            kept_text += f"; {folder} keeps {', '.join(names)}" if names else "; nothing was kept"
+            kept_text += f": --resume {folder} goes on" if "finished.jsonl" in names else ""
+    return printable(kept_text)
 
 
 def _fail(message: str, *, status: int) -> NoReturn:

@@ -30,7 +30,7 @@ def host(
     *,
     choices: Sequence[str],
     of_one: Mapping[str, object],
-    how: Mapping[str, Any],
+    options: Mapping[str, Any],
     kept: tuple[Path | None, Path | None],
     out: Path | None,
     as_json: bool,
@@ -41,7 +41,7 @@ def host(
     Args:
         choices: as `hosted_by` has them.
         of_one: what was given that is for one party alone.
-        how: what else their `Joining` have in common.
+        options: what else their `Joining` have in common.
         kept: the journal and its witness, as they were given.
     """
     from ...protocol.errors import ConfigurationError, quote, refuse
@@ -53,18 +53,18 @@ def host(
     from ..verdicts import as_written
 
     allowed = "'tls' beside --parties: the roster's certificates say whose host it is"
-    refuse(how["transport"] != "tls", "--transport", how["transport"], allowed)
+    refuse(options["transport"] != "tls", "--transport", options["transport"], allowed)
     for field, value in of_one.items():
         refuse(bool(value), field, str(value), "left out beside --parties, whose file has names and values")
     invited, entries = hosted_by(parties, invitations, choices)
     first = next(iter(invited.values()))
     warn(first.forecast, err=as_json)
     keys = first.find_keys([key])
-    transport = find_transport(how["transport"], keys=keys)
+    transport = find_transport(options["transport"], keys=keys)
     check_address(address or first.address, field="the server's address", transport=transport)
-    for said in keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
-        click.echo(f"warning: {said}", err=True)
-    with open_host_journal(kept[0], is_simulation=how["seed"] is not None, witness=kept[1]) as journal:
+    for warning in keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
+        click.echo(f"warning: {warning}", err=True)
+    with open_host_journal(kept[0], is_simulation=options["seed"] is not None, witness=kept[1]) as journal:
         joining = [
             Joining(
                 address=address or each.address,
@@ -73,42 +73,44 @@ def host(
                 invitation=each,
                 keys=keys,
                 journal=None if journal is None else journal.person_journal(party),
-                **how,
+                **options,
             )
             for party, each in invited.items()
         ]
-        agreed: list[CheckedInvitation] = []
+        agreements: list[CheckedInvitation] = []
         for each in joining:
             try:
-                agreed += filter(None, [each.agree_beforehand()])
+                agreements += filter(None, [each.agree_beforehand()])
             except ConfigurationError as error:
                 field = f"{error.field} ({each.party})"
                 raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
-        dearest = max(agreed, key=lambda each: each.cost)
+        dearest = max(agreements, key=lambda each: each.cost)
         folder, console = make_folder(out, f"as-{len(joining)}-parties"), make_console()
         if not as_json:
             show_agreement(console, dearest, num_parties=len(joining))
             tell_of_new_journal(console, joining[0].journal)
-        with reporting(folder, wanted=report):
-            hosted = host_in_folder(
+        with reporting(folder, is_wanted=report):
+            host_result = host_in_folder(
                 joining, folder, journal=journal, on_loss=tell_of_loss, on_failure=_tell_of_failures
             )
-    heard = hosted.fullest
+    result = host_result.fullest
     if as_json:
-        print_json(as_written(heard.outcome))
+        print_json(as_written(result.outcome))
     else:
-        show_verdict(console, heard.outcome)
-        show_outcome(console, heard.outcome, table="outcome.json")
-        show_privacy(console, dearest.protocol, public=dearest.terms.public, kept=dearest.recalled)
-        late = collections.Counter(each.late_phase for each in hosted.heard.values() if each.late_phase is not None)
+        show_verdict(console, result.outcome)
+        show_outcome(console, result.outcome, table="outcome.json")
+        show_privacy(console, dearest.protocol, public=dearest.terms.public, kept_phases=dearest.recalled)
+        late = collections.Counter(
+            each.late_phase for each in host_result.heard.values() if each.late_phase is not None
+        )
         for phase, number in late.items():
-            said = f"Late: phase {phase!r} closed without {number:,} of {len(joining):,} parties, see parties.csv"
-            console.print(f"\n{said}", soft_wrap=True)
-        tell_transcript(console, heard.transcript)
+            warning = f"Late: phase {phase!r} closed without {number:,} of {len(joining):,} parties, see parties.csv"
+            console.print(f"\n{warning}", soft_wrap=True)
+        tell_transcript(console, result.transcript)
         tell_folder(console, folder)
-    if hosted.failures:
-        party, error = next(iter(hosted.failures.items()))
-        number = f"{len(hosted.failures):,} of {len(joining):,} parties did not hear the outcome"
+    if host_result.failures:
+        party, error = next(iter(host_result.failures.items()))
+        number = f"{len(host_result.failures):,} of {len(joining):,} parties did not hear the outcome"
         raise SystemExit(f"psephos: {number}, such as {quote(party)}: {error}")
 
 
@@ -117,9 +119,9 @@ def tell_of_loss(error: Exception) -> None:
     click.echo(f"trying again: {error}", err=True)
 
 
-def _tell_of_failures(hosted: "HostResult") -> None:
-    party, error = next(iter(hosted.failures.items()))
-    click.echo(f"going on without {len(hosted.failures):,} of the parties, such as {party!r}: {error}", err=True)
+def _tell_of_failures(host_result: "HostResult") -> None:
+    party, error = next(iter(host_result.failures.items()))
+    click.echo(f"going on without {len(host_result.failures):,} of the parties, such as {party!r}: {error}", err=True)
 
 
 def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> None:
@@ -141,19 +143,23 @@ def show_agreement(console: "Console", agreement: "CheckedInvitation", *, num_pa
     terms = agreement.terms
     public = agreement.protocol.write_public(np.array([terms.public], dtype=np.int64))
     relations = {loss.relation for loss in agreement.losses}
-    replaced = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
-    shown = {column: shorten(entries[0], _WIDEST_PUBLIC, placeholder="…") for column, entries in public.items()}
-    party, counted = terms.party, agreement.protocol.write_counted(agreement.row, terms.public)
+    relation_note = " for replace-one neighbors" if NeighboringRelation.ADD_OR_REMOVE_ONE in relations else ""
+    shown_entries = {column: shorten(entries[0], _WIDEST_PUBLIC, placeholder="…") for column, entries in public.items()}
+    party, counted_entries = terms.party, agreement.protocol.write_counted(agreement.row, terms.public)
     if num_parties > 1:
-        party, shown, counted = f"{num_parties:,} {agreement.protocol.client_role}s", dict[str, str](), dict[str, str]()
+        party, shown_entries, counted_entries = (
+            f"{num_parties:,} {agreement.protocol.client_role}s",
+            dict[str, str](),
+            dict[str, str](),
+        )
     facts = [
         f"as {party}",
         # Public entries as the server has them; a worker's tasks may be hundreds.
-        *(f"{column} {entry}" for column, entry in shown.items()),
-        *(f"{column} counts as {entry}" for column, entry in counted.items()),
+        *(f"{column} {entry}" for column, entry in shown_entries.items()),
+        *(f"{column} counts as {entry}" for column, entry in counted_entries.items()),
         f"protocol {terms.protocol}",
         terms.kind,
-        f"costs epsilon = {at_most(agreement.cost)} in all{replaced}",
+        f"costs epsilon = {at_most(agreement.cost)} in all{relation_note}",
         *(
             f"{phase}: kept from session {quote(each.session)} of {each.report.scope}, nothing paid"
             for phase, each in agreement.recalled.items()

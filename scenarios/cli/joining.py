@@ -132,7 +132,7 @@ def join(
     simulate: bool,
     as_json: bool,
     with_report: bool,
-    **how: Any,  # fields of `Joining`
+    **options: Any,  # fields of `Joining`
 ) -> None:
     """Take part in the session of INVITATION as one party, with your own values.
 
@@ -158,9 +158,14 @@ def join(
     from ..verdicts import as_written
     from .hosting import host, show_agreement, tell_of_loss, tell_of_new_journal
 
-    check_seed(simulate=simulate, seed=how["seed"])
-    require(how["patience_seconds"] > 0, "--patience", how["patience_seconds"], "a positive number of seconds, or inf")
-    transport, trusts_server = how["transport"], how["trusts_server"]
+    check_seed(simulate=simulate, seed=options["seed"])
+    require(
+        options["patience_seconds"] > 0,
+        "--patience",
+        options["patience_seconds"],
+        "a positive number of seconds, or inf",
+    )
+    transport, trusts_server = options["transport"], options["trusts_server"]
     if parties is not None:
         host(
             parties,
@@ -169,7 +174,7 @@ def join(
             address,
             choices=settings,
             of_one={"--as": party, "--input": input_file, "--invitation": invitation_file},
-            how=how,
+            options=options,
             kept=(journal, witness),
             out=out,
             as_json=as_json,
@@ -182,11 +187,11 @@ def join(
         invitation_or_address, transport=transport, party=party, address=address, key=key, file=invitation_file
     )
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
-    for said in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
-        click.echo(f"warning: {said}", err=True)
-    told = "" if invitation is None else invitation.forecast
+    for warning in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
+        click.echo(f"warning: {warning}", err=True)
+    forecast_text = "" if invitation is None else invitation.forecast
     is_asked = input_file is None and sys.stdin.isatty()
-    warn(told * is_asked, err=as_json)
+    warn(forecast_text * is_asked, err=as_json)
     check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before anybody is asked
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trusts_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
@@ -198,45 +203,45 @@ def join(
             choices=choices,
             keys=keys,
             journal=kept,
-            **how,
+            **options,
         )
         joining.agree_beforehand()  # what needs no server to be refused leaves no folder
-        warn(told * (not is_asked), err=as_json)
+        warn(forecast_text * (not is_asked), err=as_json)
         folder = make_folder(out, f"as-{slug_of(party)}")
         console = make_console()
-        agreed: list[CheckedInvitation] = []
+        agreements: list[CheckedInvitation] = []
 
         def tell(agreement: "CheckedInvitation") -> None:
-            agreed.append(agreement)
+            agreements.append(agreement)
             if not as_json:
                 show_agreement(console, agreement)
                 tell_of_new_journal(console, kept)
 
-        with reporting(folder, wanted=with_report):
-            heard = join_in_folder(joining, folder, on_agreed=tell, on_loss=tell_of_loss)
+        with reporting(folder, is_wanted=with_report):
+            result = join_in_folder(joining, folder, on_agreed=tell, on_loss=tell_of_loss)
     if as_json:
-        print_json(as_written(heard.outcome))
+        print_json(as_written(result.outcome))
         return
-    _show_heard(console, heard, agreed[0])
+    _show_heard(console, result, agreements[0])
     tell_folder(console, folder)
 
 
-def _show_heard(console: "Console", heard: "JoinResult", agreement: "CheckedInvitation") -> None:
+def _show_heard(console: "Console", result: "JoinResult", agreement: "CheckedInvitation") -> None:
     """Print what a party was told, and what it paid."""
     from ..presentation import show_outcome, show_verdict
     from ..running.report import show_privacy
 
-    show_verdict(console, heard.outcome)
-    show_outcome(console, heard.outcome, table="outcome.json")
-    if heard.own is not None:
+    show_verdict(console, result.outcome)
+    show_outcome(console, result.outcome, table="outcome.json")
+    if result.own is not None:
         console.print()
-        show_verdict(console, heard.own)
-        show_outcome(console, heard.own)
-    show_privacy(console, agreement.protocol, public=agreement.terms.public, kept=agreement.recalled)
-    if heard.late_phase is not None:
-        late = f"Late: phase {heard.late_phase!r} closed without a report of yours"
+        show_verdict(console, result.own)
+        show_outcome(console, result.own)
+    show_privacy(console, agreement.protocol, public=agreement.terms.public, kept_phases=agreement.recalled)
+    if result.late_phase is not None:
+        late = f"Late: phase {result.late_phase!r} closed without a report of yours"
         console.print(f"\n{late}", soft_wrap=True)
-    tell_transcript(console, heard.transcript)
+    tell_transcript(console, result.transcript)
 
 
 def _asked_by(
@@ -274,7 +279,7 @@ def _open_invitation(source: str | None, *, party: str | None, key: Path | None)
     from ..deployment.keys import stem_of
 
     path, invitation = ask_invitation(source, party=party)
-    beside = path if path.is_dir() else path.parent
+    folder = path if path.is_dir() else path.parent
     name = stem_of(invitation.party)
-    candidates = [Path(name), beside / name, Path()] if key is None else [key]
+    candidates = [Path(name), folder / name, Path()] if key is None else [key]
     return invitation, ask_keys(invitation, candidates)

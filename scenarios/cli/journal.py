@@ -55,8 +55,8 @@ def backup(target: Path, path: Path | None, witness: Path | None) -> None:
     """
     from ..deployment.journal_care import back_up
 
-    place, told = _placed(path, witness)
-    num_records = back_up(place, target, witness=told)
+    place, rollback_guard = _placed(path, witness)
+    num_records = back_up(place, target, witness=rollback_guard)
     click.echo(f"{target}: {num_records:,} records, as of now")
 
 
@@ -72,8 +72,8 @@ def restore(source: Path, path: Path | None, witness: Path | None, *, accept_unk
     """
     from ..deployment.journal_care import restore as put_back
 
-    place, told = _placed(path, witness, like=source)
-    aside = put_back(source, place, accepts_unknown_losses=accept_unknown_losses, witness=told)
+    place, rollback_guard = _placed(path, witness, like=source)
+    aside = put_back(source, place, accepts_unknown_losses=accept_unknown_losses, witness=rollback_guard)
     click.echo(f"{place}: restored; losses after the backup are unknown")
     if aside is not None:
         click.echo(f"{aside}: what was there before")
@@ -91,8 +91,8 @@ def leave(session: str, path: Path | None, witness: Path | None) -> None:
     """
     from ..deployment.journal_care import leave as free_room
 
-    place, told = _placed(path, witness)
-    free_room(place, session, now=time.time(), witness=told)
+    place, rollback_guard = _placed(path, witness)
+    free_room(place, session, now=time.time(), witness=rollback_guard)
     click.echo(f"{place}: session {session} holds no room any more")
 
 
@@ -123,14 +123,14 @@ def show_journal(
     from ...protocol.errors import refuse
     from ..deployment.journals import witness_of
 
-    about, by_id = read_sessions(path, kind=OF_PARTIES, witness=witness_of(witness, path))
-    sessions, is_hosts = [each for each in by_id.values() if each.first is not None], about.kind == HOST
+    journal_facts, by_id = read_sessions(path, kind=OF_PARTIES, witness=witness_of(witness, path))
+    sessions, is_hosts = [each for each in by_id.values() if each.first is not None], journal_facts.kind == HOST
     if is_hosts and party is not None:
         sessions = [each for each in sessions if each.first is not None and each.first.party == party]
         refuse(not sessions, "--party", party, f"a party with a session in the host's journal {path}")
     if console is not None:
         _show_sessions(console, sessions, now=time.time(), is_hosts=is_hosts)
-        _show_history(console, about)
+        _show_history(console, journal_facts)
         console.print()
     entries = [entry for each in sessions for entry in each.entries]
     if is_hosts:
@@ -149,48 +149,57 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
     from ..tables import Table
     from ..verdicts import at_most
 
-    alike: dict[tuple[str, ...], list[str]] = {}
+    names_of_state: dict[tuple[str, ...], list[str]] = {}
     room = collections.defaultdict[str, float](float)
     kept_before: dict[str, None] = {}
     for each in sessions:
         if each.first is None:
             continue
-        paid, held = (
+        paid_epsilon, held_epsilon = (
             total_of(entries, relation=NeighboringRelation.REPLACE_ONE).proven
             for entries in (each.entries, each.held_entries(now))
         )
         name, party = each.first.session, each.first.party
-        room[party if is_hosts else ""] += held
-        kept = f"{each.num_acknowledged} of {each.num_drawn}"
-        row = (id_of(each.session_id), name, _state_of(each, now), kept, f"{paid:g}", f"{held:g}")
-        alike.setdefault(row, []).append(party)
-        for drawn in each.reports_kept:
-            if drawn.kept is not None and not drawn.entries:
-                where = f"kept from an earlier session of {drawn.kept.scope}, nothing paid"
-                kept_before[f"  {name}: {drawn.kept.phase} {where}"] = None
+        room[party if is_hosts else ""] += held_epsilon
+        kept_counts = f"{each.num_acknowledged} of {each.num_drawn}"
+        row = (
+            id_of(each.session_id),
+            name,
+            _state_of(each, now),
+            kept_counts,
+            f"{paid_epsilon:g}",
+            f"{held_epsilon:g}",
+        )
+        names_of_state.setdefault(row, []).append(party)
+        for report in each.reports_kept:
+            if report.kept is not None and not report.entries:
+                where_kept = f"kept from an earlier session of {report.kept.scope}, nothing paid"
+                kept_before[f"  {name}: {report.kept.phase} {where_kept}"] = None
     rows = [
         (name, ", ".join(parties) if len(parties) <= _MOST_NAMED else f"{len(parties):,} parties", *numbers)
-        for (_, name, *numbers), parties in alike.items()
+        for (_, name, *numbers), parties in names_of_state.items()
     ]
     columns = ("Session", "As", "State", "Reports at server", "ε lost", "ε reserved")
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("As",))
     for line in kept_before:
         console.print(Text(line), soft_wrap=True)
-    whose = " of each party at most" if is_hosts and len(room) > 1 else ""
-    reserved = f"  reserved by sessions under way: ε = {at_most(max(room.values(), default=0.0))}{whose}"
+    owner_note = " of each party at most" if is_hosts and len(room) > 1 else ""
+    reserved = f"  reserved by sessions under way: ε = {at_most(max(room.values(), default=0.0))}{owner_note}"
     console.print(Text(reserved, style="bold"))
 
 
-def _show_history(console: "Console", about: "About") -> None:
+def _show_history(console: "Console", journal_facts: "About") -> None:
     """Say what a journal does not know, if it was a backup or is one."""
     from ..deployment.common import utc
     from ..presentation.terminal import show_note
 
-    if about.unsure_rows or about.unsure_since:  # an empty backup has no rows
-        when = f"of {utc(about.unsure_since)}" if about.unsure_since else "of a time that nobody knows"
-        show_note(console, f"restored from a backup {when}: what was lost after that is not here", style="yellow")
-    if about.backup_of:
-        show_note(console, f"a backup of {utc(about.backup_of)}: what was lost after that is not here", style="yellow")
+    if journal_facts.unsure_rows or journal_facts.unsure_since:  # an empty backup has no rows
+        age = f"of {utc(journal_facts.unsure_since)}" if journal_facts.unsure_since else "of a time that nobody knows"
+        show_note(console, f"restored from a backup {age}: what was lost after that is not here", style="yellow")
+    if journal_facts.backup_of:
+        show_note(
+            console, f"a backup of {utc(journal_facts.backup_of)}: what was lost after that is not here", style="yellow"
+        )
 
 
 def _state_of(session: "SessionRecords", now: float) -> str:

@@ -70,14 +70,14 @@ def _with(command: _CommandT, *options: Callable[[Any], Any]) -> _CommandT:
     return command
 
 
-def file_option(*names: str, metavar: str = "FILE", **how: Any) -> Callable[[_CommandT], _CommandT]:
+def file_option(*names: str, metavar: str = "FILE", **settings: Any) -> Callable[[_CommandT], _CommandT]:
     """Return an option whose value is a path."""
-    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **how)
+    return click.option(*names, type=click.Path(path_type=Path), metavar=metavar, **settings)
 
 
-def folder_option(*names: str, **how: Any) -> Callable[[_CommandT], _CommandT]:
+def folder_option(*names: str, **settings: Any) -> Callable[[_CommandT], _CommandT]:
     """Return an option whose value is a folder's path."""
-    return file_option(*names, metavar="FOLDER", **how)
+    return file_option(*names, metavar="FOLDER", **settings)
 
 
 out_option = folder_option("--out", help="Write the run into this folder (default: a new one in runs/).")
@@ -111,16 +111,16 @@ def load(source: str, settings: tuple[str, ...], data: str | None, *, seed: int 
     from ..running.config import load_scenario
 
     # The data as they stand: a folder may be called 2024, or anything else that TOML reads otherwise.
-    given = {name: value for name, value in (("data", data), ("seed", seed)) if value is not None}
-    return msgspec.structs.replace(load_scenario(source, settings), **given)
+    overrides = {name: value for name, value in (("data", data), ("seed", seed)) if value is not None}
+    return msgspec.structs.replace(load_scenario(source, settings), **overrides)
 
 
-def warn(said: str, *, err: bool = False) -> None:
+def warn(warning: str, *, err: bool = False) -> None:
     """Print what a session can tell at its price, before anything is paid; nothing where that is enough."""
     from ...protocol.errors import printable
 
-    if said:
-        click.echo(f"warning: {printable(said)}", err=err)
+    if warning:
+        click.echo(f"warning: {printable(warning)}", err=err)
 
 
 def print_json(value: object) -> None:
@@ -154,13 +154,13 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False,
     """
     from ..presentation.terminal import show_facts
 
-    found = {name: words for name, words in _FILES.items() if (folder.path / name).exists()}
+    files_found = {name: words for name, words in _FILES.items() if (folder.path / name).exists()}
     if is_brief:
-        page = {name: found[name] for name in ("report.html",) if name in found}
-        found = page | {"--verbose": "prints the rest here"}
+        page = {name: files_found[name] for name in ("report.html",) if name in files_found}
+        files_found = page | {"--verbose": "prints the rest here"}
     console.print(f"\nEverything is in {folder.path}", soft_wrap=True)
-    if found:
-        show_facts(console, found, indent=2, spaced=False)
+    if files_found:
+        show_facts(console, files_found, indent=2, spaced=False)
     console.print()
     draws = draws and click.get_current_context().params.get("pictures", True)
     if draws and importlib.util.find_spec("matplotlib") is None:

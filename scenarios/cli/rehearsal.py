@@ -76,15 +76,15 @@ def rehearse(
     if address is not None:
         with naming_address(address, field="--address"):
             TCPTransport().stays_on_this_machine(address)
-    loaded = load(scenario, settings, data)
-    resolved = check_rehearsed(loaded, trusts_server=trust_server, seed=seed)
-    values = values_of(resolved)
+    loaded_scenario = load(scenario, settings, data)
+    setup = check_rehearsed(loaded_scenario, trusts_server=trust_server, seed=seed)
+    values = values_of(setup)
     words = [scenario, *(word for setting in settings for word in ("--set", setting))]
     words += [] if data is None else ["--data", data]
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(_folder_of(out))
         plan = make_plan(
-            resolved,
+            setup,
             folder,
             address=stack.enter_context(reserved_address()) if address is None else address,
             scenario=words,
@@ -95,17 +95,19 @@ def rehearse(
         write_values(plan, values)
         console = make_console()
         if not as_json:
-            _show_plan(console, loaded, resolved, plan, is_kept=out is not None, shows_all=show_commands)
-        told = _RehearsalScreen(hidden="" if out is not None else str(folder))
-        session = functools.partial(run, plan, show=told.line, show_error=told.error, on_failure=told.failure)
+            _show_plan(console, loaded_scenario, setup, plan, is_kept=out is not None, shows_all=show_commands)
+        screen = _RehearsalScreen(hidden_folder="" if out is not None else str(folder))
+        session = functools.partial(run, plan, show=screen.line, show_error=screen.error, on_failure=screen.failure)
         rehearsed = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-        told.how_many_more()
+        screen.how_many_more()
         if rehearsed.server.status:
             sys.exit(rehearsed.server.status)
         if not as_json:
-            number, role = num_told(plan), resolved.protocol.client_role
-            heard = f"{number:,} of {len(plan.parts):,} {role}s heard what the server released: their transcripts agree"
-            console.print(heard, soft_wrap=True)  # below an empty line of the server's
+            number, role = num_told(plan), setup.protocol.client_role
+            agreement_note = (
+                f"{number:,} of {len(plan.parts):,} {role}s heard what the server released: their transcripts agree"
+            )
+            console.print(agreement_note, soft_wrap=True)  # below an empty line of the server's
             if out is not None:
                 console.print(f"Everything is in {folder}\n", soft_wrap=True)
 
@@ -117,8 +119,8 @@ class _RehearsalScreen:
         hidden: a folder that is gone in the end; lines that name it are not shown, nor what is indented below them.
     """
 
-    def __init__(self, *, hidden: str) -> None:
-        self._hidden = hidden
+    def __init__(self, *, hidden_folder: str) -> None:
+        self._hidden = hidden_folder
         self._is_hiding = False
         self._num_failed = 0
 
@@ -136,14 +138,14 @@ class _RehearsalScreen:
         if not line.startswith(b"listening on "):
             self.line(line, err=True)
 
-    def failure(self, party: str, ended: "ProcessEnd") -> None:
+    def failure(self, party: str, end: "ProcessEnd") -> None:
         """Name a party that failed, with its line."""
         from ...protocol.errors import printable
 
         self._num_failed += 1
         if self._num_failed <= _MOST_FAILURES:
-            said = ended.said.removeprefix("psephos: ") or f"ended with status {ended.status}"
-            click.echo(f"psephos: {printable(party)}: {printable(said)}", err=True)
+            reason = end.said.removeprefix("psephos: ") or f"ended with status {end.status}"
+            click.echo(f"psephos: {printable(party)}: {printable(reason)}", err=True)
 
     def how_many_more(self) -> None:
         """Count those that failed and were not named."""
@@ -164,7 +166,7 @@ def _folder_of(out: Path | None) -> Generator[Path]:
 def _show_plan(
     console: "Console",
     scenario: "Scenario",
-    resolved: "Local",
+    setup: "Local",
     plan: "RehearsalPlan",
     *,
     is_kept: bool,
@@ -172,11 +174,11 @@ def _show_plan(
 ) -> None:
     from ..running.report import show_heading
 
-    role, number = resolved.protocol.client_role, len(plan.parts)
+    role, number = setup.protocol.client_role, len(plan.parts)
     facts = [f"{number:,} {role}s and their server", "each a process on this machine", "known by their certificates"]
     trust = "Everybody's keys are made here, and everybody's values lie here: whoever rehearses could read them."
     description = "The scenario's adversaries are left out: all parties are honest here." if scenario.adversary else ""
-    title = f"Rehearsal: {resolved.scenario.title or resolved.scenario.name}"
+    title = f"Rehearsal: {setup.scenario.title or setup.scenario.name}"
     show_heading(console, title=title, facts=facts, description=description, trust=trust)
     commands = plan.commands
     few = len(commands) - number + 1

@@ -61,15 +61,15 @@ def compare(runs: Sequence[Path], out: Path | None) -> None:
     from ..presentation import make_console
     from ..reports.comparison import compare_runs, show_comparison, write_comparison
 
-    compared = compare_runs(runs)
-    show_comparison(make_console(), compared)
+    comparison = compare_runs(runs)
+    show_comparison(make_console(), comparison)
     if out is not None:
-        write_comparison(compared, out)
+        write_comparison(comparison, out)
         click.echo(out)
 
 
 @contextlib.contextmanager
-def reporting(folder: "RunFolder", *, wanted: bool, command: str | None = None) -> Generator[None]:
+def reporting(folder: "RunFolder", *, is_wanted: bool, command: str | None = None) -> Generator[None]:
     """Leave a page in a folder, if one is wanted, once what is done there is over, also where that failed.
 
     A page that cannot be written is said, and fails nothing. A command repeats what has no scenario to be run again.
@@ -81,9 +81,9 @@ def reporting(folder: "RunFolder", *, wanted: bool, command: str | None = None) 
     try:
         yield
     except PsephosError:
-        _leave_page(folder, wanted=wanted and any(folder.path.iterdir()))
+        _leave_page(folder, is_wanted=is_wanted and any(folder.path.iterdir()))
         raise
-    _leave_page(folder, wanted=wanted)
+    _leave_page(folder, is_wanted=is_wanted)
 
 
 def given_command(*, has_secret_seed: bool = False) -> str:
@@ -106,19 +106,19 @@ def given_command(*, has_secret_seed: bool = False) -> str:
 def _given(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> Iterator[str]:
     """Yield the words by which a parameter was given its value, or its values."""
     for value in given if isinstance(given, tuple) else (given,):  # pyright: ignore[reportUnknownVariableType]  click's
-        said = str(value)  # pyright: ignore[reportUnknownArgumentType]  the same
-        key, _, table = said.partition("=")
+        text = str(value)  # pyright: ignore[reportUnknownArgumentType]  the same
+        key, _, table = text.partition("=")
         if has_secret_seed and key == "seed":
             continue
         if isinstance(parameter, click.Option):
             yield (parameter.secondary_opts if value is False else parameter.opts)[0]
             if parameter.is_flag:
                 continue
-        yield f"{key}=…" if "{" in table and parameter.name in _OF_SCENARIOS else said
+        yield f"{key}=…" if "{" in table and parameter.name in _OF_SCENARIOS else text
 
 
-def _leave_page(folder: "RunFolder", *, wanted: bool) -> None:
-    if not wanted:
+def _leave_page(folder: "RunFolder", *, is_wanted: bool) -> None:
+    if not is_wanted:
         return
     from ...protocol.errors import PsephosError
     from ..reports import write_report

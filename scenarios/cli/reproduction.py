@@ -73,16 +73,18 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
 
     if paper.takes_data and options["data"] is None:
         options["data"] = os.environ.get(DATA_VARIABLE, "")
-    if given := {name: value for name in (*paper.own, *paper.own_words) if (value := options.pop(name)) is not None}:
-        options["own"] = given
+    if own_options := {
+        name: value for name in (*paper.own, *paper.own_words) if (value := options.pop(name)) is not None
+    }:
+        options["own"] = own_options
     told_later = {"pictures", "settings", "only"}
     reproductions.check_options(paper, **{key: value for key, value in options.items() if key not in told_later})
-    asked = {key: options[key] for key in ("settings", "only", "own") if key in options}
-    reproductions.check_part(paper, **asked)
+    arguments = {key: options[key] for key in ("settings", "only", "own") if key in options}
+    reproductions.check_part(paper, **arguments)
     folder = make_folder(out, f"reproduce-{name}")
     with steps(make_console(stderr=True)) as tell:
-        found = reproductions.reproduce(paper, folder, **options, on_progress=tell)
+        result = reproductions.reproduce(paper, folder, **options, on_progress=tell)
     console = make_console()
-    with reporting(folder, wanted=with_report, command=given_command()):
-        reproductions.show_reproduction(console, paper, found)
+    with reporting(folder, is_wanted=with_report, command=given_command()):
+        reproductions.show_reproduction(console, paper, result)
     tell_folder(console, folder, draws=True)

@@ -125,7 +125,7 @@ def serve(
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
         folder = make_folder(out, side.scenario.name)
-        stack.enter_context(reporting(folder, wanted=with_report))
+        stack.enter_context(reporting(folder, is_wanted=with_report))
         if not as_json:
             _show_session(console, side, kind=mode.kind.value)
         warn(forecast(side.protocol, side.inputs), err=as_json)
@@ -133,12 +133,12 @@ def serve(
 
         def tell_address(address: str) -> None:
             hides = side.protocol.hides_participation
-            where = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
-            click.echo(f"listening on {address} for {side.parties}; {where}", err=as_json)
+            events_note = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
+            click.echo(f"listening on {address} for {side.parties}; {events_note}", err=as_json)
             if page is not None:
                 click.echo(str(page), err=as_json)
 
-        left = serve_in_folder(
+        result = serve_in_folder(
             serving,
             folder,
             on_resuming=lambda said: click.echo(said, err=as_json),
@@ -151,10 +151,10 @@ def serve(
         click.echo((folder.path / "result.json").read_bytes(), nl=False)
         return
     console.print()
-    show_verdict(console, left.outcome)
-    show_outcome(console, left.outcome)
+    show_verdict(console, result.outcome)
+    show_outcome(console, result.outcome)
     show_privacy(console, side.protocol)
-    tell_transcript(console, left.transcript)
+    tell_transcript(console, result.transcript)
     tell_folder(console, folder)
 
 
@@ -186,8 +186,8 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     if not is_deployment:
         return serving
     journal = folder / JOURNAL_FILE
-    told = witness_of(witness, journal, key=f"session {opening.session_id}")
-    return dataclasses.replace(serving, journal=journal, witness=told)
+    rollback_guard = witness_of(witness, journal, key=f"session {opening.session_id}")
+    return dataclasses.replace(serving, journal=journal, witness=rollback_guard)
 
 
 def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Status | None]":
@@ -276,14 +276,14 @@ def tally(
         refuse(files is not None and side.protocol.num_chosen, field, str(files), allowed)
     batches = read_reports(reports) if reports is not None else read_journaled(side, Path(roster or ".") / JOURNAL_FILE)
     if export is not None:
-        write_reports(export, held := list(batches))
-        batches = iter(held)
+        write_reports(export, held_batches := list(batches))
+        batches = iter(held_batches)
     folder, console = make_folder(out, side.scenario.name), make_console()
-    left = recount_in_folder(side, folder, batches, pictures=pictures)
+    result = recount_in_folder(side, folder, batches, pictures=pictures)
     if as_json:
         click.echo((folder.path / "result.json").read_bytes(), nl=False)
         return
-    show_verdict(console, left.outcome)
-    show_outcome(console, left.outcome)
+    show_verdict(console, result.outcome)
+    show_outcome(console, result.outcome)
     show_privacy(console, side.protocol)
     tell_folder(console, folder)

@@ -98,25 +98,25 @@ def run(
     from ..running.resolution import resolve
     from ..running.series import is_series
 
-    how = _How(as_json, verbose, pictures, with_report)
-    chosen = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
+    display = _How(as_json, verbose, pictures, with_report)
+    overrides = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     if resume is not None and cluster is None:
         raise click.UsageError("--resume goes with --cluster: of other runs nothing is kept")
     if is_series(scenario, settings):
         if cluster is not None:
             raise click.UsageError("--cluster is for a single vote: leave it out of a series")
-        _run_series(scenario, (*chosen, *settings), data, out, how, record=record)
+        _run_series(scenario, (*overrides, *settings), data, out, display, record=record)
         return
-    resolved = resolve(load(scenario, (*chosen, *settings), data), record=record)
-    with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
+    setup = resolve(load(scenario, (*overrides, *settings), data), record=record)
+    with blaming_plugins(setup.all_plugins, is_private=setup.protocol.keeps_words, is_last=True):
         if cluster is None:
-            _run(resolved, make_folder(out, resolved.scenario.name), how)
+            _run(setup, make_folder(out, setup.scenario.name), display)
         else:
-            _run_shared(resolved, how, cluster=cluster, seed=seed, out=out, resume=resume)
+            _run_shared(setup, display, cluster=cluster, seed=seed, out=out, resume=resume)
 
 
 def _run_shared(
-    resolved: "Local", how: _How, *, cluster: str, seed: int | None, out: Path | None, resume: Path | None
+    setup: "Local", display: _How, *, cluster: str, seed: int | None, out: Path | None, resume: Path | None
 ) -> None:
     """Run on a cluster, from the beginning or from where another run was interrupted."""
     from ..running.cluster import open_cluster
@@ -124,14 +124,14 @@ def _run_shared(
     from ..running.run import seed_of
     from ..running.shards import ShardedTally, check_sharded
 
-    check_sharded(resolved)
-    folder = make_folder(out, resolved.scenario.name, resume=resume)
+    check_sharded(setup)
+    folder = make_folder(out, setup.scenario.name, resume=resume)
     with open_cluster(cluster) as pool:
         if seed is None:
-            seed = seed_of(resolved) if resume is None else seed_in(resume)
-        sharded = ShardedTally(resolved, pool, folder.path, seed=seed, resumes=resume is not None)
+            seed = seed_of(setup) if resume is None else seed_in(resume)
+        sharded = ShardedTally(setup, pool, folder.path, seed=seed, resumes=resume is not None)
         with contextlib.closing(sharded.journal):
-            _run(resolved, folder, how, sharded=sharded)
+            _run(setup, folder, display, sharded=sharded)
             sharded.journal.drop()
 
 
@@ -144,16 +144,18 @@ def scenarios() -> None:
     from ..running.report import show_scenarios
     from ..running.series import load_series
 
-    loaded = [load_scenario(name) for name in shipped_scenarios()]
-    needs = {each.name: str(each.parties.get("data", "")) for each in loaded if isinstance(each.parties, dict)}
-    found = {name: data_set_of(name) for name in sorted({*needs.values()} - {""})}
+    loaded_scenarios = [load_scenario(name) for name in shipped_scenarios()]
+    needs = {
+        each.name: str(each.parties.get("data", "")) for each in loaded_scenarios if isinstance(each.parties, dict)
+    }
+    data_sets = {name: data_set_of(name) for name in sorted({*needs.values()} - {""})}
     show_scenarios(
         make_console(),
         (
             (each.name, each.protocol, each.title, needs.get(each.name, ""))
-            for each in (*loaded, *map(load_series, shipped_series()))
+            for each in (*loaded_scenarios, *map(load_series, shipped_series()))
         ),
-        origins={name: data_set.origin for name, data_set in found.items() if data_set is not None},
+        origins={name: data_set.origin for name, data_set in data_sets.items() if data_set is not None},
         variable=DATA_VARIABLE,
     )
 
@@ -182,8 +184,8 @@ def ledger(
     if as_json and delta is not None:
         raise click.UsageError("--delta is for the table: leave it out with --json")
     console = make_console()
-    named = os.environ.get("PSEPHOS_JOURNAL")
-    run = next(iter(runs), Path(named) if named else None)
+    journal_name = os.environ.get("PSEPHOS_JOURNAL")
+    run = next(iter(runs), Path(journal_name) if journal_name else None)
     journal = None if len(runs) > 1 else _journal_in(run, party)
     if journal is not None:
         entries = all_entries = show_journal(None if as_json else console, journal, witness=witness, party=party)
@@ -210,8 +212,8 @@ def _journal_in(run: Path | None, party: str | None) -> Path | None:
 
     if run is None or run.is_file() or (run.suffix and not run.exists()):  # a file that is not there is no folder
         return journal_file(run, party="")
-    named = (run / HOST_FILE,) if party is None else (journal_file(run, party=party), run / HOST_FILE)
-    return next(filter(Path.is_file, named), None)
+    candidates = (run / HOST_FILE,) if party is None else (journal_file(run, party=party), run / HOST_FILE)
+    return next(filter(Path.is_file, candidates), None)
 
 
 def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
@@ -224,46 +226,46 @@ def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
         raise ConfigurationError(field="--party", value=party, allowed=allowed)
 
 
-def _run(resolved: "Local", folder: "RunFolder", how: _How, *, sharded: "ShardedTally | None" = None) -> None:
+def _run(setup: "Local", folder: "RunFolder", display: _How, *, sharded: "ShardedTally | None" = None) -> None:
     from ..presentation import make_console, show_lesson, show_verdict
     from ..running.progress import watch
     from ..running.record import SessionObservers
     from ..running.run import run_in_folder
 
     console, errors = make_console(), make_console(stderr=True)
-    title = resolved.scenario.title or resolved.scenario.name
-    num_warned = _begin(console, errors, title, _facts_of(resolved), [resolved], how)
+    title = setup.scenario.title or setup.scenario.name
+    num_warned = _begin(console, errors, title, _facts_of(setup), [setup], display)
 
     def tell(attack_reports: "Sequence[AttackReport]") -> None:
-        if not how.as_json:
-            _show_trust(console, resolved)
+        if not display.as_json:
+            _show_trust(console, setup)
             for attack_report in attack_reports:
                 show_lesson(console, attack_report)
 
-    shown = console if how.verbose and not how.as_json else None
+    shown_console = console if display.verbose and not display.as_json else None
     with (
-        reporting(folder, wanted=how.with_report),
-        watch(console=shown, errors=errors) as watcher,
+        reporting(folder, is_wanted=display.with_report),
+        watch(console=shown_console, errors=errors) as watcher,
     ):
-        finished = run_in_folder(
-            resolved,
+        result = run_in_folder(
+            setup,
             folder,
-            pictures=how.pictures,
+            pictures=display.pictures,
             observers=SessionObservers(listener=watcher.on_effect, on_progress=watcher.poll),
             on_failure=tell,
             sharded=sharded,
         )
-    if how.as_json:
-        print_json(finished.result)
-    elif how.verbose:
-        _show_end(console, resolved, finished)
-        tell(finished.attack_reports)
+    if display.as_json:
+        print_json(result.result)
+    elif display.verbose:
+        _show_end(console, setup, result)
+        tell(result.attack_reports)
         tell_folder(console, folder)
         if console.is_terminal:
-            show_verdict(console, finished.record.outcome)
+            show_verdict(console, result.record.outcome)
     else:
-        _show_briefly(console, resolved, finished, folder, above=num_warned)
-    _check_refuted(finished.attack_reports)
+        _show_briefly(console, setup, result, folder, num_above=num_warned)
+    _check_refuted(result.attack_reports)
 
 
 def _check_refuted(attack_reports: "Iterable[AttackReport]") -> None:
@@ -276,7 +278,7 @@ def _check_refuted(attack_reports: "Iterable[AttackReport]") -> None:
 
 
 def _run_series(
-    source: str, settings: tuple[str, ...], data: str | None, out: Path | None, how: _How, *, record: bool
+    source: str, settings: tuple[str, ...], data: str | None, out: Path | None, display: _How, *, record: bool
 ) -> None:
     from ..presentation import make_console, show_lesson
     from ..presentation.terminal import lines_of, show_note
@@ -287,44 +289,44 @@ def _run_series(
     from ..running.series_shown import draw_series, show_losses, show_series_verdict, show_votes
 
     series = load_series(source, settings, data=data)
-    resolved = resolve_series(series, record=record)
+    setups = resolve_series(series, record=record)
     console, errors = make_console(), make_console(stderr=True)
-    facts = _facts_of_series(series, resolved[0])
-    num_warned = _begin(console, errors, series.title, facts, resolved, how, is_series=True)
+    facts = _facts_of_series(series, setups[0])
+    num_warned = _begin(console, errors, series.title, facts, setups, display, is_series=True)
 
-    def watching(side: "Local") -> "AbstractContextManager[Watcher]":
+    def watch_vote(side: "Local") -> "AbstractContextManager[Watcher]":
         del side
         return watch(console=None, errors=errors)
 
-    with blaming_plugins(resolved[0].all_plugins, is_private=resolved[0].protocol.keeps_words, is_last=True):
+    with blaming_plugins(setups[0].all_plugins, is_private=setups[0].protocol.keeps_words, is_last=True):
         folder = make_folder(out, series.name)
-        with reporting(folder, wanted=how.with_report, command=given_command(has_secret_seed=True)):
-            finished = run_series(series, resolved, folder, pictures=how.pictures, watching=watching)
-            if how.pictures:
-                draw_series(series, finished, folder=folder.path)
+        with reporting(folder, is_wanted=display.with_report, command=given_command(has_secret_seed=True)):
+            result = run_series(series, setups, folder, pictures=display.pictures, watch_vote=watch_vote)
+            if display.pictures:
+                draw_series(series, result, folder=folder.path)
         attack_reports = [
             attack_report
-            for held in finished.held
-            if held.finished is not None
-            for attack_report in held.finished.attack_reports
+            for vote_result in result.held
+            if vote_result.finished is not None
+            for attack_report in vote_result.finished.attack_reports
         ]
-        if how.as_json:
-            print_json(finished.result)
+        if display.as_json:
+            print_json(result.result)
             _check_refuted(attack_reports)
             return
 
-        def rest() -> None:
-            show_losses(console, series, finished, is_brief=not how.verbose)
-            _show_trust_of_series(console, series, resolved, is_brief=not how.verbose)
-            for attack_report in finished.attack_reports if how.verbose else ():
+        def show_rest() -> None:
+            show_losses(console, series, result, is_brief=not display.verbose)
+            _show_trust_of_series(console, series, setups, is_brief=not display.verbose)
+            for attack_report in result.attack_reports if display.verbose else ():
                 show_lesson(console, attack_report)
-            if any(side.adversaries for side in resolved):
+            if any(side.adversaries for side in setups):
                 show_note(console, "What adversaries learnt of single votes is in the votes' folders.")
-            tell_folder(console, folder, is_brief=not how.verbose)
+            tell_folder(console, folder, is_brief=not display.verbose)
 
-        said = lines_of(console, lambda: show_series_verdict(console, series, finished.held))
-        lines = lines_of(console, lambda: show_votes(console, series, finished.held))
-        _print_with_verdict(console, said, [*lines, *lines_of(console, rest)], above=1 + num_warned)
+        verdict_lines = lines_of(console, lambda: show_series_verdict(console, series, result.held))
+        lines = lines_of(console, lambda: show_votes(console, series, result.held))
+        _print_with_verdict(console, verdict_lines, [*lines, *lines_of(console, show_rest)], num_above=1 + num_warned)
     _check_refuted(attack_reports)
 
 
@@ -345,15 +347,15 @@ def _show_trust_of_series(console: "Console", series: "Series", votes: "Sequence
     from ..running.series_run import facts_of_votes, say_allowance
     from ..running.statements import model_of, trust_of
 
-    said = trust_of(facts_of_votes(votes))
+    sentence = trust_of(facts_of_votes(votes))
     if is_brief:
-        show_label(console, "Trust", said[0], is_apart=False)
+        show_label(console, "Trust", sentence[0], is_apart=False)
         return
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
-    over = f"Over the series: {limit}."
+    limit_sentence = f"Over the series: {limit}."
     differ = len({model_of(vote.protocol) for vote in votes}) > 1
-    where = "In one vote, and in others less:" if differ else "In each vote:"
-    show_label(console, "Trust", " ".join([where, *said, votes[0].scenario.said_of_trust, over]))
+    scope = "In one vote, and in others less:" if differ else "In each vote:"
+    show_label(console, "Trust", " ".join([scope, *sentence, votes[0].scenario.said_of_trust, limit_sentence]))
     show_label(console, "About", series.description)
 
 
@@ -363,7 +365,7 @@ def _begin(
     title: str,
     facts: "Sequence[str]",
     sides: "Sequence[Local]",
-    how: _How,
+    display: _How,
     *,
     is_series: bool = False,
 ) -> int:
@@ -373,14 +375,14 @@ def _begin(
     from ..presentation.terminal import lines_of
     from ..running.report import show_heading
 
-    if how.verbose and not how.as_json:
+    if display.verbose and not display.as_json:
         show_heading(console, title=title, facts=facts, description="", trust="")
-    elif not how.as_json:
+    elif not display.as_json:
         console.print(Text(title, style="bold"))
-    is_brief = not (is_series or how.verbose or how.as_json)
+    is_brief = not (is_series or display.verbose or display.as_json)
     warned = lines_of(console, lambda: _warn(console, sides, is_brief=is_brief))
     for line in warned:
-        (errors if how.as_json else console).print(line)
+        (errors if display.as_json else console).print(line)
     return len(warned)
 
 
@@ -390,24 +392,26 @@ def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool) -> No
     from ..presentation.terminal import show_note
     from ..running.forecasts import forecast
 
-    known = dict[tuple[str, int, bytes], str]()
+    warned_sides = dict[tuple[str, int, bytes], str]()
     names = dict[str, list[str]]()
     for side in sides:
-        alike = repr(side.protocol.parameters), len(side.inputs), side.inputs.public.tobytes()
-        if alike not in known:
-            known[alike] = forecast(side.protocol, side.inputs, is_brief=is_brief)
-        names.setdefault(known[alike], []).append(side.scenario.title or side.scenario.name)
+        equality_key = repr(side.protocol.parameters), len(side.inputs), side.inputs.public.tobytes()
+        if equality_key not in warned_sides:
+            warned_sides[equality_key] = forecast(side.protocol, side.inputs, is_brief=is_brief)
+        names.setdefault(warned_sides[equality_key], []).append(side.scenario.title or side.scenario.name)
     names.pop("", None)
-    for sentence, own in names.items():
-        said = sentence if len(sides) == 1 else f"{join_words(own)}: {sentence.partition(':')[0].rstrip()}."
-        show_note(console, said, style="yellow")
+    for sentence, names_of_sentence in names.items():
+        line = (
+            sentence if len(sides) == 1 else f"{join_words(names_of_sentence)}: {sentence.partition(':')[0].rstrip()}."
+        )
+        show_note(console, line, style="yellow")
 
 
-def _facts_of(resolved: "Local", *, verbose: bool = True) -> list[str]:
+def _facts_of(setup: "Local", *, verbose: bool = True) -> list[str]:
     """Return who takes part in what, and how."""
-    scenario, protocol, way = resolved.scenario, resolved.protocol, resolved.scenario.transport
+    scenario, protocol, way = setup.scenario, setup.protocol, setup.scenario.transport
     return [
-        resolved.parties,
+        setup.parties,
         f"protocol {protocol.name}",
         *([f"variant {name}"] if (name := getattr(protocol.parameters, "variant", "")) else []),
         *([{"array": "arrays, no agents"}.get(way, f"agents over {way}")] * verbose),
@@ -416,7 +420,7 @@ def _facts_of(resolved: "Local", *, verbose: bool = True) -> list[str]:
 
 
 def _show_briefly(
-    console: "Console", resolved: "Local", finished: "FinishedRun", folder: "RunFolder", *, above: int
+    console: "Console", setup: "Local", result: "FinishedRun", folder: "RunFolder", *, num_above: int
 ) -> None:
     """Print what matters most of a run below so many lines."""
     from rich.text import Text
@@ -427,60 +431,67 @@ def _show_briefly(
     from ..running.session_facts import about
     from ..running.statements import trust_of
 
-    protocol, outcome = resolved.protocol, finished.record.outcome
+    protocol, outcome = setup.protocol, result.record.outcome
 
-    def rest() -> None:
-        for note in filter(None, (resolved.note, finished.note)):
+    def show_rest() -> None:
+        for note in filter(None, (setup.note, result.note)):
             show_note(console, note)
-        if not protocol.hides_participation and (missing := len(finished.record.endings)):
-            show_note(console, f"{missing:,} of {finished.num_parties:,} did not hear the outcome", style="yellow")
+        if not protocol.hides_participation and (missing := len(result.record.endings)):
+            show_note(console, f"{missing:,} of {result.num_parties:,} did not hear the outcome", style="yellow")
         show_privacy(console, protocol, is_brief=True)
         show_label(console, "Trust", trust_of(about(protocol))[0], is_apart=False)
-        for attack_report in finished.attack_reports:
+        for attack_report in result.attack_reports:
             sentence = " ".join(attack_report.sentences[:1])
             show_label(console, f"Adversary {attack_report.role}", sentence, is_apart=False)
         tell_folder(console, folder, is_brief=True)
 
-    facts = Text(" · ".join(_facts_of(resolved, verbose=False)), style="cyan")
-    title = Text(resolved.scenario.title or resolved.scenario.name)
-    above += len(lines_of(console, lambda: console.print(title, facts, "", sep="\n")))
-    truth, gold = finished.truth, finished.gold
+    facts = Text(" · ".join(_facts_of(setup, verbose=False)), style="cyan")
+    title = Text(setup.scenario.title or setup.scenario.name)
+    num_above += len(lines_of(console, lambda: console.print(title, facts, "", sep="\n")))
+    truth, gold = result.truth, result.gold
     lines = lines_of(console, lambda: show_outcome(console, outcome, truth=truth, gold=gold, is_brief=True))
-    below, said = lines_of(console, rest), lines_of(console, lambda: show_verdict(console, outcome))[:-1]
-    _print_with_verdict(console, said, [facts, *([Text(), *lines] if lines else []), *below], above=above - 2)
+    lines_below, lines_said = (
+        lines_of(console, show_rest),
+        lines_of(console, lambda: show_verdict(console, outcome))[:-1],
+    )
+    _print_with_verdict(
+        console, lines_said, [facts, *([Text(), *lines] if lines else []), *lines_below], num_above=num_above - 2
+    )
 
 
-def _print_with_verdict(console: "Console", said: "Sequence[Text]", lines: "Sequence[Text]", *, above: int) -> None:
+def _print_with_verdict(
+    console: "Console", verdict_lines: "Sequence[Text]", lines: "Sequence[Text]", *, num_above: int
+) -> None:
     """Print a verdict over all lines, or below them where it would scroll out of the terminal."""
-    is_seen = not console.is_terminal or above + len(said) + len(lines) < console.height
-    for line in (*said, *lines) if is_seen else (*lines, "", *said):
+    is_seen = not console.is_terminal or num_above + len(verdict_lines) + len(lines) < console.height
+    for line in (*verdict_lines, *lines) if is_seen else (*lines, "", *verdict_lines):
         console.print(line, soft_wrap=True)
 
 
-def _show_trust(console: "Console", resolved: "Local") -> None:
+def _show_trust(console: "Console", setup: "Local") -> None:
     """Print who was trusted with what, and what the scenario is about."""
     from ..presentation.terminal import show_label
     from ..running.statements import trust_in
 
-    scenario = resolved.scenario
-    show_label(console, "Trust", f"{trust_in(resolved.protocol)} {scenario.said_of_trust}")
-    show_label(console, "About", f"{scenario.description} {resolved.note}")
+    scenario = setup.scenario
+    show_label(console, "Trust", f"{trust_in(setup.protocol)} {scenario.said_of_trust}")
+    show_label(console, "About", f"{scenario.description} {setup.note}")
 
 
-def _show_end(console: "Console", resolved: "Local", finished: "FinishedRun") -> None:
+def _show_end(console: "Console", setup: "Local", result: "FinishedRun") -> None:
     from ..presentation import show_outcome, show_verdict
     from ..presentation.terminal import show_note
     from ..running.report import show_privacy, show_release
 
-    protocol, record = resolved.protocol, finished.record
-    heard = None if protocol.hides_participation else finished.num_parties - len(record.endings)
-    show_release(console, num_heard=heard, role=protocol.client_role)
+    protocol, record = setup.protocol, result.record
+    num_heard = None if protocol.hides_participation else result.num_parties - len(record.endings)
+    show_release(console, num_heard=num_heard, role=protocol.client_role)
     if not console.is_terminal:
         show_verdict(console, record.outcome)
-    show_outcome(console, record.outcome, truth=finished.truth, gold=finished.gold)
-    if finished.note:
-        show_note(console, finished.note)
-    if record.endings and heard is not None:
+    show_outcome(console, record.outcome, truth=result.truth, gold=result.gold)
+    if result.note:
+        show_note(console, result.note)
+    if record.endings and num_heard is not None:
         name, error = next(iter(record.endings.items()))
         show_note(console, f"{len(record.endings):,} did not hear the outcome; {name}: {error}", style="yellow")
     show_privacy(console, protocol)

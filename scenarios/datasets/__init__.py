@@ -75,13 +75,13 @@ def load_data_set(
             allowed = f"another data set: this one is for protocol {owners[0]!r}"
         raise ConfigurationError(field=f"{word}.data", value=name, allowed=allowed)
     data_set = fitting[name]
-    chosen = convert({key: value for key, value in options.items() if key != "data"}, data_set.options, word)
+    converted_options = convert({key: value for key, value in options.items() if key != "data"}, data_set.options, word)
     origin = f" ({data_set.origin})" if data_set.origin else ""
     allowed = f"given, for data set {name!r}{origin}: --data FOLDER or {DATA_VARIABLE}, a folder that holds {name}/"
     require(folder, "data", "nothing", allowed)
     own = Path(folder) / name
     try:
-        return data_set.load(chosen, own, parameters)
+        return data_set.load(converted_options, own, parameters)
     except ConfigurationError as error:
         if own.is_dir() or error.field != "data" or not origin:
             raise
@@ -92,4 +92,4 @@ def load_data_set(
 
 def data_set_of(name: str) -> DataSet | None:
     """Return a data set by its name; None where no system has one of it."""
-    return next((own[name] for _, own in load_each("data_sets", Mapping) if name in own), None)
+    return next((own_sets[name] for _, own_sets in load_each("data_sets", Mapping) if name in own_sets), None)

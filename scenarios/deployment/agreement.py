@@ -208,20 +208,20 @@ class Joining:
             protocol.check_public(terms.public)
             protocol.check_losses(terms.public)
             journal = self.journal
-            recalled = {} if journal is None else journal.recall(protocol.phases, session_id=terms.session_id)
-            to_draw = (phase for phase in protocol.phases if phase.name not in recalled)
+            recalled_reports = {} if journal is None else journal.recall(protocol.phases, session_id=terms.session_id)
+            to_draw = (phase for phase in protocol.phases if phase.name not in recalled_reports)
             if self.seed is None:
                 check_secure_noise(protocol, sides=[Side.CLIENT])
             losses = tuple(loss for phase in to_draw for loss in phase.losses_of(terms.public))
             if ledger is not None:
                 self.check_room(ledger, losses, session_id=terms.session_id)
             row = encode_own(protocol, entries, terms.public)
-            for name, earlier in recalled.items():
+            for name, recalled_report in recalled_reports.items():
                 (phase,) = (phase for phase in protocol.phases if phase.name == name)
-                scope, seal = earlier.report.scope, earlier.report.seal
-                now = seal_of(self.secret, scope, name, row[phase.columns])
-                check_values(scope, is_changed=has_changed(seal, now), party=self.party)
-        return CheckedInvitation(terms=terms, protocol=protocol, row=row, losses=losses, recalled=recalled)
+                scope, seal = recalled_report.report.scope, recalled_report.report.seal
+                seal_now = seal_of(self.secret, scope, name, row[phase.columns])
+                check_values(scope, is_changed=has_changed(seal, seal_now), party=self.party)
+        return CheckedInvitation(terms=terms, protocol=protocol, row=row, losses=losses, recalled=recalled_reports)
 
     @property
     def secret(self) -> bytes:

@@ -103,12 +103,12 @@ async def join(
         sitting = joining.sit(agreement.terms)
         make_client = functools.partial(_make_client, joining, agreement, ledger=ledger, log=log, sitting=sitting)
         client = make_client()
-        if (heard := client.recorded_outcome) is not None:
+        if (outcome_heard := client.recorded_outcome) is not None:
             if on_agreed is not None:
                 on_agreed(agreement)
             if on_end is not None and sitting is not None:
                 on_end(_drawn_entries(sitting))
-            return _told(client, heard)
+            return _told(client, outcome_heard)
         to_come = client.losses_to_come(agreement.terms.public)
         joining.check_room(ledger, to_come, session_id=agreement.terms.session_id)
         if on_agreed is not None:
@@ -168,9 +168,9 @@ def _make_client(
 ) -> Client:
     sign = None
     if agreement.protocol.masked_phase is not None and joining.keys is not None:
-        own = joining.keys.identity
-        if isinstance(own, Path):
-            sign = signer_beside(own)
+        identity = joining.keys.identity
+        if isinstance(identity, Path):
+            sign = signer_beside(identity)
     mode = make_mode(agreement.terms.session, seed=joining.seed, round_number=joining.round_number)
     party = Party(
         joining.party,
@@ -178,7 +178,7 @@ def _make_client(
         agreement.row,
         public=agreement.terms.public,
         ledger=ledger,
-        memoized_reports={name: recalled.report for name, recalled in agreement.recalled.items()},
+        memoized_reports={name: recalled_report.report for name, recalled_report in agreement.recalled.items()},
         secret=joining.secret,
         sign=sign,
     )
@@ -222,7 +222,7 @@ def join_in_folder(
 
     Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
     """
-    how = {"party": joining.party, "server": joining.address}
+    event_fields = {"party": joining.party, "server": joining.address}
 
     def on_agreed_here(agreement: CheckedInvitation) -> None:
         for phase, each in agreement.recalled.items():
@@ -232,18 +232,18 @@ def join_in_folder(
         if on_agreed is not None:
             on_agreed(agreement)
 
-    with open_run(folder, None, how, is_live=True, describe=describe) as run:
+    with open_run(folder, None, event_fields, is_live=True, describe=describe) as run:
         session = functools.partial(
             join, joining, log=run.log, on_agreed=on_agreed_here, on_loss=on_loss, on_end=run.entries.extend
         )
-        heard = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-        run.ending["transcript"] = heard.transcript
-        if heard.late_phase is not None:
-            run.ending["late_phase"] = heard.late_phase
-    folder.write_json("outcome.json", as_written(heard.outcome))
-    if heard.own is not None:
-        folder.write_json("own_outcome.json", heard.own)
-    return heard
+        result = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+        run.ending["transcript"] = result.transcript
+        if result.late_phase is not None:
+            run.ending["late_phase"] = result.late_phase
+    folder.write_json("outcome.json", as_written(result.outcome))
+    if result.own is not None:
+        folder.write_json("own_outcome.json", result.own)
+    return result
 
 
 def describe(error: BaseException) -> dict[str, str]:

@@ -66,12 +66,14 @@ class TLSKeys:
         """
         owners: dict[dt.datetime, list[str]] = {}
         for certificate in (self._own.certificate, *self.peers):
-            _, until = read_certificate(ssl.DER_cert_to_PEM_cert(certificate))
-            if dt.timedelta() < until - dt.datetime.now(dt.UTC) < dt.timedelta(days=1):  # one that has ended is refused
-                owners.setdefault(until, []).append(names.get(fingerprint_of(certificate), "this side"))
-        for until, whose in owners.items():
-            more = f" and {len(whose) - _MOST_NAMED} more" if len(whose) > _MOST_NAMED else ""
-            yield f"the certificate of {', '.join(whose[:_MOST_NAMED])}{more} ends on {until:%Y-%m-%d %H:%M} UTC"
+            _, expires = read_certificate(ssl.DER_cert_to_PEM_cert(certificate))
+            if (
+                dt.timedelta() < expires - dt.datetime.now(dt.UTC) < dt.timedelta(days=1)
+            ):  # one that has ended is refused
+                owners.setdefault(expires, []).append(names.get(fingerprint_of(certificate), "this side"))
+        for expires, parties in owners.items():
+            more = f" and {len(parties) - _MOST_NAMED} more" if len(parties) > _MOST_NAMED else ""
+            yield f"the certificate of {', '.join(parties[:_MOST_NAMED])}{more} ends on {expires:%Y-%m-%d %H:%M} UTC"
 
     @functools.cached_property
     def _own(self) -> Identity:
@@ -100,8 +102,8 @@ def find_transport(name: str, *, keys: TLSKeys | None = None) -> Transport:
         transport = make_transport(name)
         if transport.joins_processes:
             return transport
-    what = "no party is there by itself" if name == ARRAY else "it stays inside one process"
-    allowed = f"one by which processes reach each other, such as {DEFAULT_TRANSPORT!r} ({what})"
+    reason = "no party is there by itself" if name == ARRAY else "it stays inside one process"
+    allowed = f"one by which processes reach each other, such as {DEFAULT_TRANSPORT!r} ({reason})"
     raise ConfigurationError(field="transport", value=name, allowed=allowed)
 
 
@@ -114,10 +116,13 @@ def check_address(address: str, *, field: str, transport: Transport) -> None:
     with naming_address(address, field=field):
         stays = transport.stays_on_this_machine(address)
     if not (stays or transport.is_authenticated):
-        which = f"an address that {transport.name!r} is known to keep on this machine"
+        allowed_addresses = f"an address that {transport.name!r} is known to keep on this machine"
         if transport.is_over_tcp:
-            which = "a loopback address such as 127.0.0.1:7000"
-        allowed = f"{which}: over {transport.name!r} nobody proves who it is; over {DEFAULT_TRANSPORT!r} everybody does"
+            allowed_addresses = "a loopback address such as 127.0.0.1:7000"
+        allowed = (
+            f"{allowed_addresses}: over {transport.name!r} nobody proves who it is; over {DEFAULT_TRANSPORT!r} "
+            "everybody does"
+        )
         raise ConfigurationError(field=field, value=address, allowed=allowed)
 
 

@@ -46,24 +46,28 @@ def read_kept(side: ServerRun, folders: Sequence[Path], *, kind: SessionKind) ->
     allowed = "left out with --simulate, which leaves no journals"
     refuse(kind is SessionKind.SIMULATION, _AFTER, str(folders[0]), allowed)
     roster = side.roster
-    own = zip(roster.fingerprints or (), roster.names, strict=False)
+    own_keys = zip(roster.fingerprints or (), roster.names, strict=False)
     by_certificate = {
-        each: name for each, name in own if roster.num_seats(each) == 1
+        each: name for each, name in own_keys if roster.num_seats(each) == 1
     }  # a host's parties by their names
-    kept: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in phases}
+    reports_of_phase: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in phases}
     for folder in folders:
-        earlier = _protocol_of(side, folder)
-        for number, theirs in enumerate(step.phase for step in earlier.steps):
-            if theirs.memo_scope is None or (ours := phases.get(theirs.name)) is None or ours.memo_scope is None:
+        earlier_protocol = _protocol_of(side, folder)
+        for number, earlier_phase in enumerate(step.phase for step in earlier_protocol.steps):
+            if (
+                earlier_phase.memo_scope is None
+                or (own_phase := phases.get(earlier_phase.name)) is None
+                or own_phase.memo_scope is None
+            ):
                 continue
-            ours.memo_scope.check(theirs.memo_scope)
-            for (name, certificate), payload in _reports(folder, earlier, number):
+            own_phase.memo_scope.check(earlier_phase.memo_scope)
+            for (name, certificate), payload in _reports(folder, earlier_protocol, number):
                 party = by_certificate.get(certificate, name)
-                report = theirs.codec.decode(payload)
-                if party in roster.names and kept[theirs.name].setdefault(party, report) != report:
-                    allowed = f"sessions in which {party} reported the same in phase {theirs.name!r}"
+                report = earlier_phase.codec.decode(payload)
+                if party in roster.names and reports_of_phase[earlier_phase.name].setdefault(party, report) != report:
+                    allowed = f"sessions in which {party} reported the same in phase {earlier_phase.name!r}"
                     raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed)
-    return kept
+    return reports_of_phase
 
 
 def _protocol_of(side: ServerRun, folder: Path) -> PhasedProtocol[Any, Any]:
@@ -77,14 +81,14 @@ def _protocol_of(side: ServerRun, folder: Path) -> PhasedProtocol[Any, Any]:
         raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed) from None
     try:
         with blaming(kind):
-            earlier = kind(convert(parameters, kind.parameters_type, "parameters"))
+            protocol = kind(convert(parameters, kind.parameters_type, "parameters"))
     except ConfigurationError as error:
         allowed = f"of an earlier session of protocol {side.protocol.name!r} ({error})"
         raise ConfigurationError(field=_AFTER, value=str(folder), allowed=allowed) from None
     scopes = ", ".join(str(phase.memo_scope) for phase in side.protocol.phases if phase.memo_scope is not None)
     allowed = f"the folder of an earlier session of {scopes}: that one kept nothing"
-    require(any(phase.memo_scope is not None for phase in earlier.phases), _AFTER, str(folder), allowed)
-    return earlier
+    require(any(phase.memo_scope is not None for phase in protocol.phases), _AFTER, str(folder), allowed)
+    return protocol
 
 
 def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], step: int) -> Iterator[tuple[tuple[str, str], bytes]]:
@@ -100,14 +104,18 @@ def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], step: int) -> Ite
     require(path.exists(), _AFTER, str(folder), allowed)
     parties = read_roster(folder, type(protocol))
     names = list(parties.names)
-    told = fingerprints_in(parties)
+    fingerprints_of_parties = fingerprints_in(parties)
     public = {column.name: parties.table[column.name] for column in protocol.columns() if column.name in parties.table}
     with parties.naming_lines():
-        roster = Roster(names, protocol.encode_public(public, num_parties=len(names)), fingerprints=told)
+        roster = Roster(
+            names, protocol.encode_public(public, num_parties=len(names)), fingerprints=fingerprints_of_parties
+        )
     journal = read_journal(path, kind=SESSION)
     allowed = f"a folder with the roster of the session that was held: its {quote(JOURNAL_FILE)} is of another one"
     require(journal.about.configuration.get("roster") == roster.digest, _AFTER, str(folder), allowed)
-    fingerprints = [each if roster.num_seats(each) == 1 else "" for each in told or [""] * len(names)]
+    fingerprints = [
+        each if roster.num_seats(each) == 1 else "" for each in fingerprints_of_parties or [""] * len(names)
+    ]
     for row in journal.rows:
         record = decode_record(row.body, _decoder, path)
         if isinstance(record, Accepted) and record.step == step:

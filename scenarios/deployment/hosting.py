@@ -56,7 +56,7 @@ class HostResult:
     @property
     def fullest(self) -> JoinResult:
         """What one of those was told who heard most: whoever was late knows no transcript."""
-        return max(self.heard.values(), key=lambda heard: heard.transcript or "")
+        return max(self.heard.values(), key=lambda result: result.transcript or "")
 
 
 def hosted_by(
@@ -73,45 +73,55 @@ def hosted_by(
         ConfigurationError: a file cannot be read, a party has no invitation or no choice, two are not of one session
             and host, or the session is masked.
     """
-    known = read_invitations(invitations)
-    first = next(iter(known.values()))
+    invitations_by_party = read_invitations(invitations)
+    first = next(iter(invitations_by_party.values()))
     kind, protocol = find_protocol(first.protocol), protocol_of(first, trusts_server=True)  # trust is asked for later
     allowed = "left out in a masked session, where a host could take masks off: let each party join by itself"
     refuse(protocol.masked_phase is not None, "--parties", str(parties), allowed)
     entries = read_entries_of_many(parties, kind, field="--parties") or _read_lines(parties, kind, first.parameters)
     entries = _with_choices(entries, choices, protocol)
-    found: dict[str, Invitation] = {}
+    found_invitations: dict[str, Invitation] = {}
     for name in entries:
         refuse(
-            name not in known, f"{kind.client_role} of --parties", name, f"a party with an invitation in {invitations}"
+            name not in invitations_by_party,
+            f"{kind.client_role} of --parties",
+            name,
+            f"a party with an invitation in {invitations}",
         )
-        found[name] = each = known[name]
-        first = next(iter(found.values()))
+        found_invitations[name] = each = invitations_by_party[name]
+        first = next(iter(found_invitations.values()))
         same = (each.session_id, each.roster, each.certificate) == (first.session_id, first.roster, first.certificate)
         allowed = f"a party of the session and the host of {first.party!r}: enroll all of them by --parties"
         refuse(not same, f"{kind.client_role} of --parties", name, allowed)
-    return found, entries
+    return found_invitations, entries
 
 
 def _with_choices(
     entries: Mapping[str, Mapping[str, Any]], choices: Sequence[str], protocol: PhasedProtocol[Any, Any]
 ) -> dict[str, Mapping[str, Any]]:
-    role, left = protocol.client_role, [column.name for column in protocol.columns() if column.chosen]
-    chosen: dict[str, dict[str, Any]] = {party: {} for party in entries}
+    role, open_columns = protocol.client_role, [column.name for column in protocol.columns() if column.chosen]
+    choices_of_party: dict[str, dict[str, Any]] = {party: {} for party in entries}
     for choice in choices:
         column, _, file = choice.partition("=")
-        refuse(column not in left, "--set", choice, f"NAME=FILE beside --parties, NAME one of {left or 'none here'}")
+        refuse(
+            column not in open_columns,
+            "--set",
+            choice,
+            f"NAME=FILE beside --parties, NAME one of {open_columns or 'none here'}",
+        )
         for line, (name, entry) in read_rows(Path(file), role, column, field="--set"):
-            own = chosen.setdefault(party := name.strip(), {})
+            own = choices_of_party.setdefault(party := name.strip(), {})
             is_one = party in entries and column not in own
             refuse(not is_one, f"{role} ({file} line {line})", party, "a party of --parties, named once")
             own[column] = entry.strip()
-    merged: dict[str, Mapping[str, Any]] = {party: {**own, **chosen[party]} for party, own in entries.items()}
-    for party, own in merged.items():
-        for column in left:
+    entries_with_choices: dict[str, Mapping[str, Any]] = {
+        party: {**own, **choices_of_party[party]} for party, own in entries.items()
+    }
+    for party, own in entries_with_choices.items():
+        for column in open_columns:
             allowed = f"--set {column}=FILE, a CSV file of {role},{column} with a line for each party"
             refuse(column not in own, f"{column} ({party})", "left out", allowed)
-    return merged
+    return entries_with_choices
 
 
 def _read_lines(
@@ -133,12 +143,12 @@ def _read_lines(
 
 @contextlib.contextmanager
 def open_host_journal(
-    given: Path | None, *, is_simulation: bool, witness: Path | None = None
+    path_given: Path | None, *, is_simulation: bool, witness: Path | None = None
 ) -> Generator[HostJournal | None]:
     """Yield the journal of a host's parties; None for a simulation, whose losses are nobody's.
 
     Args:
-        given: its file, or the folder of `HOST_FILE`; by default that of this system's user.
+        path_given: its file, or the folder of `HOST_FILE`; by default that of this system's user.
 
     Raises:
         ConfigurationError: as `witness_of`.
@@ -147,10 +157,10 @@ def open_host_journal(
     if is_simulation:
         yield None
         return
-    path = given or default_journal().parent
-    path = path / HOST_FILE if given is None or given.is_dir() else path
-    told = witness_of(witness, path)
-    with HostJournal.open(path, now=time.time(), clock=time.time, witness=told) as journal:
+    path = path_given or default_journal().parent
+    path = path / HOST_FILE if path_given is None or path_given.is_dir() else path
+    rollback_guard = witness_of(witness, path)
+    with HostJournal.open(path, now=time.time(), clock=time.time, witness=rollback_guard) as journal:
         yield journal
 
 
@@ -161,7 +171,7 @@ async def host(
     log: Log | None = None,
     on_loss: Callable[[Exception], None] | None = None,
     on_failure: Callable[[HostResult], None] | None = None,
-    hosted: HostResult | None = None,
+    result: HostResult | None = None,
 ) -> HostResult:
     """Let parties take part in one session over one connection.
 
@@ -170,7 +180,7 @@ async def host(
         journal: theirs.
         on_loss: told why the connection was lost, or cannot be made, before another try.
         on_failure: told of the first of them that are out of it while others go on.
-        hosted: takes what becomes of each, as it does.
+        result: takes what becomes of each, as it does.
 
     Returns:
         What became of each of them; what keeps one out is no other one's business.
@@ -179,26 +189,28 @@ async def host(
         JournalError: what has to be kept cannot be; nothing left that was not.
         ConfigurationError: as `find_transport`, or another process takes part with the key.
     """
-    hosted = HostResult() if hosted is None else hosted
+    result = HostResult() if result is None else result
     inner = find_transport(parties[0].transport, keys=parties[0].keys)
     failure: BaseException | None = None
 
-    async def take_part(joining: Joining, shared: SharedTransport, *, is_first: bool) -> None:
+    async def take_part(joining: Joining, shared_transport: SharedTransport, *, is_first: bool) -> None:
         party = joining.party
         try:
-            told = on_loss if is_first else None
-            heard = await join(joining, log=log, on_loss=told, on_end=hosted.paid.extend, transport=shared)
-            hosted.heard[party] = heard
+            tell_loss = on_loss if is_first else None
+            join_result = await join(
+                joining, log=log, on_loss=tell_loss, on_end=result.paid.extend, transport=shared_transport
+            )
+            result.heard[party] = join_result
         except (PsephosError, OSError) as error:
-            hosted.failures[party] = error
-            if on_failure is not None and len(hosted.failures) == 1:
+            result.failures[party] = error
+            if on_failure is not None and len(result.failures) == 1:
                 await trio.sleep(_MOMENT_SECONDS)
-                if len(hosted.heard) + len(hosted.failures) < len(parties):
-                    on_failure(hosted)
+                if len(result.heard) + len(result.failures) < len(parties):
+                    on_failure(result)
 
     try:
         async with trio.open_nursery() as nursery:
-            shared = SharedTransport(
+            shared_transport = SharedTransport(
                 inner,
                 nursery,
                 before_writing=None if journal is None else journal.commit,
@@ -207,9 +219,9 @@ async def host(
             async with trio.open_nursery() as taking_part:
                 for joining in parties:
                     is_first = joining is parties[0]
-                    taking_part.start_soon(functools.partial(take_part, joining, shared, is_first=is_first))
+                    taking_part.start_soon(functools.partial(take_part, joining, shared_transport, is_first=is_first))
             with trio.move_on_after(LINGER_SECONDS):
-                await shared.aclose()
+                await shared_transport.aclose()
             if journal is not None:
                 await journal.commit()
             nursery.cancel_scope.cancel()
@@ -217,7 +229,7 @@ async def host(
         failure = group.exceptions[0]
     if failure is not None:
         raise failure
-    return hosted
+    return result
 
 
 def host_in_folder(
@@ -236,38 +248,40 @@ def host_in_folder(
     Raises:
         PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
     """
-    hosted, ended = HostResult(), "it was stopped before it heard the outcome"
-    how = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
-    with open_run(folder, None, how, describe=describe) as run, calm_collector(len(parties)):
-        told = {"on_loss": on_loss, "on_failure": on_failure}
-        session = functools.partial(host, parties, journal=journal, log=run.log, hosted=hosted, **told)
+    result, ending = HostResult(), "it was stopped before it heard the outcome"
+    event_fields = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}
+    with open_run(folder, None, event_fields, describe=describe) as run, calm_collector(len(parties)):
+        callbacks = {"on_loss": on_loss, "on_failure": on_failure}
+        session = functools.partial(host, parties, journal=journal, log=run.log, result=result, **callbacks)
         try:
             trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
         except PsephosError as error:
-            ended = describe(error)["reason"]
+            ending = describe(error)["reason"]
             raise
         finally:
-            run.entries.extend(hosted.paid)
-            folder.write_table("parties.csv", [_row_of(joining, hosted, ended) for joining in parties], is_exact=True)
-        if not hosted.heard:
-            usual = collections.Counter(map(str, hosted.failures.values())).most_common(1)[0][0]
-            raise next(error for error in hosted.failures.values() if str(error) == usual)
-        first = hosted.fullest
+            run.entries.extend(result.paid)
+            folder.write_table("parties.csv", [_row_of(joining, result, ending) for joining in parties], is_exact=True)
+        if not result.heard:
+            usual_failure = collections.Counter(map(str, result.failures.values())).most_common(1)[0][0]
+            raise next(error for error in result.failures.values() if str(error) == usual_failure)
+        first = result.fullest
         run.ending["transcript"] = first.transcript
-        run.ending["heard"] = len(hosted.heard)
+        run.ending["heard"] = len(result.heard)
     folder.write_json("outcome.json", as_written(first.outcome))
-    if own := {party: heard.own for party, heard in hosted.heard.items() if heard.own is not None}:
-        folder.write_json("own_outcomes.json", own)
-    return hosted
+    if own_outcomes := {
+        party: join_result.own for party, join_result in result.heard.items() if join_result.own is not None
+    }:
+        folder.write_json("own_outcomes.json", own_outcomes)
+    return result
 
 
-def _row_of(joining: Joining, hosted: HostResult, ended: str) -> dict[str, object]:
+def _row_of(joining: Joining, host_result: HostResult, ending: str) -> dict[str, object]:
     party, invitation = joining.party, joining.invitation
-    accepted: int | str = ""
+    num_accepted: int | str = ""
     if joining.journal is not None and invitation is not None:
-        accepted = joining.journal.num_acknowledged(invitation.session_id)
-    heard = hosted.heard.get(party)
-    late = "" if heard is None or heard.late_phase is None else heard.late_phase
-    failed = describe(hosted.failures[party])["reason"] if party in hosted.failures else ended
-    failure = "" if heard is not None else failed
-    return {"party": party, "accepted": accepted, "late_phase": late, "failure": failure}
+        num_accepted = joining.journal.num_acknowledged(invitation.session_id)
+    join_result = host_result.heard.get(party)
+    late = "" if join_result is None or join_result.late_phase is None else join_result.late_phase
+    failure_text = describe(host_result.failures[party])["reason"] if party in host_result.failures else ending
+    failure = "" if join_result is not None else failure_text
+    return {"party": party, "accepted": num_accepted, "late_phase": late, "failure": failure}

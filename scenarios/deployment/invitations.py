@@ -95,15 +95,15 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """
         try:
             peers = (read_certificate(self.server)[0],)
-            own = Identity.from_text(self.key) if self.key else find_key(self.certificate, candidates)
+            identity = Identity.from_text(self.key) if self.key else find_key(self.certificate, candidates)
         except ValueError as error:
             allowed = f"an invitation with certificates, or --transport tcp on one machine ({error})"
             raise ConfigurationError(field="INVITATION", value=self.party, allowed=allowed) from None
-        if own is None:
+        if identity is None:
             looked = ", ".join(map(str, candidates))
             allowed = f"given: the folder of the keys of {self.party!r}, with certificate {self.certificate[:16]}…"
             raise ConfigurationError(field="--key", value=f"no such key in {looked}", allowed=allowed)
-        return TLSKeys(own, peers)
+        return TLSKeys(identity, peers)
 
 
 class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -123,13 +123,13 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     def check(self, *, session: str, kind: SessionKind, roster: Roster) -> None:
         """Raise ConfigurationError unless this is what was drawn up: parties would refuse anything else."""
-        for field, ours, theirs in (
+        for field, own_value, asked_value in (
             ("SCENARIO", session, self.session),
             ("--simulate", kind.value, self.kind),
             (ROSTER_FILE, roster.digest, self.roster),
         ):
             hint = ": it was changed since, and a session has one roster" if field == ROSTER_FILE else ""
-            require(ours == theirs, field, ours, f"{quote(theirs)}, as the invitations say{hint}")
+            require(own_value == asked_value, field, own_value, f"{quote(asked_value)}, as the invitations say{hint}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -183,22 +183,24 @@ def draw_session(
     refuse(protocol.masked_phase is not None and enrolled is None, "--enrolled", "left out", allowed)
     expires = int(time.time() + days * _SECONDS_OF_DAY)
     server = make_identity(days=days)
-    made: list[Identity] = []
+    identities: list[Identity] = []
     keys: list[bytes] | None = None
     if enrolled is None:
-        made = [make_identity(days=days) for _ in roster.names]
-        fingerprints = [identity.fingerprint for identity in made]
-        certificates = [identity.certificate_pem for identity in made]
+        identities = [make_identity(days=days) for _ in roster.names]
+        fingerprints = [identity.fingerprint for identity in identities]
+        certificates = [identity.certificate_pem for identity in identities]
     else:
-        known = check_enrollments(roster.names, enrolled, expires=expires)
-        of_each = {each.certificate: each.fingerprint for each in {id(each): each for each in known}.values()}
-        fingerprints = [of_each[each.certificate] for each in known]
+        known_enrollments = check_enrollments(roster.names, enrolled, expires=expires)
+        of_each = {
+            each.certificate: each.fingerprint for each in {id(each): each for each in known_enrollments}.values()
+        }
+        fingerprints = [of_each[each.certificate] for each in known_enrollments]
         certificates = list(of_each)
         if protocol.masked_phase is not None:
-            hosts = [each.party for each in known if each.parties]
+            hosts = [each.party for each in known_enrollments if each.parties]
             allowed = "left out in a masked session, where a host could take masks off: let each party enroll by itself"
             refuse(bool(hosts), "the enrollment of a host", hosts[:1], allowed)
-            keys = [bytes.fromhex(enrollment.signature_key) for enrollment in known]
+            keys = [bytes.fromhex(enrollment.signature_key) for enrollment in known_enrollments]
     roster = Roster(roster.names, roster.public, fingerprints=fingerprints, keys=keys)
     session_id = draw_session_id() if kind is SessionKind.DEPLOYMENT else ""
     parameters: dict[str, Any] = msgspec.to_builtins(protocol.parameters)
@@ -217,7 +219,7 @@ def draw_session(
             address=address,
             server=server.certificate_pem,
             certificate=fingerprints[place],
-            key=made[place].text if made else "",
+            key=identities[place].text if identities else "",
             forecast=forecast,
         )
         for place, name in enumerate(roster.names)
@@ -235,21 +237,21 @@ def draw_session(
     )
 
 
-def write_session(folder: Path, drawn: DrawnSession) -> None:
+def write_session(folder: Path, drawn_session: DrawnSession) -> None:
     """Write what the server needs but the roster, and each invitation into a file of its own: NUMBER-NAME.json.
 
     Args:
         folder: a new one, which is there.
-        drawn: what to write; the files can be read by their owner alone.
+        drawn_session: what to write; the files can be read by their owner alone.
     """
-    drawn.server.write(folder / SERVER_KEY_FILE)
-    write_private(folder / _OPENING_FILE, _encode(drawn.opening))
-    write_private(folder / PARAMETERS_FILE, _encode(drawn.invitations[0].parameters))
-    write_private(folder / _CERTIFICATES_FILE, "".join(drawn.certificates).encode())
+    drawn_session.server.write(folder / SERVER_KEY_FILE)
+    write_private(folder / _OPENING_FILE, _encode(drawn_session.opening))
+    write_private(folder / PARAMETERS_FILE, _encode(drawn_session.invitations[0].parameters))
+    write_private(folder / _CERTIFICATES_FILE, "".join(drawn_session.certificates).encode())
     invitations = folder / INVITATIONS
     invitations.mkdir(mode=0o700)
-    stems = stems_of([invitation.party for invitation in drawn.invitations])
-    for stem, invitation in zip(stems, drawn.invitations, strict=True):
+    stems = stems_of([invitation.party for invitation in drawn_session.invitations])
+    for stem, invitation in zip(stems, drawn_session.invitations, strict=True):
         write_private(invitations / f"{stem}.json", _encode(invitation))
 
 
@@ -321,8 +323,8 @@ def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
     refuse(not fingerprint, "PARTY", party, "one with a certificate")
     revoked = sorted(_revoked_in(folder) | {fingerprint})
     replace_private(folder / _REVOKED_FILE, msgspec.json.encode(revoked) + b"\n")
-    known = read_invitations(folder / INVITATIONS)
-    return fingerprint, [name for name, each in known.items() if each.certificate == fingerprint]
+    invitations = read_invitations(folder / INVITATIONS)
+    return fingerprint, [name for name, each in invitations.items() if each.certificate == fingerprint]
 
 
 def check_expiry(descriptor: SessionDescriptor, *, field: str) -> None:
@@ -342,18 +344,18 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
     Raises:
         ConfigurationError: there is none, or it cannot be read.
     """
-    for found in _invitations_in(path):
-        if not path.is_dir() or found.party == party:
-            return found
+    for invitation in _invitations_in(path):
+        if not path.is_dir() or invitation.party == party:
+            return invitation
     refuse(party is None, "--as", "left out", f"given: {path} holds invitations of several")
     raise ConfigurationError(field="INVITATION", value=str(path), allowed=f"a folder with an invitation of {party!r}")
 
 
 def read_invitations(folder: Path) -> dict[str, Invitation]:
     """Return the invitations in a folder, by party; ConfigurationError: there is none, or one cannot be read."""
-    found = {each.party: each for each in _invitations_in(folder)}
-    require(found, "INVITATION", str(folder), "a folder with invitations")
-    return found
+    invitations = {each.party: each for each in _invitations_in(folder)}
+    require(invitations, "INVITATION", str(folder), "a folder with invitations")
+    return invitations
 
 
 def _invitations_in(path: Path) -> Iterator[Invitation]:
@@ -363,7 +365,7 @@ def _invitations_in(path: Path) -> Iterator[Invitation]:
 def _read_invitation(file: Path) -> Invitation:
     check_regular(file, field="INVITATION")
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=Invitation)
+        invitation = msgspec.json.decode(file.read_bytes(), type=Invitation)
     except OSError as error:
         allowed = f"a readable file ({error.strerror})"
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
@@ -371,5 +373,5 @@ def _read_invitation(file: Path) -> Invitation:
         # A key may stand in it: the file is named and not shown.
         allowed = f"an invitation ({error})"
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
-    check_party_name(found.party, field=f"party ({file.name})")
-    return found
+    check_party_name(invitation.party, field=f"party ({file.name})")
+    return invitation

@@ -53,15 +53,15 @@ def restore(
     """
     contents = read_journal(source, kind=OF_PARTIES, is_copy=True)
     _check_lost(path, witness)
-    about = contents.about
+    journal_facts = contents.about
     if not accepts_unknown_losses:
-        when = f"of {utc(about.backup_of)}" if about.backup_of else "of a time that nobody knows"
+        age = f"of {utc(journal_facts.backup_of)}" if journal_facts.backup_of else "of a time that nobody knows"
         allowed = (
-            f"given: this backup is {when}, and what was lost since then is unknown. The budget then holds without it, "
+            f"given: this backup is {age}, and what was lost since then is unknown. The budget then holds without it, "
             "and no session that is in the backup can be joined again"
         )
         raise ConfigurationError(field=ACCEPT_OPTION, value="left out", allowed=allowed)
-    changes = {"unsure_rows": len(contents.rows), "unsure_since": about.backup_of, "backup_of": 0}
+    changes = {"unsure_rows": len(contents.rows), "unsure_since": journal_facts.backup_of, "backup_of": 0}
     return install_journal(source, path, kind=OF_PARTIES, witness=witness, **changes)
 
 
@@ -81,11 +81,11 @@ def leave(path: Path, session: str, *, now: float, witness: RollbackGuard | None
     journal, rows = JournalFile.open(path, OF_PARTIES, witness=witness)
     with journal:
         holding = [each for each in sessions_of(rows, journal.path).values() if each.held_entries(now)]
-        named = {each.session_id: each.first.session for each in holding if each.first is not None}
+        names = {each.session_id: each.first.session for each in holding if each.first is not None}
         given_up = [
-            session_id for session_id, name in named.items() if session in {session_id, id_of(session_id), name}
+            session_id for session_id, name in names.items() if session in {session_id, id_of(session_id), name}
         ]
-        allowed = f"a session that has reserved something: {', '.join(dict.fromkeys(named.values())) or 'none has'}"
+        allowed = f"a session that has reserved something: {', '.join(dict.fromkeys(names.values())) or 'none has'}"
         require(given_up, "SESSION", session, allowed)
         journal.append([row_of(session_id, SessionEnded("its owner gave it up")) for session_id in given_up])
     return len(given_up)

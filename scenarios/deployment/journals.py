@@ -36,44 +36,42 @@ def _state() -> Path:
     return platformdirs.user_state_path("psephos", appauthor=False)
 
 
-def witness_of(given: Path | None, journal: Path, *, key: str = "") -> RollbackGuard:
+def witness_of(path: Path | None, journal: Path, *, key: str = "") -> RollbackGuard:
     """Return where it is told, outside a journal's folder, how far the journal is.
 
     Args:
-        given: a folder; by default the one for state that the system has for the user, or the one for data where the
+        path: a folder; by default the one for state that the system has for the user, or the one for data where the
             journal itself is in that.
         key: what the journal is known by wherever it is; by default its path.
 
     Raises:
         ConfigurationError: the folder is the journal's own.
     """
-    if given is not None:
-        is_own = given.resolve().is_relative_to(journal.resolve().parent)
-        refuse(
-            is_own, "--witness", str(given), "another folder than the journal's, which an older copy would take back"
-        )
-        return RollbackGuard(given.resolve(), key)
+    if path is not None:
+        is_own = path.resolve().is_relative_to(journal.resolve().parent)
+        refuse(is_own, "--witness", str(path), "another folder than the journal's, which an older copy would take back")
+        return RollbackGuard(path.resolve(), key)
     is_in_state = journal.resolve().is_relative_to(_state().resolve())
     folder = platformdirs.user_data_path("psephos", appauthor=False) if is_in_state else _state()
     return RollbackGuard(folder.resolve() / "witness", key)
 
 
-def journal_file(given: Path | None, *, party: str) -> Path:
+def journal_file(path_given: Path | None, *, party: str) -> Path:
     """Return a person's journal.
 
     Args:
-        given: a file, or a folder, in which each name has a journal of its own; by default the user's.
+        path_given: a file, or a folder, in which each name has a journal of its own; by default the user's.
     """
-    if given is None:
+    if path_given is None:
         return default_journal()
-    if not given.is_dir():
-        return given
-    return given / f"{stem_of(party)}.sqlite"
+    if not path_given.is_dir():
+        return path_given
+    return path_given / f"{stem_of(party)}.sqlite"
 
 
 @contextlib.contextmanager
 def open_journal(
-    given: Path | None, *, party: str, is_simulation: bool, witness: Path | None = None
+    path_given: Path | None, *, party: str, is_simulation: bool, witness: Path | None = None
 ) -> Generator[PersonJournal | None]:
     """Yield a person's journal; None for a simulation, whose losses are nobody's.
 
@@ -84,23 +82,23 @@ def open_journal(
     if is_simulation:
         yield None
         return
-    path = journal_file(given, party=party)
-    told = witness_of(witness, path)
+    path = journal_file(path_given, party=party)
+    rollback_guard = witness_of(witness, path)
     try:
-        opened = PersonJournal.open(path, now=time.time(), clock=time.time, witness=told)
+        person_journal = PersonJournal.open(path, now=time.time(), clock=time.time, witness=rollback_guard)
     except JournalInUseError as error:
         other = f"if {party!r} is another person, give it a journal of its own"
         reason = f"{error.reason}; or {other}: --journal FILE, or a folder for one each"
         raise JournalError(reason, path=str(path)) from None
-    with opened as journal:
+    with person_journal as journal:
         yield journal
 
 
-def check_free(given: Path | None, *, party: str, is_simulation: bool, witness: Path | None = None) -> None:
+def check_free(path: Path | None, *, party: str, is_simulation: bool, witness: Path | None = None) -> None:
     """Raise JournalError if another process has a person's journal; one that is not there yet is not made.
 
     The arguments are those of `open_journal`.
     """
-    if not is_simulation and journal_file(given, party=party).exists():
-        with open_journal(given, party=party, is_simulation=False, witness=witness):
+    if not is_simulation and journal_file(path, party=party).exists():
+        with open_journal(path, party=party, is_simulation=False, witness=witness):
             pass

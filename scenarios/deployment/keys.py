@@ -108,11 +108,11 @@ def parties_in(path: Path) -> list[str]:
     """
     roles = names_in(ROLES)
     with readable(path, field="--parties", what="a readable CSV file"), path.open("rb"):
-        found = [name for name in header_of(path) if name in roles]
-    refuse(len(found) != 1, "--parties", str(path), f"a CSV file with one column of names: {', '.join(roles)}")
-    rows = read_rows(path, *found, *found, field="--parties")
+        columns = [name for name in header_of(path) if name in roles]
+    refuse(len(columns) != 1, "--parties", str(path), f"a CSV file with one column of names: {', '.join(roles)}")
+    rows = read_rows(path, *columns, *columns, field="--parties")
     names = dict.fromkeys(name.strip() for _, (name, _) in rows)
-    require(names, "--parties", str(path), f"a file with at least one {found[0]}")
+    require(names, "--parties", str(path), f"a file with at least one {columns[0]}")
     return list(names)
 
 
@@ -131,7 +131,7 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS, parties: Seque
     for name in (party, *parties):
         check_party_name(name)
     check_days(days)
-    identity, (own, public) = make_identity(days=days), make_signature_key()
+    identity, (signature_key, public) = make_identity(days=days), make_signature_key()
     enrollment = Enrollment(
         party=party, certificate=identity.certificate_pem, signature_key=public.hex(), parties=tuple(parties)
     )
@@ -139,7 +139,7 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS, parties: Seque
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         refuse(not is_own(folder), "--out", str(folder), OWN_FOLDER)
         identity.write(folder / KEY_FILE)
-        write_private(folder / SIGNATURE_FILE, own)
+        write_private(folder / SIGNATURE_FILE, signature_key)
         write_private(folder / ENROLLMENT_FILE, msgspec.json.format(msgspec.json.encode(enrollment), indent=2) + b"\n")
     except OSError as error:
         allowed = f"a folder to write to that has no keys yet ({error.strerror}: {error.filename})"
@@ -153,16 +153,16 @@ def read_enrollments(folder: Path) -> dict[str, Enrollment]:
     Raises:
         ConfigurationError: there is none, one cannot be read, or two are one party's.
     """
-    found: dict[str, Enrollment] = {}
+    enrollments: dict[str, Enrollment] = {}
     for file in sorted({*folder.glob("*.json"), *folder.glob(f"*/{ENROLLMENT_FILE}")}):
         enrollment = _read_enrollment(file)
         for party in enrollment.parties or (enrollment.party,):
             allowed = f"left out: there is another enrollment of {quote(party)}"
-            refuse(party in found, "--enrolled", str(file), allowed)
-            found[party] = enrollment
+            refuse(party in enrollments, "--enrolled", str(file), allowed)
+            enrollments[party] = enrollment
     allowed = f"a folder of enrollments, as `psephos enroll` writes ({ENROLLMENT_FILE})"
-    refuse(not found, "--enrolled", str(folder), allowed)
-    return found
+    refuse(not enrollments, "--enrolled", str(folder), allowed)
+    return enrollments
 
 
 def _read_enrollment(file: Path) -> Enrollment:
@@ -179,7 +179,9 @@ def _read_enrollment(file: Path) -> Enrollment:
     return enrollment
 
 
-def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, expires: int) -> list[Enrollment]:
+def check_enrollments(
+    names: Sequence[str], enrollments_by_party: dict[str, Enrollment], *, expires: int
+) -> list[Enrollment]:
     """Return the enrollments of a roster, in its order.
 
     Args:
@@ -189,22 +191,26 @@ def check_enrollments(names: Sequence[str], enrolled: dict[str, Enrollment], *, 
         ConfigurationError: somebody has not enrolled, or with a key by which anybody could sign; two have one
             certificate, or one ends too early.
     """
-    if missing := [name for name in names if name not in enrolled]:
+    if missing := [name for name in names if name not in enrollments_by_party]:
         allowed = f"given for everybody: {len(missing)} of {len(names)} have none"
         raise ConfigurationError(field="enrollment", value=", ".join(missing[:12]), allowed=allowed)
     owners: dict[str, str] = {}
-    for name, enrollment in {id(enrolled[name]): (name, enrolled[name]) for name in names}.values():  # a host's once
+    for name, enrollment in {
+        id(enrollments_by_party[name]): (name, enrollments_by_party[name]) for name in names
+    }.values():  # a host's once
         check_signature_key(name, bytes.fromhex(enrollment.signature_key))
-        for what, key in (("certificate", enrollment.fingerprint), ("signature_key", enrollment.signature_key)):
-            if key and (other := owners.setdefault(f"{what} {key}", name)) != name:
+        for key_name, key in (("certificate", enrollment.fingerprint), ("signature_key", enrollment.signature_key)):
+            if key and (other := owners.setdefault(f"{key_name} {key}", name)) != name:
                 allowed = f"another than that of {other!r}: who holds one key could take both seats"
-                raise ConfigurationError(field=f"{what} of {name!r}", value="the same", allowed=allowed)
+                raise ConfigurationError(field=f"{key_name} of {name!r}", value="the same", allowed=allowed)
         if enrollment.until.timestamp() < expires:
-            needed = dt.datetime.fromtimestamp(expires, dt.UTC)
-            allowed = f"one that is good until {needed:%Y-%m-%d %H:%M} UTC, as the session is: enroll anew, or --days"
+            needed_until = dt.datetime.fromtimestamp(expires, dt.UTC)
+            allowed = (
+                f"one that is good until {needed_until:%Y-%m-%d %H:%M} UTC, as the session is: enroll anew, or --days"
+            )
             value = f"good until {enrollment.until:%Y-%m-%d %H:%M} UTC"
             raise ConfigurationError(field=f"certificate of {name!r}", value=value, allowed=allowed)
-    return [enrolled[name] for name in names]
+    return [enrollments_by_party[name] for name in names]
 
 
 def read_certificates(path: Path) -> list[bytes]:

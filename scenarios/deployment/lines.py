@@ -31,11 +31,11 @@ class _PhaseLines(Watcher):
         if self._console is None or self._num_departed > MAX_NAMES_IN_A_SENTENCE:
             return
         self._num_departed += 1
-        said = f"{printable(effect.party)} has left: {effect.reason}"
+        line = f"{printable(effect.party)} has left: {effect.reason}"
         if self._num_departed > MAX_NAMES_IN_A_SENTENCE:
-            said = "more parties leave; events.jsonl has each with its reason"
+            line = "more parties leave; events.jsonl has each with its reason"
         with contextlib.suppress(OSError):  # as of a phase's line
-            show_note(self._console, said)
+            show_note(self._console, line)
 
 
 @contextlib.contextmanager
@@ -52,10 +52,10 @@ def print_lines(console: Console | None) -> Generator[EffectListener]:
         if isinstance(effect, Attended | Closed | LiarNamed):
             effects.put(effect)
 
-    ended: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of what trio tells a thread's end by
-    trio.lowlevel.start_thread_soon(write, ended.put)
+    ended_lines: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of what trio tells a thread's end by
+    trio.lowlevel.start_thread_soon(write, ended_lines.put)
     try:
         yield listen
     finally:
         effects.put(None)
-        ended.get().unwrap()
+        ended_lines.get().unwrap()

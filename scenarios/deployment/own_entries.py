@@ -43,13 +43,13 @@ class OwnFile:
         """
         lines: list[tuple[int, dict[str, str]]] = []
         for line, row in self.rows:
-            own = {name: entry.strip() for name, entry in zip(self.header, row, strict=True)}
+            own_cells = {name: entry.strip() for name, entry in zip(self.header, row, strict=True)}
             for role in self.roles:
-                name = own.pop(role, self.party)
+                name = own_cells.pop(role, self.party)
                 if name != self.party:
                     field = f"{role} ({self.path.name} line {line})"
                     raise ConfigurationError(field=field, value=name, allowed=f"{self.party!r}")
-            lines.append((line, own))
+            lines.append((line, own_cells))
         return lines
 
 
@@ -101,10 +101,10 @@ def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Q
         >>> questions_of(vote, ()).allowed
         {'weight': 'one of 1, 2', 'roof': 'yes or no'}
     """
-    own: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
-    if own is not None and own.ask is not None:
-        return own.ask(protocol, public)
-    if own is not None and own.read is not None:
+    own_entries: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
+    if own_entries is not None and own_entries.ask is not None:
+        return own_entries.ask(protocol, public)
+    if own_entries is not None and own_entries.read is not None:
         return None
     return Questions(allowed={column.name: column.description for column in protocol.columns() if column.is_own})
 
@@ -124,9 +124,9 @@ def own_file_of(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) 
         >>> own_file_of(vote, {"weight": 1, "roof": "yes"})
         b'weight,roof\r\n1,yes\r\n'
     """
-    own: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
-    if own is not None and own.write is not None:
-        lines = own.write(protocol, entries)
+    own_entries: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)
+    if own_entries is not None and own_entries.write is not None:
+        lines = own_entries.write(protocol, entries)
     else:
         lines = [list(entries), [_cell_of(entry, column=name) for name, entry in entries.items()]]
     text = io.StringIO(newline="")
@@ -158,18 +158,18 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
     fault = (INPUT, "{path}", "a well-formed CSV file ({error})")
     with (
         readable(path, field=INPUT, what="a readable CSV file"),
-        open_table(path, form_of(path, roles), most=MAX_FILE_BYTES, fault=fault, num_empty=1) as table,
+        open_table(path, form_of(path, roles), max_lines=MAX_FILE_BYTES, fault=fault, num_empty=1) as table,
     ):
         header, rows = table.header, list(table)
         is_named = header and not table.unnamed and len(set(header)) == len(header)
     require(is_named, f"{path.name} line {table.line}", header, "a header of distinct, non-empty names")
-    own = OwnFile(path=path, party=party, roles=roles, header=header, rows=rows)
-    for _, known in load_each("own_entries", OwnEntries):
-        if known.read is not None and known.columns <= set(header):
-            return known.read(own)
+    own_file = OwnFile(path=path, party=party, roles=roles, header=header, rows=rows)
+    for _, known_entries in load_each("own_entries", OwnEntries):
+        if known_entries.read is not None and known_entries.columns <= set(header):
+            return known_entries.read(own_file)
     allowed = f"a header and one line, that of {party!r}"
     refuse(len(rows) != 1, INPUT, f"{path} with {len(rows)} lines below its header", allowed)
-    ((_, entries),) = own.entries()
+    ((_, entries),) = own_file.entries()
     return entries
 
 
@@ -188,8 +188,13 @@ def read_entries_of_many(
         ConfigurationError: it cannot be read, or as `OwnEntries.read`.
     """
     role, header = protocol.client_role, header_of(path)
-    known = part_of(protocol, "own_entries", OwnEntries)
-    if known is None or known.read is None or not known.is_by_rows or not {role, *known.columns} <= set(header):
+    known_entries = part_of(protocol, "own_entries", OwnEntries)
+    if (
+        known_entries is None
+        or known_entries.read is None
+        or not known_entries.is_by_rows
+        or not {role, *known_entries.columns} <= set(header)
+    ):
         return None
     refuse(len(set(header)) < len(header), f"{path.name} line 1", header, "a header of distinct, non-empty names")
     header.remove(role)
@@ -197,6 +202,6 @@ def read_entries_of_many(
     for line, (name, *row) in read_rows(path, role, *header, field=field):
         rows.setdefault(name.strip(), []).append((line, row))
     return {
-        name: known.read(OwnFile(path=path, party=name, roles=(), header=header, rows=own))
-        for name, own in rows.items()
+        name: known_entries.read(OwnFile(path=path, party=name, roles=(), header=header, rows=entries_of_row))
+        for name, entries_of_row in rows.items()
     }

@@ -19,9 +19,9 @@ def encode_own(
         >>> encode_own(vote, {"weight": "1", "roof": "yes"}, ())
         (0, 1, 0)
     """
-    known = [column.name for column in protocol.columns()]
+    column_names = [column.name for column in protocol.columns()]
     for name in entries:
-        refuse(name not in known, "column", name, list_choices(known, name))
+        refuse(name not in column_names, "column", name, list_choices(column_names, name))
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:
@@ -38,10 +38,10 @@ def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) ->
         Traceback (most recent call last):
         psephos.protocol.errors.ConfigurationError: leave out --set: the session leaves nothing to choose
     """
-    known = [column.name for column in protocol.columns() if column.chosen]
+    choice_names = [column.name for column in protocol.columns() if column.chosen]
     for name in choices:
-        allowed = list_choices(known, name) if known else "left out: the session leaves nothing to choose"
-        require(name in known, "--set", name, allowed)
+        allowed = list_choices(choice_names, name) if choice_names else "left out: the session leaves nothing to choose"
+        require(name in choice_names, "--set", name, allowed)
 
 
 def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> tuple[int, ...]:
@@ -55,9 +55,9 @@ def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]
         >>> encode_chosen(vote, {"weight": "1", "roof": "yes"})
         ()
     """
-    chosen = {column.name for column in protocol.columns() if column.chosen}
+    choice_names = {column.name for column in protocol.columns() if column.chosen}
     try:
-        return protocol.encode_chosen({name: entry for name, entry in entries.items() if name in chosen})
+        return protocol.encode_chosen({name: entry for name, entry in entries.items() if name in choice_names})
     except ConfigurationError as error:
         raise _without_row(error) from None
 
@@ -70,11 +70,13 @@ def with_choices(
     Raises:
         ConfigurationError: as `PhasedProtocol.encode_chosen`, or the row has no room for it.
     """
-    chosen = encode_chosen(protocol, entries)
-    told = len(public) - protocol.num_chosen
+    choice_row = encode_chosen(protocol, entries)
+    num_public = len(public) - protocol.num_chosen
     allowed = f"at least the {protocol.num_chosen} numbers that the party chooses"
-    refuse(told < 0 or len(chosen) != protocol.num_chosen, "the server's public row", list(public[:12]), allowed)
-    return (*public[:told], *chosen)
+    refuse(
+        num_public < 0 or len(choice_row) != protocol.num_chosen, "the server's public row", list(public[:12]), allowed
+    )
+    return (*public[:num_public], *choice_row)
 
 
 def _without_row(error: ConfigurationError) -> ConfigurationError:

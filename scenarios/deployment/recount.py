@@ -58,8 +58,8 @@ def read_journaled(side: ServerRun, path: Path) -> Iterator[RowBatch]:
     """
     journal = read_journal(path, kind=SESSION)
     parameters = hashlib.sha256(side.protocol.encoded_parameters).hexdigest()
-    own = {"session": side.scenario.name, "parameters": parameters, "roster": side.roster.digest}
-    for field, value in own.items():
+    own_header = {"session": side.scenario.name, "parameters": parameters, "roster": side.roster.digest}
+    for field, value in own_header.items():
         is_own = journal.about.configuration.get(field) == value
         require(is_own, _FIELD, str(path), f"the journal of a session of this {field}: that one is of another")
     records = [decode_record(row.body, _decoder, path) for row in journal.rows]
@@ -93,12 +93,14 @@ def recount_in_folder(
 ) -> SessionResult:
     """Count reports, and leave what comes of it in a folder. See `recount`."""
     with open_run(folder, side, {"kind": SessionKind.DEPLOYMENT.value, "recounted": True}, has_ledger=False):
-        left = recount(side, batches)
+        session_result = recount(side, batches)
     scenario, num_parties = side.scenario, len(side.names)
-    result = published(side.protocol, left, session=scenario.name, kind=SessionKind.DEPLOYMENT, num_parties=num_parties)
+    result = published(
+        side.protocol, session_result, session=scenario.name, kind=SessionKind.DEPLOYMENT, num_parties=num_parties
+    )
     title, setting = scenario.title or scenario.name, setting_of(side.protocol, num_parties)
-    write_outcome(folder, left.outcome, result, title=title, setting=setting, pictures=pictures)
-    return left
+    write_outcome(folder, session_result.outcome, result, title=title, setting=setting, pictures=pictures)
+    return session_result
 
 
 def recount(side: ServerRun, batches: Iterable[RowBatch]) -> SessionResult:
@@ -114,59 +116,61 @@ def recount(side: ServerRun, batches: Iterable[RowBatch]) -> SessionResult:
         is_own = phase.tally_mechanism is None and len(phase.steps) == 1 and not phase.hides_participation
         allowed = "one in which it is public who reports, and all noise is in reports: a server draws its own only once"
         require(is_own, "phase", phase.name, allowed)
-    merged, received = [Merged() for _ in phases], [0] * len(phases)
+    merged_tallies, num_received = [Merged() for _ in phases], [0] * len(phases)
     with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
         for rows in _whole(_checked(side, batches)):
             starts = np.flatnonzero(rows[:, 1] == 0)
             counts = np.diff(np.append(starts, len(rows)))
             for number, phase in enumerate(phases):
-                if not len(own := starts[counts > number]):
+                if not len(own_starts := starts[counts > number]):
                     break
-                *earlier, reports = (
-                    rows[own + at, 2 : 2 + each.num_reported] for at, each in enumerate(phases[: number + 1])
+                *earlier_phases, reports = (
+                    rows[own_starts + step, 2 : 2 + each.num_reported] for step, each in enumerate(phases[: number + 1])
                 )
-                public, is_first = side.inputs.public[rows[own, 0]], not received[number]
-                merged[number].add(checked_tally(protocol, phase, reports, earlier, public, is_first=is_first))
-                received[number] += len(own)
-        for phase, number in zip(phases, received, strict=True):
+                public, is_first = side.inputs.public[rows[own_starts, 0]], not num_received[number]
+                merged_tallies[number].add(
+                    checked_tally(protocol, phase, reports, earlier_phases, public, is_first=is_first)
+                )
+                num_received[number] += len(own_starts)
+        for phase, number in zip(phases, num_received, strict=True):
             required = max(1, side.rules.phase_rules(phase.name).num_required(num_parties))
             if number < required:
-                given: dict[str, Any] = {"phase": phase.name, "received": number, "required": required}
-                raise QuorumError(**given, missing=(), num_missing=num_parties - number)
-        tallies = tuple(tally.total() for tally in merged)
-        return SessionResult(checked_outcome(protocol, tallies), tallies, tuple(received))
+                failure_fields: dict[str, Any] = {"phase": phase.name, "received": number, "required": required}
+                raise QuorumError(**failure_fields, missing=(), num_missing=num_parties - number)
+        tallies = tuple(tally.total() for tally in merged_tallies)
+        return SessionResult(checked_outcome(protocol, tallies), tallies, tuple(num_received))
 
 
 def _whole(batches: Iterable[IntArray]) -> Iterator[IntArray]:
     """Yield rows so that those of one place come together."""
-    held: IntArray | None = None
+    held_rows: IntArray | None = None
     for batch in batches:
-        rows = batch if held is None else np.concatenate([held, batch])
+        rows = batch if held_rows is None else np.concatenate([held_rows, batch])
         cut = int(np.count_nonzero(rows[:, 0] != rows[-1:, 0]))
         if cut:
             yield rows[:cut]
-        held = rows[cut:]
-    if held is not None:
-        yield held
+        held_rows = rows[cut:]
+    if held_rows is not None:
+        yield held_rows
 
 
 def _checked(side: ServerRun, batches: Iterable[RowBatch]) -> Iterator[IntArray]:
     """Yield places, numbers of phases and reports, in order, as a server would have taken them; filled up with 0."""
-    phases, most = side.protocol.phases, len(side.names)
+    phases, num_parties = side.protocol.phases, len(side.names)
     names = {phase.name: number for number, phase in enumerate(phases)}
-    before = np.array([[-1, -1]], dtype=np.int64)
+    last_row = np.array([[-1, -1]], dtype=np.int64)
     for batch in batches:
-        told = numbers_in(batch.table[_PLACE])
+        numbers_told = numbers_in(batch.table[_PLACE])
         numbers = CodedColumn.from_values(batch.table[_PHASE]).recode(names)
-        is_place = (told >= 0) & (told < most) & (told == np.floor(told))
-        _require_all(batch, _PLACE, is_place, f"a place on the roster, from 0 to {most - 1}")
+        is_place = (numbers_told >= 0) & (numbers_told < num_parties) & (numbers_told == np.floor(numbers_told))
+        _require_all(batch, _PLACE, is_place, f"a place on the roster, from 0 to {num_parties - 1}")
         _require_all(batch, _PHASE, numbers >= 0, f"one of {', '.join(names)}")
-        rows = np.stack([told.astype(np.int64), numbers], axis=1)
-        step = rows - np.concatenate([before, rows[:-1]])
+        rows = np.stack([numbers_told.astype(np.int64), numbers], axis=1)
+        step = rows - np.concatenate([last_row, rows[:-1]])
         follows = ((step[:, 0] > 0) & (numbers == 0)) | ((step[:, 0] == 0) & (step[:, 1] == 1))
         allowed = "in the order of places, and of one place in that of phases: each once, and none left out"
         _require_all(batch, _PLACE, follows, allowed)
-        before = rows[-1:]
+        last_row = rows[-1:]
         yield np.concatenate([rows, _decoded(side, batch, rows)], axis=1)
 
 
@@ -178,20 +182,20 @@ def _require_all(batch: RowBatch, column: str, are_fine: Any, allowed: str) -> N
 
 def _decoded(side: ServerRun, batch: RowBatch, rows: IntArray) -> IntArray:
     phases, column = side.protocol.phases, CodedColumn.from_values(batch.table[_PAYLOAD])
-    found = np.zeros((len(rows), max(phase.num_reported for phase in phases)), dtype=np.int64)
+    decoded = np.zeros((len(rows), max(phase.num_reported for phase in phases)), dtype=np.int64)
     for number, phase in enumerate(phases):
-        own, width = np.flatnonzero(rows[:, 1] == number), phase.num_reported
-        distinct, firsts, codes = np.unique(column.codes[own], return_index=True, return_inverse=True)
+        own_rows, width = np.flatnonzero(rows[:, 1] == number), phase.num_reported
+        distinct, firsts, codes = np.unique(column.codes[own_rows], return_index=True, return_inverse=True)
         reads_rows = type(phase).check_report is not Phase.check_report
-        known = np.empty((len(distinct), width), dtype=np.int64)
+        decoded_rows = np.empty((len(distinct), width), dtype=np.int64)
         row = 0
         try:
-            for at, row in enumerate(map(int, own[firsts])):
-                known[at] = phase.codec.decode(bytes.fromhex(column[row]))
-            found[own, :width] = known[codes]
-            for row in map(int, own) if reads_rows else ():
-                phase.check_report(found[row, :width].tolist(), side.inputs.public[rows[row, 0]].tolist())
+            for index, row in enumerate(map(int, own_rows[firsts])):
+                decoded_rows[index] = phase.codec.decode(bytes.fromhex(column[row]))
+            decoded[own_rows, :width] = decoded_rows[codes]
+            for row in map(int, own_rows) if reads_rows else ():
+                phase.check_report(decoded[row, :width].tolist(), side.inputs.public[rows[row, 0]].tolist())
         except (ValueError, msgspec.DecodeError) as error:
             field, allowed = f"{_PAYLOAD} ({batch.where(row + 1)})", f"a report in phase {phase.name!r} ({error})"
             raise ConfigurationError(field=field, value=column[row][:_MOST_SHOWN], allowed=allowed) from None
-    return found
+    return decoded

@@ -164,23 +164,25 @@ def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None
             session is masked, the server has to be trusted and is not, or what draws a deployment's noise is not
             installed.
     """
-    served = resolve_served(scenario)
+    served_scenario = resolve_served(scenario)
     allowed = "another in a rehearsal, which makes everybody's keys: a masked session's parties make their own (enroll)"
-    refuse(served.protocol.masked_phase is not None, "trust", served.protocol.model.value, allowed)
-    check_trust(served.protocol, trusts_server=trusts_server)
+    refuse(served_scenario.protocol.masked_phase is not None, "trust", served_scenario.protocol.model.value, allowed)
+    check_trust(served_scenario.protocol, trusts_server=trusts_server)
     if seed is None:
-        check_secure_noise(served.protocol)
-    number, role, most = len(served.names), served.protocol.client_role, most_parties()
-    why = "each is a process, and all of them wait for each other"
+        check_secure_noise(served_scenario.protocol)
+    number, role, max_processes = len(served_scenario.names), served_scenario.protocol.client_role, most_parties()
+    reason = "each is a process, and all of them wait for each other"
     of_memory = f", as many as this machine has memory for at {_BYTES_OF_PARTY >> 20} MB each"
-    room = "" if most == MOST_PARTIES else of_memory
-    allowed = f"at most {most}{room}: {why}. Rehearse with fewer, or use `psephos run`, which has no such limit"
-    require(number <= most, f"{role}s of a rehearsal", number, allowed)
+    room = "" if max_processes == MOST_PARTIES else of_memory
+    allowed = (
+        f"at most {max_processes}{room}: {reason}. Rehearse with fewer, or use `psephos run`, which has no such limit"
+    )
+    require(number <= max_processes, f"{role}s of a rehearsal", number, allowed)
     return resolve(msgspec.structs.replace(scenario, transport="memory", adversary=[], seed=None))
 
 
 def make_plan(
-    resolved: Local,
+    setup: Local,
     folder: Path,
     *,
     address: str,
@@ -198,58 +200,70 @@ def make_plan(
         seed: of a simulation; None for a deployment.
         serve: further words of `serve`.
     """
-    own = resolved.scenario
+    own_scenario = setup.scenario
     simulated = () if seed is None else ("--simulate", "--seed", str(seed))
-    joining = [*(["--trust-server"] if trusts_server else []), *simulated]
-    if own.budget is not None and not own.budget_delta:  # a party's own is pure; what fits at δ has been checked
-        joining += ["--budget", repr(own.budget)]
-    if seed is not None and own.round:
-        joining += ["--round", str(own.round)]
+    join_options = [*(["--trust-server"] if trusts_server else []), *simulated]
+    if (
+        own_scenario.budget is not None and not own_scenario.budget_delta
+    ):  # a party's own is pure; what fits at δ has been checked
+        join_options += ["--budget", repr(own_scenario.budget)]
+    if seed is not None and own_scenario.round:
+        join_options += ["--round", str(own_scenario.round)]
     vote = folder / _VOTE
     parts: list[PartyCommand] = []
-    choices = _choices_of(resolved)
-    for stem, party, chosen in zip(stems_of(resolved.names), resolved.names, choices, strict=True):
+    choices = _choices_of(setup)
+    for stem, party, party_choices in zip(stems_of(setup.names), setup.names, choices, strict=True):
         values, out = folder / _VALUES / f"{stem}.csv", folder / _PARTIES / stem
         invitation = str(vote / INVITATIONS / f"{stem}.json")
         # One user of this machine plays many persons, each of whom keeps a journal.
-        kept = () if simulated else ("--journal", str(folder / _JOURNALS / f"{stem}.sqlite"))
-        command = ("join", invitation, "--input", str(values), *chosen, "--out", str(out), *kept, *joining)
+        journal_options = () if simulated else ("--journal", str(folder / _JOURNALS / f"{stem}.sqlite"))
+        command = (
+            "join",
+            invitation,
+            "--input",
+            str(values),
+            *party_choices,
+            "--out",
+            str(out),
+            *journal_options,
+            *join_options,
+        )
         parts.append(PartyCommand(party=party, values=values, folder=out, command=command))
-    drawn = ("--make-keys", "--address", address, "--out", str(vote))
-    served = ("--roster", str(vote), "--out", str(folder / _SERVER))
+    roster_options = ("--make-keys", "--address", address, "--out", str(vote))
+    serve_options = ("--roster", str(vote), "--out", str(folder / _SERVER))
     return RehearsalPlan(
         folder=folder,
-        roster=("roster", *scenario, *drawn, *simulated[:1]),
-        serve=("serve", *scenario, *served, *simulated, *serve),
+        roster=("roster", *scenario, *roster_options, *simulated[:1]),
+        serve=("serve", *scenario, *serve_options, *simulated, *serve),
         parts=parts,
     )
 
 
-def values_of(resolved: Local) -> list[bytes]:
+def values_of(setup: Local) -> list[bytes]:
     """Return what the file of each party's values holds, in roster order.
 
     Raises:
         ConfigurationError: as `own_file_of`.
     """
-    return [own_file_of(resolved.protocol, entries) for entries in _entries_of(resolved)]
+    return [own_file_of(setup.protocol, entries) for entries in _entries_of(setup)]
 
 
-def _entries_of(resolved: Local) -> list[dict[str, Any]]:
+def _entries_of(setup: Local) -> list[dict[str, Any]]:
     """Return each party's entries by column, in roster order."""
-    own, protocol = resolved.scenario, resolved.protocol
-    parties = read_parties(own.parties, parameters=own.parameters, protocol=type(protocol), data=own.data)
-    known = [column.name for column in protocol.columns() if column.name in parties.table]
-    return [{name: parties.table[name][place] for name in known} for place in range(len(parties.names))]
+    scenario, protocol = setup.scenario, setup.protocol
+    parties = read_parties(
+        scenario.parties, parameters=scenario.parameters, protocol=type(protocol), data=scenario.data
+    )
+    table_columns = [column.name for column in protocol.columns() if column.name in parties.table]
+    return [{name: parties.table[name][place] for name in table_columns} for place in range(len(parties.names))]
 
 
-def _choices_of(resolved: Local) -> list[list[str]]:
+def _choices_of(setup: Local) -> list[list[str]]:
     """Return for each party, in roster order, the words by which `join` is told what it chooses."""
-    names = [column.name for column in resolved.protocol.columns() if column.chosen]
+    names = [column.name for column in setup.protocol.columns() if column.chosen]
     if not names:
-        return [[] for _ in resolved.names]
-    return [
-        [word for name in names for word in ("--set", f"{name}={entries[name]}")] for entries in _entries_of(resolved)
-    ]
+        return [[] for _ in setup.names]
+    return [[word for name in names for word in ("--set", f"{name}={entries[name]}")] for entries in _entries_of(setup)]
 
 
 def write_values(plan: RehearsalPlan, values: Sequence[bytes]) -> None:
@@ -289,27 +303,27 @@ async def rehearse(
         How the processes ended. Parties are ended soon after the server; where this is cancelled, everybody is.
     """
     run = functools.partial(_run, environment={"PSEPHOS_WITNESS": str(plan.folder / _WITNESS), **os.environ})
-    drawn = await run(plan.roster, on_error=show_error)
-    if drawn.status:
-        return RehearsalResult(drawn)
-    ended: dict[str, ProcessEnd] = {}
-    starting = trio.Semaphore(_STARTING_ON_EACH_CORE * num_cores())
+    roster_lines = await run(plan.roster, on_error=show_error)
+    if roster_lines.status:
+        return RehearsalResult(roster_lines)
+    process_ends: dict[str, ProcessEnd] = {}
+    start_limit = trio.Semaphore(_STARTING_ON_EACH_CORE * num_cores())
     is_listening = trio.Event()
 
     async def take_part(part: PartyCommand) -> None:
-        await starting.acquire()
+        await start_limit.acquire()
         has_connected = trio.Event()
 
         def on_line(line: bytes) -> None:
             if line.strip() and not has_connected.is_set():  # it says what it has agreed to, and now waits
                 has_connected.set()
-                starting.release()
+                start_limit.release()
 
-        ended[part.party] = await run(part.command, on_line=on_line)
+        process_ends[part.party] = await run(part.command, on_line=on_line)
         if not has_connected.is_set():
-            starting.release()
-        if ended[part.party].status:
-            on_failure(part.party, ended[part.party])
+            start_limit.release()
+        if process_ends[part.party].status:
+            on_failure(part.party, process_ends[part.party])
 
     def on_server(line: bytes, *, tell: _Tell) -> None:
         if line.startswith(_LISTENING):
@@ -327,16 +341,18 @@ async def rehearse(
         server = await run(plan.serve, on_line=on_line, on_error=on_error)
         nursery.cancel_scope.deadline = trio.current_time() + (_SECONDS_AFTER_SERVER if is_listening.is_set() else 0)
     if is_listening.is_set():
-        for party in [part.party for part in plan.parts if part.party not in ended]:
-            ended[party] = ProcessEnd(_ENDED_BY_SIGNAL + signal.SIGTERM, "was ended: its server had ended long before")
-            on_failure(party, ended[party])
-    return RehearsalResult(server, ended)
+        for party in [part.party for part in plan.parts if part.party not in process_ends]:
+            process_ends[party] = ProcessEnd(
+                _ENDED_BY_SIGNAL + signal.SIGTERM, "was ended: its server had ended long before"
+            )
+            on_failure(party, process_ends[party])
+    return RehearsalResult(server, process_ends)
 
 
 def num_told(plan: RehearsalPlan) -> int:
     """Return how many parties heard what the server released: their public transcript is the server's."""
-    released = _transcript_in(plan.server)
-    return 0 if released is None else sum(_transcript_in(part.folder) == released for part in plan.parts)
+    release = _transcript_in(plan.server)
+    return 0 if release is None else sum(_transcript_in(part.folder) == release for part in plan.parts)
 
 
 def _transcript_in(folder: Path) -> str | None:
@@ -386,10 +402,10 @@ async def _end(process: trio.Process) -> None:
 
 
 async def _read_lines(stream: trio.abc.ReceiveStream, tell: _Tell) -> None:
-    rest = b""
+    unread = b""
     async for data in stream:
-        *lines, rest = (rest + bytes(data)).split(b"\n")
+        *lines, unread = (unread + bytes(data)).split(b"\n")
         for line in lines:
             tell(line)
-    if rest:
-        tell(rest)
+    if unread:
+        tell(unread)

@@ -93,8 +93,8 @@ class Serving:
 def roster_rows(side: ServerRun, roster: Roster) -> list[dict[str, object]]:
     """Return the lines of a roster's file: names, public columns as they were given, fingerprints if it has them."""
     table = {**side.public_table, **side.protocol.write_public(roster.public)}
-    chosen = {column.name for column in side.protocol.columns() if column.chosen}
-    columns = {name: list(entries) for name, entries in table.items() if name not in chosen}
+    choice_names = {column.name for column in side.protocol.columns() if column.chosen}
+    columns = {name: list(entries) for name, entries in table.items() if name not in choice_names}
     return [
         {
             side.protocol.client_role: name,
@@ -110,7 +110,7 @@ async def serve(
     serving: Serving,
     *,
     sitting: SittingOfServer | None = None,
-    told: Observers = NOBODY,
+    observers: Observers = NOBODY,
     on_listening: Callable[[str], None] | None = None,
     beside: Sequence[Companion] = (),
 ) -> SessionResult:
@@ -147,7 +147,7 @@ async def serve(
             sitting=sitting,
             memoized_reports=serving.kept,
             secret=b"" if serving.keys is None else serving.keys.secret,
-            observers=told,
+            observers=observers,
         )
         with naming_address(serving.address, field="--listen"):
             listening = await transport.open_listener(serving.address)
@@ -194,12 +194,12 @@ def open_sitting(
         if on_resuming is not None and journal.records:
             num_closed = sum(isinstance(record, PhaseClosed) for record in journal.records)
             num_reports = sum(isinstance(record, Accepted) for record in journal.records)
-            counted = "" if side.protocol.hides_participation else f", {num_reports:,} reports are kept"
-            told = f"{num_closed} of {len(side.protocol.phases)} phases are closed{counted}"
-            said = f"going on with this session: {told}"
+            reports_note = "" if side.protocol.hides_participation else f", {num_reports:,} reports are kept"
+            phases_note = f"{num_closed} of {len(side.protocol.phases)} phases are closed{reports_note}"
+            line = f"going on with this session: {phases_note}"
             if isinstance(last := journal.records[-1], SessionFailed):
-                said = f"this session has failed: too few took part in phase {last.phase!r}; who joins is told"
-            on_resuming(said)
+                line = f"this session has failed: too few took part in phase {last.phase!r}; who joins is told"
+            on_resuming(line)
         yield journal
 
 
@@ -222,47 +222,49 @@ def serve_in_folder(
     side, mode = serving.side, serving.mode
     if mode.kind is SessionKind.SIMULATION:
         side = msgspec.structs.replace(side, scenario=msgspec.structs.replace(side.scenario, noise="simulated"))
-    how = {"transport": serving.transport, "kind": mode.kind.value}
+    event_fields = {"transport": serving.transport, "kind": mode.kind.value}
     if side.note:
-        how["parties"] = side.note
+        event_fields["parties"] = side.note
     with (
         open_sitting(serving, on_resuming=on_resuming) as sitting,
-        open_run(folder, side, how, has_ledger=False, is_live=True) as run,
+        open_run(folder, side, event_fields, has_ledger=False, is_live=True) as run,
     ):
         meter = None if side.protocol.hides_participation else TrafficMeter(side.protocol)
         has_begun = sitting is not None and bool(sitting.records)  # what was said then, nobody has counted
-        keeping = _keeping_evidence(folder, run.ending, listener)
-        told = Observers(log=run.log, listener=keeping, meter=meter)
+        evidence_listener = _keeping_evidence(folder, run.ending, listener)
+        observers = Observers(log=run.log, listener=evidence_listener, meter=meter)
         session = functools.partial(
-            serve, serving, sitting=sitting, told=told, on_listening=on_listening, beside=beside
+            serve, serving, sitting=sitting, observers=observers, on_listening=on_listening, beside=beside
         )
-        left = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
-        run.ending["transcript"] = left.transcript
+        session_result = trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
+        run.ending["transcript"] = session_result.transcript
         if meter is not None:
             run.ending["traffic_since_restart" if has_begun else "traffic"] = meter.phases
-        unheard = None
-        if left.num_told == 0:
-            unheard = UnheardError(role=side.protocol.client_role, num_parties=len(side.names))
-            run.ending["failure"] = describe_failure(unheard)
+        unheard_error = None
+        if session_result.num_told == 0:
+            unheard_error = UnheardError(role=side.protocol.client_role, num_parties=len(side.names))
+            run.ending["failure"] = describe_failure(unheard_error)
     scenario = side.scenario
-    result = published(side.protocol, left, session=scenario.name, kind=mode.kind, num_parties=len(side.names))
+    result = published(
+        side.protocol, session_result, session=scenario.name, kind=mode.kind, num_parties=len(side.names)
+    )
     title, setting = scenario.title or scenario.name, setting_of(side.protocol, len(side.names))
-    write_outcome(folder, left.outcome, result, title=title, setting=setting, pictures=pictures)
-    if unheard is not None:
-        raise unheard
-    return left
+    write_outcome(folder, session_result.outcome, result, title=title, setting=setting, pictures=pictures)
+    if unheard_error is not None:
+        raise unheard_error
+    return session_result
 
 
 def _keeping_evidence(folder: RunFolder, ending: dict[str, Any], listener: EffectListener | None) -> EffectListener:
     """Return a listener that also writes what proves who has lied, and adds who that is to what `run.json` says."""
-    named: list[dict[str, str]] = []
+    noted_events: list[dict[str, str]] = []
 
     def listen(effect: Effect) -> None:
         if isinstance(effect, LiarNamed):
-            ending["named"] = named
-            named.append({"party": effect.party, "deed": effect.deed})
+            ending["named"] = noted_events
+            noted_events.append({"party": effect.party, "deed": effect.deed})
             with contextlib.suppress(OSError):  # a full disk ends no session
-                named[-1]["evidence"] = folder.write_evidence(effect.evidence, len(named))
+                noted_events[-1]["evidence"] = folder.write_evidence(effect.evidence, len(noted_events))
         if listener is not None:
             listener(effect)
 

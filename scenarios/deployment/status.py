@@ -79,8 +79,8 @@ class Status:
 
     def __str__(self) -> str:
         """Where it is, and for whom."""
-        whom = "" if is_loopback(self.address) else ", for whoever reaches this address"
-        return f"status at http://{self.address}/healthz and http://{self.address}/metrics{whom}"
+        exposure_note = "" if is_loopback(self.address) else ", for whoever reaches this address"
+        return f"status at http://{self.address}/healthz and http://{self.address}/metrics{exposure_note}"
 
     async def serve(self, tell: Callable[[], SessionStatus]) -> None:
         """Answer whoever asks, for ever."""
@@ -106,9 +106,9 @@ class Status:
         host = dict(request.headers).get(b"host", b"").decode("ascii", "replace").lower()
         if not host or not is_loopback(self.address):
             return True
-        for named in (host, f"{host}:80"):
+        for host_name in (host, f"{host}:80"):
             with contextlib.suppress(ConfigurationError):
-                return is_loopback(named)
+                return is_loopback(host_name)
         return False
 
     async def _converse(
@@ -132,9 +132,9 @@ class Status:
                     answer = _HttpAnswer(http.HTTPStatus(error.error_status_hint))
                 await stream.send_all(_written(answer, connection, is_head=is_head))
                 await stream.send_eof()
-                left = _MOST_LEFT_UNREAD
-                while left > 0 and (data := await stream.receive_some(left)):
-                    left -= len(data)
+                num_unread = _MOST_LEFT_UNREAD
+                while num_unread > 0 and (data := await stream.receive_some(num_unread)):
+                    num_unread -= len(data)
             finally:
                 stream.socket.close()
         self._open.pop(scope, None)
@@ -152,8 +152,8 @@ def open_status(address: str) -> Generator[Status]:
     """
     try:
         host, port = parse_address(f"127.0.0.1:{address}" if address.isdecimal() else address)
-        family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listening = socket.create_server(where[:2], family=family, backlog=_MOST_AT_ONCE)
+        family, *_, socket_address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listening = socket.create_server(socket_address[:2], family=family, backlog=_MOST_AT_ONCE)
     except ConfigurationError as error:
         allowed = f"a port, or {error.allowed}"
         raise ConfigurationError(field="--status", value=address, allowed=allowed) from None
@@ -203,15 +203,17 @@ def _of_parties(session_status: SessionStatus) -> Iterator[Metric]:
     """Yield what depends on who comes, where that is not private."""
     attendance, connections = session_status.attendance, session_status.connections
     if attendance is not None:
-        joined = attendance.num_received[JOIN]
-        yield GaugeMetricFamily("psephos_parties_joined", "Parties that have joined.", value=joined)
+        num_joined = attendance.num_received[JOIN]
+        yield GaugeMetricFamily("psephos_parties_joined", "Parties that have joined.", value=num_joined)
         awaited = len(attendance.awaited)
         yield GaugeMetricFamily("psephos_parties_awaited", "Parties that the open phase waits for.", value=awaited)
-        accepted = CounterMetricFamily("psephos_reports_accepted", "Reports that were accepted.", labels=["phase"])
+        accepted_reports = CounterMetricFamily(
+            "psephos_reports_accepted", "Reports that were accepted.", labels=["phase"]
+        )
         for name, number in attendance.num_received.items():
             if name != JOIN:
-                accepted.add_metric([name], number)
-        yield accepted
+                accepted_reports.add_metric([name], number)
+        yield accepted_reports
     if connections is not None:
         yield GaugeMetricFamily("psephos_connections_open", "Connections that are open.", value=connections.num_open)
         yield GaugeMetricFamily(
@@ -219,13 +221,15 @@ def _of_parties(session_status: SessionStatus) -> Iterator[Metric]:
             "Connections of these that have not shown that they are a party's.",
             value=connections.num_greeting,
         )
-        refused = CounterMetricFamily("psephos_connections_refused", "Connections turned away.", labels=["reason"])
+        refused_connections = CounterMetricFamily(
+            "psephos_connections_refused", "Connections turned away.", labels=["reason"]
+        )
         counts = collections.Counter(dict.fromkeys((*REASONS, _HANDSHAKE), 0))
         for reason, number in connections.refused.items():
             counts[reason if reason in REASONS else _HANDSHAKE] += number
         for reason, number in counts.items():
-            refused.add_metric([reason], number)
-        yield refused
+            refused_connections.add_metric([reason], number)
+        yield refused_connections
 
 
 def _by_label(name: str, documentation: str, label: str, values: Iterable[tuple[str, float]]) -> GaugeMetricFamily:
@@ -237,15 +241,15 @@ def _by_label(name: str, documentation: str, label: str, values: Iterable[tuple[
 
 def _healthz(session_status: SessionStatus) -> _HttpAnswer:
     """Return where a session stands, in words, and why parties have left; 503 where it has failed."""
-    left = _reasons(session_status)
+    status_text = _reasons(session_status)
     if session_status.state is SessionState.ABORTED:
         return _HttpAnswer(
-            http.HTTPStatus.SERVICE_UNAVAILABLE, f"failed: the session has ended without an outcome\n{left}"
+            http.HTTPStatus.SERVICE_UNAVAILABLE, f"failed: the session has ended without an outcome\n{status_text}"
         )
     if session_status.state is SessionState.RELEASED:
-        return _HttpAnswer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{left}")
+        return _HttpAnswer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{status_text}")
     return _HttpAnswer(
-        http.HTTPStatus.OK, f"open: phase {printable(session_status.phase)!r} {_until(session_status)}\n{left}"
+        http.HTTPStatus.OK, f"open: phase {printable(session_status.phase)!r} {_until(session_status)}\n{status_text}"
     )
 
 
@@ -253,8 +257,8 @@ def _reasons(session_status: SessionStatus) -> str:
     """Return a line for each of the first who have left."""
     reasons = [] if session_status.attendance is None else [*session_status.attendance.reasons.items()]
     lines = [f"{printable(party)} has left: {reason}\n" for party, reason in reasons[:MAX_NAMES_IN_A_SENTENCE]]
-    if (more := len(reasons) - len(lines)) > 0:
-        lines.append(f"{more:,} more have left\n")
+    if (num_more := len(reasons) - len(lines)) > 0:
+        lines.append(f"{num_more:,} more have left\n")
     return "".join(lines)
 
 

@@ -40,15 +40,17 @@ def power(
     from ..system import find_protocol
     from .power import measure_power, show_power, write_power
 
-    loaded = load(scenario, settings, data)
+    loaded_scenario = load(scenario, settings, data)
     allowed = f"{DPWeVote.name!r}, whose votes are weighted games"
-    refuse(not issubclass(find_protocol(loaded.protocol), DPWeVote), "protocol", loaded.protocol, allowed)
-    side = resolve(loaded)
+    refuse(
+        not issubclass(find_protocol(loaded_scenario.protocol), DPWeVote), "protocol", loaded_scenario.protocol, allowed
+    )
+    side = resolve(loaded_scenario)
     folder = None if out is None else make_folder(out, "")
-    measured = measure_power(side, trials=trials, seed=seed)
+    powers = measure_power(side, trials=trials, seed=seed)
     console = make_console()
-    show_power(console, measured)
+    show_power(console, powers)
     if folder is not None:
-        with reporting(folder, wanted=True):
-            write_power(measured, folder, title=loaded.title or loaded.name)
+        with reporting(folder, is_wanted=True):
+            write_power(powers, folder, title=loaded_scenario.title or loaded_scenario.name)
         tell_folder(console, folder)

@@ -50,89 +50,96 @@ _TWO: Final = 2
 _FEWEST: Final = 4  # of so many weights one may well be the sum of the others
 
 
-def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
+def _draft(sheet: SavedTable, option_values: Chosen) -> Draft:
     # The first line may have an answer, or look like a partner's, which would be lost.
     for name in sheet.header:
         allowed = "There is no header: this line has an answer. Put a line such as name,proposal above it."
         refuse(name.casefold() in _HEADS, f"{sheet.path.name} line 1", ",".join(sheet.header), allowed)
     options = ("partner", "weight", "candidate", "leave-out")
     names = {name for name in sheet.header if names_persons(name) or plain_name(name) == "id"}
-    check_header(sheet, chosen, options=options, names={*names, *WEIGHTS}, example="name,proposal")
-    sheet, one_of = merge_answer_columns(_drop_totals(sheet, chosen), chosen)
-    words = Words.of(chosen, sheet)
-    left_out = [check_column(sheet, name, "leave-out") for name in chosen.get("leave-out", ()) if name != NONE]
-    partner, about_names = partner_of(sheet, chosen, words)
-    sheet, repeats = keep_one_line_each(sheet, chosen, partner)
-    weight = weight_of(sheet, chosen, {partner, *left_out}, words)
-    rest = [name for name in sheet.header if name not in {partner, weight, *left_out}]
-    candidates = candidates_of(sheet, chosen, rest, words)
-    words = complete_words(sheet, chosen, candidates, words)
+    check_header(sheet, option_values, options=options, names={*names, *WEIGHTS}, example="name,proposal")
+    sheet, one_of = merge_answer_columns(_drop_totals(sheet, option_values), option_values)
+    words = Words.of(option_values, sheet)
+    left_out = [check_column(sheet, name, "leave-out") for name in option_values.get("leave-out", ()) if name != NONE]
+    partner, about_names = partner_of(sheet, option_values, words)
+    sheet, repeats = keep_one_line_each(sheet, option_values, partner)
+    weight = weight_of(sheet, option_values, {partner, *left_out}, words)
+    other_columns = [name for name in sheet.header if name not in {partner, weight, *left_out}]
+    candidates = candidates_of(sheet, option_values, other_columns, words)
+    words = complete_words(sheet, option_values, candidates, words)
     check_answers(sheet, candidates, words)
-    abstentions = abstentions_of(sheet, chosen, candidates, words)
-    renamed = {ours: own for ours, own in (("partner", partner), ("weight", weight)) if own and own != ours}
-    meant = words_by_meaning(sheet, chosen, candidates, words)
+    abstentions = abstentions_of(sheet, option_values, candidates, words)
+    renamed_columns = {
+        field_name: column
+        for field_name, column in (("partner", partner), ("weight", weight))
+        if column and column != field_name
+    }
+    words_of_meaning = words_by_meaning(sheet, option_values, candidates, words)
     lines = filled(
         ScenarioLine("file", sheet.written, "a line for each partner"),
         ScenarioLine("numbered", not partner, "it has no names"),
-        ScenarioLine("columns", renamed, "what the file calls them"),
+        ScenarioLine("columns", renamed_columns, "what the file calls them"),
         ScenarioLine("one_of", one_of, "columns of which a line fills one: its answer"),
         ScenarioLine("repeats", repeats, WHICH.get(repeats, "")),
-        *(ScenarioLine(key, found) for key, found in meant.items()),
+        *(ScenarioLine(key, meant_words) for key, meant_words in words_of_meaning.items()),
         ScenarioLine("abstentions", abstentions, BECOME.get(abstentions, "")),
-        ScenarioLine("without", [label for label in chosen.get("without", ()) if label != NONE], "no partners"),
+        ScenarioLine("without", [label for label in option_values.get("without", ()) if label != NONE], "no partners"),
     )
-    by = f"by the column {partner!r}" if partner else "by their numbers"
-    said = [f"{sheet.count(len(sheet.rows))} partners {by}; voted on: {', '.join(candidates)}."]
-    said += [
-        f"{', '.join(map(repr, known))} {'mean' if len(known) > 1 else 'means'} {key}."
+    identification = f"by the column {partner!r}" if partner else "by their numbers"
+    sentences = [f"{sheet.count(len(sheet.rows))} partners {identification}; voted on: {', '.join(candidates)}."]
+    sentences += [
+        f"{', '.join(map(repr, meaning))} {'mean' if len(meaning) > 1 else 'means'} {key}."
         for key in ("yes", "no")
-        if (known := meant[key])
+        if (meaning := words_of_meaning[key])
     ]
-    said += about_names
+    sentences += about_names
     if abstentions:
-        said.append(f"Abstentions: {BECOME[abstentions]}.")
+        sentences.append(f"Abstentions: {BECOME[abstentions]}.")
     parameters = [ScenarioLine("candidates", candidates, "the columns that are voted on, each by itself")]
-    majority, needed = _majority(sheet, chosen, weight, num_absent_of(sheet, candidates, words, abstentions))
+    majority, needed_votes = _majority(
+        sheet, option_values, weight, num_absent_of(sheet, candidates, words, abstentions)
+    )
     parameters += majority
-    said.append(needed)
+    sentences.append(needed_votes)
     if weight:
-        drafted = draft_weights(sheet, chosen, weight)
-        parameters += drafted.parameters
-        lines += drafted.parties
-        said.append(drafted.said)
+        drafted_weights = draft_weights(sheet, option_values, weight)
+        parameters += drafted_weights.parameters
+        lines += drafted_weights.parties
+        sentences.append(drafted_weights.said)
     else:
         for option in ("public-weights", "round-weights", "decimal"):
             allowed = "left out: there is no column of weights, unless --weight COLUMN names one"
-            refuse(option in chosen, f"--{option}", answer(chosen, option), allowed)
-        said.append("No column of weights: one person, one vote, and nothing is spent on weights.")
-    others = [name for name in sheet.header if name not in {partner, weight, *candidates}]
-    if others:
-        said.append(f"Not used: {', '.join(others)}.")
-    for name in others:
+            refuse(option in option_values, f"--{option}", answer(option_values, option), allowed)
+        sentences.append("No column of weights: one person, one vote, and nothing is spent on weights.")
+    further_columns = [name for name in sheet.header if name not in {partner, weight, *candidates}]
+    if further_columns:
+        sentences.append(f"Not used: {', '.join(further_columns)}.")
+    for name in further_columns:
         if _holds_several(entries := sheet.column(name)):
-            shown = next(entry for entry in entries if ";" in entry or "," in entry)
-            said.append(
-                f"{name!r} has several answers in a cell, such as {shown!r}: to vote on one of them, give it a column "
+            example = next(entry for entry in entries if ";" in entry or "," in entry)
+            sentences.append(
+                f"{name!r} has several answers in a cell, such as {example!r}: to vote on one of them, give it a "
+                "column "
                 "of its own with yes or no."
             )
     is_paid = weight and all(line.key != "public_weights" for line in parameters)
     price = "the weight and one opinion together" if is_paid else "each opinion"
     parameters.append(ScenarioLine("variant", "auto", "the most exact at this price with this trust"))
     title = f"A vote on {', '.join(candidates)}"
-    return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=said)
+    return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=sentences)
 
 
-def _majority(sheet: SavedTable, chosen: Chosen, weight: str, num_absent: int) -> tuple[list[ScenarioLine], str]:
+def _majority(sheet: SavedTable, options: Chosen, weight: str, num_absent: int) -> tuple[list[ScenarioLine], str]:
     """Return what a scenario says of the quota, and that as a sentence: more than half, or at least a share."""
     number = len(sheet.rows) - num_absent
-    if not (given := answer(chosen, "quota")):
-        of = "half of all weight" if weight else f"{number / _TWO:,.12g} of {number:,} needed"
-        said = f"A candidate passes with more than half: more than {of}."
-        return [ScenarioLine("passes", "more_than", "more than half; at_least: half is enough")], said
-    least = math.ceil(share_in(given, field="--quota") * number)
-    of = f"{given} of all weight" if weight else f"{least:,} of {number:,} needed"
-    lines = [ScenarioLine("quota_fraction", given, "so much or more passes"), ScenarioLine("passes", "at_least")]
-    return lines, f"A candidate passes with {given} or more: {of}."
+    if not (quota := answer(options, "quota")):
+        needed_text = "half of all weight" if weight else f"{number / _TWO:,.12g} of {number:,} needed"
+        sentence = f"A candidate passes with more than half: more than {needed_text}."
+        return [ScenarioLine("passes", "more_than", "more than half; at_least: half is enough")], sentence
+    min_weight = math.ceil(share_in(quota, field="--quota") * number)
+    needed_text = f"{quota} of all weight" if weight else f"{min_weight:,} of {number:,} needed"
+    lines = [ScenarioLine("quota_fraction", quota, "so much or more passes"), ScenarioLine("passes", "at_least")]
+    return lines, f"A candidate passes with {quota} or more: {needed_text}."
 
 
 def _holds_several(entries: Sequence[str]) -> bool:
@@ -146,42 +153,42 @@ def _holds_several(entries: Sequence[str]) -> bool:
     return False
 
 
-def _drop_totals(sheet: SavedTable, chosen: Chosen) -> SavedTable:
+def _drop_totals(sheet: SavedTable, options: Chosen) -> SavedTable:
     """Return the sheet without the lines that are said to be no partners; UnclearError for one that looks like totals.
 
     It is called so, or is the first or the last and has all others' sum, and has other entries than answers.
     """
-    given, partner = chosen.get("without", ()), chosen.get("partner", ())
-    named = [name for name in sheet.header if names_persons(name) or name in partner]
-    named.sort(key=lambda name: name not in partner)
-    place = 0 if NONE in partner or not named else sheet.header.index(named[0])
-    out = {row for row, cells in enumerate(sheet.rows) if cells[place] in given}
+    left_out_words, partner = options.get("without", ()), options.get("partner", ())
+    person_columns = [name for name in sheet.header if names_persons(name) or name in partner]
+    person_columns.sort(key=lambda name: name not in partner)
+    place = 0 if NONE in partner or not person_columns else sheet.header.index(person_columns[0])
+    rows_left_out = {row for row, cells in enumerate(sheet.rows) if cells[place] in left_out_words}
     sums = _sums(sheet, place)
     for row, cells in enumerate(sheet.rows):
-        others = [cell for number, cell in enumerate(cells) if number != place]
+        other_cells = [cell for number, cell in enumerate(cells) if number != place]
         is_called = any(cell.casefold().rstrip(" :") in known_words.TOTALS for cell in cells) or row in sums
         is_called = is_called or not known_words.TOTALS.isdisjoint(re.split(r"\W+", cells[place].casefold()))
         answers = {*CODES, *known_words.YES, *known_words.NO}
-        is_odd = any(not math.isnan(any_number(cell)) or word_of(cell) not in answers for cell in others)
-        if row not in out and is_called and NONE not in given and is_odd:
+        is_odd = any(not math.isnan(any_number(cell)) or word_of(cell) not in answers for cell in other_cells)
+        if row not in rows_left_out and is_called and NONE not in left_out_words and is_odd:
             name = cells[place]
             question = (
                 f"is line {sheet.lines[row]} of {sheet.path.name}, {name!r}, a member? If not, add --without "
                 f"{shlex.quote(name)}; if so, --without {NONE}"
             )
             raise UnclearError("without", question, [name, NONE])
-    require(len(out) < len(sheet.rows), "--without", ", ".join(given), "a line among others")
-    return sheet.without(out)
+    require(len(rows_left_out) < len(sheet.rows), "--without", ", ".join(left_out_words), "a line among others")
+    return sheet.without(rows_left_out)
 
 
 def _sums(sheet: SavedTable, names: int) -> set[int]:
     """Return the first and the last row, if it has the sum of all others in a column of numbers, which are no names."""
-    found = set[int]()
+    sum_rows = set[int]()
     for name in (*sheet.header[:names], *sheet.header[names + 1 :]):
         numbers = [any_number(entry) for entry in sheet.column(name) if entry]
         if len(numbers) == len(sheet.rows) > _FEWEST and (whole := math.fsum(numbers)) > len(numbers):
-            found |= {row for row in (0, len(numbers) - 1) if math.isclose(numbers[row], whole / 2)}
-    return found
+            sum_rows |= {row for row in (0, len(numbers) - 1) if math.isclose(numbers[row], whole / 2)}
+    return sum_rows
 
 
 BEGINNING: Final = ScenarioTemplate(

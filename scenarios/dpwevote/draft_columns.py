@@ -85,46 +85,48 @@ def plain_name(name: str) -> str:
     return " ".join(re.split(r"[\s_.-]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).casefold())).strip()
 
 
-def partner_of(sheet: SavedTable, chosen: Chosen, words: Words) -> tuple[str, list[str]]:
+def partner_of(sheet: SavedTable, options: Chosen, words: Words) -> tuple[str, list[str]]:
     """Return the column of names, empty where partners are numbered, and sentences of it.
 
     It is as chosen, or one that is called so and has nearly as many names as lines, or the one whose entries all
     differ. A column that counts lines names nobody, so that partners are numbered.
     """
-    if (given := chosen_column(sheet, chosen, "partner")) is not None:
-        return given, []
-    differing = [name for name in sheet.header if len(set(sheet.column(name)) - {""}) == len(sheet.rows)]
-    for known in (_PERSONS, _NAMES):
-        named = [name for name in sheet.header if plain_name(name) in known]
-        found = [name for name in named if name in differing]
-        for name in named if not found else ():  # a name in every line, of which some stand in more than one
+    if (column := chosen_column(sheet, options, "partner")) is not None:
+        return column, []
+    distinct_columns = [name for name in sheet.header if len(set(sheet.column(name)) - {""}) == len(sheet.rows)]
+    for known_names in (_PERSONS, _NAMES):
+        named_columns = [name for name in sheet.header if plain_name(name) in known_names]
+        person_columns = [name for name in named_columns if name in distinct_columns]
+        for name in (
+            named_columns if not person_columns else ()
+        ):  # a name in every line, of which some stand in more than one
             entries = sheet.column(name)
             number = len(set(map(normalize_name, entries)))
             # Most differ, where what is called so may be no person's name.
-            if all(entries) and (_TWO * number >= len(entries) if known is _NAMES else number > 1):
-                found.append(name)
-        if found:
-            return min(found, key=lambda name: known.index(plain_name(name))), []
-    ids = {name: match for name in differing if (match := _IDS.fullmatch(plain_name(name)))}
+            if all(entries) and (_TWO * number >= len(entries) if known_names is _NAMES else number > 1):
+                person_columns.append(name)
+        if person_columns:
+            return min(person_columns, key=lambda name: known_names.index(plain_name(name))), []
+    ids = {name: match for name in distinct_columns if (match := _IDS.fullmatch(plain_name(name)))}
     rows = [name for name, match in ids.items() if _ROWS.fullmatch(match[1] or "")]
     texts = [
         name
-        for name in differing
+        for name in distinct_columns
         if name not in ids
         and not _KEPT_BY_PROGRAMS.fullmatch(plain_name(name))
         and len(set(map(normalize_name, sheet.column(name)))) == len(sheet.rows)
         and all(_is_text(entry, words) for entry in sheet.column(name))
     ]
-    found = [name for name in ids if name not in rows] or ([] if rows else texts)
-    if len(found) == 1 and len(sheet.rows) > _TWO:
-        return found[0], []
+    person_columns = [name for name in ids if name not in rows] or ([] if rows else texts)
+    if len(person_columns) == 1 and len(sheet.rows) > _TWO:
+        return person_columns[0], []
     if len(sheet.header) == 1:
         return "", []  # it is voted on, and nothing names anybody
-    if rows and not found:
+    if rows and not person_columns:
         return "", [f"Each line counts as one person's: {rows[0]!r} numbers lines, and no column names persons."]
     question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
     possible = [name for name in sheet.header if not _are_times(sheet, name)]
-    choices = [name for name in possible if name in differing] or possible
+    choices = [name for name in possible if name in distinct_columns] or possible
     raise UnclearError("partner", question, [NONE, *choices], is_open=True)
 
 
@@ -138,7 +140,7 @@ def _is_text(entry: str, words: Words) -> bool:
     return math.isnan(any_number(entry)) and not is_answer and not _DATE.match(entry)
 
 
-def keep_one_line_each(sheet: SavedTable, chosen: Chosen, partner: str) -> tuple[SavedTable, str]:
+def keep_one_line_each(sheet: SavedTable, options: Chosen, partner: str) -> tuple[SavedTable, str]:
     """Return a line of each partner, and which that is of several; empty where each has one.
 
     Raises:
@@ -150,40 +152,40 @@ def keep_one_line_each(sheet: SavedTable, chosen: Chosen, partner: str) -> tuple
     names = sheet.column(partner)
     for row, name in enumerate(names):
         rows.setdefault(normalize_name(name), []).append(row)
-    several = [each for each in rows.values() if len(each) > 1]
-    if not several:
+    repeated_rows = [each for each in rows.values() if len(each) > 1]
+    if not repeated_rows:
         return sheet, ""
-    if "repeats" not in chosen and _TWO * len(several) > len(rows):
+    if "repeats" not in options and _TWO * len(repeated_rows) > len(rows):
         _check_one_motion(sheet, partner, list(rows.values()))
-    same = [each for each in several if len({names[row] for row in each}) < len(each)]
-    shown = (same or several)[0]
-    lines = " and ".join(str(sheet.lines[row]) for row in shown[:_MOST_SHOWN])
-    more = f", and {len(several) - 1:,} more names so" if len(several) > 1 else ""
+    same = [each for each in repeated_rows if len({names[row] for row in each}) < len(each)]
+    example_rows = (same or repeated_rows)[0]
+    lines = " and ".join(str(sheet.lines[row]) for row in example_rows[:_MOST_SHOWN])
+    more_note = f", and {len(repeated_rows) - 1:,} more names so" if len(repeated_rows) > 1 else ""
     one = "which of one person's lines counts"
     one = one if same else f"which counts, if that is one person, or {NONE!r}: these are different persons"
     question = (
-        f"{partner!r} names {len(rows):,} persons in {len(names):,} lines: {names[shown[0]]!r} stands in lines "
-        f"{lines}{more} (a file with a line for each vote needs --only too, for one motion); {one}"
+        f"{partner!r} names {len(rows):,} persons in {len(names):,} lines: {names[example_rows[0]]!r} stands in lines "
+        f"{lines}{more_note} (a file with a line for each vote needs --only too, for one motion); {one}"
     )
-    given = chosen_word(chosen, "repeats", question, ["last", "first", *([] if same else [NONE])])
-    if given == NONE:
+    answer_word = chosen_word(options, "repeats", question, ["last", "first", *([] if same else [NONE])])
+    if answer_word == NONE:
         return sheet, NONE
-    kept = {each[0 if given == "first" else -1] for each in rows.values()}
-    return sheet.without(set(range(len(names))) - kept), given
+    kept_rows = {each[0 if answer_word == "first" else -1] for each in rows.values()}
+    return sheet.without(set(range(len(names))) - kept_rows), answer_word
 
 
 def _check_one_motion(sheet: SavedTable, partner: str, rows: Sequence[Sequence[int]]) -> None:
     """Raise UnclearError where lines of one partner, as most have several, are for motions that a column names."""
-    found = dict[str, list[str]]()
+    motions_found = dict[str, list[str]]()
     for name in sheet.header:
         entries = sheet.column(name)
         persons = collections.Counter(entry for each in rows for entry in {entries[row] for row in each})
         is_few = 1 < len(persons) <= _MOST_MOTIONS and min(persons.values()) > 1 and "" not in persons
         is_of_motions = is_few and persons.total() >= _MOST_LINES * len(entries) and name != partner
         if is_of_motions and not any(word_of(entry) in {*YES, *NO, "-1"} for entry in persons):
-            found[name] = list(persons)
-    if len(found) == 1:
-        ((name, motions),) = found.items()
+            motions_found[name] = list(persons)
+    if len(motions_found) == 1:
+        ((name, motions),) = motions_found.items()
         question = (
             f"{partner!r} names {len(rows):,} persons in {len(sheet.rows):,} lines, as a rule one for each {name!r}: "
             "which of these is voted on (or --repeats, where a person's lines are of one vote)"
@@ -191,49 +193,57 @@ def _check_one_motion(sheet: SavedTable, partner: str, rows: Sequence[Sequence[i
         raise UnclearError("only", question, [f"{name}={motion}" for motion in motions])
 
 
-def weight_of(sheet: SavedTable, chosen: Chosen, taken: Collection[str], words: Words) -> str:
+def weight_of(sheet: SavedTable, options: Chosen, taken_columns: Collection[str], words: Words) -> str:
     """Return the column of weights; empty where there is none, and UnclearError where one may be."""
-    if (given := chosen_column(sheet, chosen, "weight")) is not None:
-        return given
-    others = [name for name in sheet.header if name not in {*taken, *chosen.get("candidate", ())}]
-    named = [
+    if (column := chosen_column(sheet, options, "weight")) is not None:
+        return column
+    other_columns = [name for name in sheet.header if name not in {*taken_columns, *options.get("candidate", ())}]
+    weight_columns = [
         name
-        for name in others
+        for name in other_columns
         if name.casefold() in WEIGHTS
         and not any(word_of(entry) in words.opinions and not entry.isdigit() for entry in sheet.column(name))
     ]
     numbers = [
         name
-        for name in others
+        for name in other_columns
         if all(entries := sheet.column(name)) and are_numbers([*map(word_of, entries)]) and not _is_noted(sheet, name)
     ]
     # Columns may rank alternatives: every line has the places from 1 on in them, each once.
-    ranked = [name for name in numbers if all(entry.isdigit() for entry in sheet.column(name))]
-    places = list(range(1, len(ranked) + 1))
-    rows = zip(*(map(int, sheet.column(name)) for name in ranked), strict=True)
-    if len(ranked) > 1 and all(sorted(row) == places for row in rows):
-        numbers = [name for name in numbers if name not in ranked]
-    if len(named) == 1:
-        return named[0]
-    if numbers := named or numbers:
+    integer_columns = [name for name in numbers if all(entry.isdigit() for entry in sheet.column(name))]
+    places = list(range(1, len(integer_columns) + 1))
+    rows = zip(*(map(int, sheet.column(name)) for name in integer_columns), strict=True)
+    if len(integer_columns) > 1 and all(sorted(row) == places for row in rows):
+        numbers = [name for name in numbers if name not in integer_columns]
+    if len(weight_columns) == 1:
+        return weight_columns[0]
+    if numbers := weight_columns or numbers:
         question = f"which column holds weights, or {NONE!r} where everybody has one vote"
         raise UnclearError("weight", question, [*numbers, NONE])
     return ""
 
 
-def merge_answer_columns(sheet: SavedTable, chosen: Chosen) -> tuple[SavedTable, list[str]]:
+def merge_answer_columns(sheet: SavedTable, options: Chosen) -> tuple[SavedTable, list[str]]:
     """Return a sheet in which columns of one motion's answers, of which a line fills one, are one; and these columns.
 
     Raises:
         UnclearError: columns are called as answers are, and nobody said whether they are one motion's.
         ConfigurationError: a line fills several of those that were named.
     """
-    given = answer(chosen, "one-of")
-    names = [check_column(sheet, name, "one-of") for name in listed([given], ())] if given not in {"", NONE} else []
-    if not given:
+    answer_columns = answer(options, "one-of")
+    names = (
+        [check_column(sheet, name, "one-of") for name in listed([answer_columns], ())]
+        if answer_columns not in {"", NONE}
+        else []
+    )
+    if not answer_columns:
         kinds = ({*YES, "yes"}, {*NO, "no"}, ABSTENTIONS)
-        found = [[name for name in sheet.header if plain_name(name) in kind] for kind in kinds]
-        names = [name for name in sheet.header if name in itertools.chain(*found)] if all(found[:_TWO]) else []
+        columns_of_kind = [[name for name in sheet.header if plain_name(name) in kind] for kind in kinds]
+        names = (
+            [name for name in sheet.header if name in itertools.chain(*columns_of_kind)]
+            if all(columns_of_kind[:_TWO])
+            else []
+        )
     if not names:
         return sheet, []
     answers = list[str]()
@@ -241,18 +251,20 @@ def merge_answer_columns(sheet: SavedTable, chosen: Chosen) -> tuple[SavedTable,
         try:
             answers.append(filled_of(names, entries))
         except ValueError as error:
-            if not given:
+            if not answer_columns:
                 return sheet, []
             allowed = "one of them filled, or none"
             raise ConfigurationError(field=sheet.where("--one-of", row), value=str(error), allowed=allowed) from None
-    if not given:
+    if not answer_columns:
         members = join_words(map(repr, names))
         question = f"{members} are called as answers are, and a line fills one at most: are they one motion"
         raise UnclearError("one-of", question, [", ".join(names), NONE])
-    left = [place for place, name in enumerate(sheet.header) if name not in names]
-    require(ANSWER not in sheet.header, "--one-of", given, f"in a file without a column {ANSWER!r}")
-    rows = [(*(cells[place] for place in left), answer) for cells, answer in zip(sheet.rows, answers, strict=True)]
-    header = [*(sheet.header[place] for place in left), ANSWER]
+    other_places = [place for place, name in enumerate(sheet.header) if name not in names]
+    require(ANSWER not in sheet.header, "--one-of", answer_columns, f"in a file without a column {ANSWER!r}")
+    rows = [
+        (*(cells[place] for place in other_places), answer) for cells, answer in zip(sheet.rows, answers, strict=True)
+    ]
+    header = [*(sheet.header[place] for place in other_places), ANSWER]
     return dataclasses.replace(sheet, header=header, rows=rows), names
 
 
@@ -283,12 +295,12 @@ def _is_unsure(sheet: SavedTable, name: str, words: Words, *, are_others: bool) 
     explained its signs.
     """
     entries = {word_of(entry) for entry in sheet.column(name)}
-    given = entries - {""}
-    is_truth = given <= {"true", "false"} or given <= {"1", "0"}
+    spoken_entries = entries - {""}
+    is_truth = spoken_entries <= {"true", "false"} or spoken_entries <= {"1", "0"}
     if is_truth and _STATUS.fullmatch(plain_name(name)):
         return True
-    is_tick = len(given) == 1 and "" in entries and any(code_kinds(given).values())
-    is_explained = not given.isdisjoint(words.given) or (words.is_signed and given <= {"1", "0"})
+    is_tick = len(spoken_entries) == 1 and "" in entries and any(code_kinds(spoken_entries).values())
+    is_explained = not spoken_entries.isdisjoint(words.given) or (words.is_signed and spoken_entries <= {"1", "0"})
     return are_others and (is_truth or is_tick) and not is_explained
 
 
@@ -301,44 +313,47 @@ def _tells_what_counts(sheet: SavedTable, name: str) -> bool:
     return is_ended or is_status(name) or len(sheet.options.only.get(name, ())) == 1
 
 
-def candidates_of(sheet: SavedTable, chosen: Chosen, rest: Sequence[str], words: Words) -> list[str]:
+def candidates_of(sheet: SavedTable, options: Chosen, columns: Sequence[str], words: Words) -> list[str]:
     """Return the columns that are voted on; UnclearError where one may be, by two words that nobody has explained."""
-    if given := chosen.get("candidate", ()):
-        return [check_column(sheet, name, "candidate") for name in given]
-    rest = [name for name in rest if any(sheet.column(name))]
-    found = [name for name in rest if _looks_voted(sheet, name, words)]
-    if NONE not in chosen.get("leave-out", ()):
-        found = [name for name in found if not _tells_what_counts(sheet, name)] or found
-    clear = [name for name in found if not _is_unsure(sheet, name, words, are_others=True)]
-    unsure = [name for name in found if _is_unsure(sheet, name, words, are_others=bool(clear))]
-    others = [name for name in rest if name not in found and not _is_noted(sheet, name) and not names_persons(name)]
+    if candidate_names := options.get("candidate", ()):
+        return [check_column(sheet, name, "candidate") for name in candidate_names]
+    columns = [name for name in columns if any(sheet.column(name))]
+    voted_columns = [name for name in columns if _looks_voted(sheet, name, words)]
+    if NONE not in options.get("leave-out", ()):
+        voted_columns = [name for name in voted_columns if not _tells_what_counts(sheet, name)] or voted_columns
+    clear = [name for name in voted_columns if not _is_unsure(sheet, name, words, are_others=True)]
+    unsure_columns = [name for name in voted_columns if _is_unsure(sheet, name, words, are_others=bool(clear))]
+    other_columns = [
+        name for name in columns if name not in voted_columns and not _is_noted(sheet, name) and not names_persons(name)
+    ]
     of_few: dict[str, Sequence[str]] = {}  # two or three words that nobody knows, or one beside abstentions
-    for name in others:
+    for name in other_columns:
         unknown, entries = unknown_in(sheet, name, words), sheet.column(name)
         is_silent = any(entry and word_of(entry) in words.silent for entry in entries)
         if (1 if is_silent else _TWO) <= len(unknown) < _FEW and not are_numbers(unknown):
             of_few[name] = unknown
     pairs = {name: few for name, few in of_few.items() if sum(map(bool, sheet.column(name))) > len(few)}
-    unsure += pairs if found else ()
-    if unsure and NONE not in chosen.get("leave-out", ()):
-        name = unsure[0]
-        shown = counted(sheet, name, list(dict.fromkeys(sheet.column(name))))
+    unsure_columns += pairs if voted_columns else ()
+    if unsure_columns and NONE not in options.get("leave-out", ()):
+        name = unsure_columns[0]
+        entry_counts = counted(sheet, name, list(dict.fromkeys(sheet.column(name))))
         question = (
-            f"{name!r} has {shown}: is it left out, or {NONE!r}: it is voted on (or say with --candidate what is)"
+            f"{name!r} has {entry_counts}: is it left out, or {NONE!r}: it is voted on (or say with --candidate what "
+            "is)"
         )
         raise UnclearError("leave-out", question, [name, NONE])
-    if not found and not pairs:
+    if not voted_columns and not pairs:
         pairs = of_few
-    if not found and len(set(map(frozenset, pairs.values()))) > 1:
+    if not voted_columns and len(set(map(frozenset, pairs.values()))) > 1:
         question = "which column has the answers, yes or no; then --yes and --no say which word is which"
         raise UnclearError("candidate", question, list(pairs))
-    found = [name for name in rest if name in found or name in pairs]
-    if found:
-        return found
-    require(rest, sheet.path.name, list(sheet.header), "a column with the answers, yes or no")
-    if len(rest) == 1:  # whose entries are refused, with their places
-        return list(rest)
-    likely = sorted(rest, key=lambda name: _is_noted(sheet, name))
+    voted_columns = [name for name in columns if name in voted_columns or name in pairs]
+    if voted_columns:
+        return voted_columns
+    require(columns, sheet.path.name, list(sheet.header), "a column with the answers, yes or no")
+    if len(columns) == 1:  # whose entries are refused, with their places
+        return list(columns)
+    likely = sorted(columns, key=lambda name: _is_noted(sheet, name))
     raise UnclearError("candidate", "which column has the answers, yes or no", likely)
 
 

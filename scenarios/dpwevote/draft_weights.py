@@ -46,8 +46,8 @@ def any_number(entry: str) -> float:
         (1.5, 12.0, nan)
     """
     entry = entry.removesuffix("%").strip()
-    found = number_of(entry)
-    return number_of(entry, ",") if math.isnan(found) else found
+    value = number_of(entry)
+    return number_of(entry, ",") if math.isnan(value) else value
 
 
 def are_numbers(entries: Sequence[str]) -> bool:
@@ -57,11 +57,15 @@ def are_numbers(entries: Sequence[str]) -> bool:
         >>> are_numbers(["1", "2.5", ""]), are_numbers(["0", "1"])
         (True, False)
     """
-    given = [entry for entry in entries if entry]
-    return bool(given) and not set(given) <= {"0", "1"} and all(any_number(entry) > 0 for entry in given)
+    filled_entries = [entry for entry in entries if entry]
+    return (
+        bool(filled_entries)
+        and not set(filled_entries) <= {"0", "1"}
+        and all(any_number(entry) > 0 for entry in filled_entries)
+    )
 
 
-def draft_weights(sheet: SavedTable, chosen: Chosen, column: str) -> Weights:
+def draft_weights(sheet: SavedTable, options: Chosen, column: str) -> Weights:
     """Return what a scenario says of the weights in a column.
 
     Raises:
@@ -69,77 +73,79 @@ def draft_weights(sheet: SavedTable, chosen: Chosen, column: str) -> Weights:
         ConfigurationError: one is none.
     """
     entries = sheet.column(column)
-    decimal = _decimal(entries, chosen, sheet, column)
-    own: list[float] = []
+    decimal = _decimal(entries, options, sheet, column)
+    own_weights: list[float] = []
     for row, entry in enumerate(entries):
         number = number_of(entry, decimal)
         way_out = f"Write a number above 0, with {decimal!r} before its decimals and no unit."
         allowed = f"A weight cannot be {quote(entry)}. {way_out}"
         require(0 < number < math.inf, sheet.where(column, row), entry, allowed)
-        own.append(number)
-    if pair := nearly_equal(own):
-        row = own.index(pair[1])
+        own_weights.append(number)
+    if pair := nearly_equal(own_weights):
+        row = own_weights.index(pair[1])
         allowed = (
             f"unlike {pair[0]!r} by more than what sums are rounded by: write one weight alike, with 15 digits at most"
         )
         raise ConfigurationError(field=sheet.where(column, row), value=entries[row], allowed=allowed)
-    about = (
+    decimal_lines = (
         [ScenarioLine("decimal", decimal, "before the decimals of weights")]
-        if decimal == "," or chosen.get("decimal") or any("," in entry for entry in entries)
+        if decimal == "," or options.get("decimal") or any("," in entry for entry in entries)
         else []
     )
-    weights, rounding, rounded = sorted(set(own)), list[ScenarioLine](), ""
-    is_public = bool(chosen.get("public-weights")) or len(weights) == 1  # then there is nothing to learn
-    if share := _share(chosen, own, is_public=is_public):
-        weights, within = _grid(weights[0], weights[-1], share)
+    weights, rounding, rounding_note = sorted(set(own_weights)), list[ScenarioLine](), ""
+    is_public = bool(options.get("public-weights")) or len(weights) == 1  # then there is nothing to learn
+    if share := _share(options, own_weights, is_public=is_public):
+        weights, max_error = _grid(weights[0], weights[-1], share)
         rounding.append(
-            ScenarioLine("weights_within", within, "each is taken for the nearest of these: verdicts allow for it")
+            ScenarioLine("weights_within", max_error, "each is taken for the nearest of these: verdicts allow for it")
         )
-        rounded = f" {_rounded(own, weights, within)}"
+        rounding_note = f" {_rounded(own_weights, weights, max_error)}"
         is_public = is_public or len(weights) == 1
-    told = f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'}." + rounded
+    weights_note = (
+        f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'}." + rounding_note
+    )
     comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
-    listed = [int(weight) if weight.is_integer() else weight for weight in weights]
-    parameters = [ScenarioLine("weights", listed, comment), *rounding]
+    weight_list = [int(weight) if weight.is_integer() else weight for weight in weights]
+    parameters = [ScenarioLine("weights", weight_list, comment), *rounding]
     if is_public:
         parameters.append(ScenarioLine("public_weights", value=True, comment="everybody knows who has which weight"))
-    return Weights(parameters, about, told)
+    return Weights(parameters, decimal_lines, weights_note)
 
 
-def _decimal(entries: Sequence[str], chosen: Chosen, sheet: SavedTable, column: str) -> str:
+def _decimal(entries: Sequence[str], options: Chosen, sheet: SavedTable, column: str) -> str:
     """Return the sign before decimals; UnclearError where all may be thousands."""
-    if given := answer(chosen, "decimal"):
-        return given
+    if decimal := answer(options, "decimal"):
+        return decimal
     marked = [entry for entry in entries if "," in entry or "." in entry]
     fits = [sign for sign in (".", ",") if not any(math.isnan(number_of(entry, sign)) for entry in marked)]
     if len(fits) > 1 and may_be_thousands(marked):
         row = entries.index(marked[0])
         question = f"{sheet.where(column, row)} is {marked[0]!r}: which sign stands before decimals"
-        return chosen_word(chosen, "decimal", question, fits)
+        return chosen_word(options, "decimal", question, fits)
     return fits[0] if fits else "."
 
 
-def _share(chosen: Chosen, own: Sequence[float], *, is_public: bool) -> float:
+def _share(options: Chosen, weights: Sequence[float], *, is_public: bool) -> float:
     """Return by which share weights may be rounded, 0 where all are published; UnclearError if that tells much."""
-    number = len(set(own))
-    if given := answer(chosen, "round-weights"):
-        share = any_number(given) / (100 if given.endswith("%") else 1)
+    number = len(set(weights))
+    if share_text := answer(options, "round-weights"):
+        share = any_number(share_text) / (100 if share_text.endswith("%") else 1)
         allowed = f"a share of each weight from {_LEAST_SHARE:.0%} to {MOST_ROUNDING:.0%}, such as 5%"
-        require(_LEAST_SHARE <= share <= MOST_ROUNDING, "--round-weights", given, allowed)
-        most = MAX_WEIGHTS if is_public else MAX_GROUPS
-        possible = len(_grid(min(own), max(own), share)[0])
-        allowed = f"a greater share: {possible:,} weights are possible with this one, and {most:,} at most are"
-        require(possible <= most, "--round-weights", given, allowed)
+        require(_LEAST_SHARE <= share <= MOST_ROUNDING, "--round-weights", share_text, allowed)
+        max_weights = MAX_WEIGHTS if is_public else MAX_GROUPS
+        possible = len(_grid(min(weights), max(weights), share)[0])
+        allowed = f"a greater share: {possible:,} weights are possible with this one, and {max_weights:,} at most are"
+        require(possible <= max_weights, "--round-weights", share_text, allowed)
         return share
-    is_few = number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(own))
+    is_few = number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(weights))
     if is_few or (is_public and number <= MAX_WEIGHTS):
         return 0.0
-    grids = {share: _grid(min(own), max(own), float(share.removesuffix("%")) / 100)[0] for share in _SHARES}
+    grids = {share: _grid(min(weights), max(weights), float(share.removesuffix("%")) / 100)[0] for share in _SHARES}
     grids = {share: grid for share, grid in grids.items() if len(grid) <= MAX_GROUPS}
     shares = "; ".join(f"{share}: {len(grid)} possible weights" for share, grid in grids.items())
-    what = "are private, and the scenario, which everybody reads, would list them"
+    problem = "are private, and the scenario, which everybody reads, would list them"
     question = (
-        f"{number:,} different weights {'are more than a scenario lists' if is_public else what}. By which share of "
+        f"{number:,} different weights {'are more than a scenario lists' if is_public else problem}. By which share of "
         f"itself may each be rounded ({shares}), which verdicts allow for"
     )
     if not is_public:
@@ -147,7 +153,7 @@ def _share(chosen: Chosen, own: Sequence[float], *, is_public: bool) -> float:
     raise UnclearError("round-weights", question, list(grids))
 
 
-def _grid(least: float, greatest: float, share: float) -> tuple[list[float], float]:
+def _grid(least_weight: float, greatest: float, share: float) -> tuple[list[float], float]:
     """Return the numbers of a few digits to which weights are rounded, and by which share of one at most.
 
     They are alike in each power of ten and for all files; listed are those from the least weight's to the greatest's.
@@ -156,23 +162,24 @@ def _grid(least: float, greatest: float, share: float) -> tuple[list[float], flo
     while True:
         decade = [round(10 ** (place / number), _DIGITS) for place in range(number + 1)]
         # By which share of it a number between two is rounded at most.
-        within = max((above - below) / (above + below) for below, above in itertools.pairwise(decade))
-        if within <= share:
+        max_error = max((upper - lower) / (upper + lower) for lower, upper in itertools.pairwise(decade))
+        if max_error <= share:
             break
         number += 1
-    powers = range(math.floor(math.log10(least)) - 1, math.floor(math.log10(greatest)) + 2)
+    powers = range(math.floor(math.log10(least_weight)) - 1, math.floor(math.log10(greatest)) + 2)
     grid = [float(f"{each:.{_DIGITS}f}e{power}") for power in powers for each in decade[:-1]]
-    first, last = nearest_places(np.array([least, greatest]), np.array(grid)).tolist()
-    return grid[first : last + 1], math.ceil(within * _FINEST) / _FINEST
+    first, last = nearest_places(np.array([least_weight, greatest]), np.array(grid)).tolist()
+    return grid[first : last + 1], math.ceil(max_error * _FINEST) / _FINEST
 
 
-def _rounded(own: Sequence[float], grid: Sequence[float], within: float) -> str:
+def _rounded(weights: Sequence[float], grid: Sequence[float], max_error: float) -> str:
     """Return a sentence on what rounding does to a file's weights."""
     numbers = np.array(grid)
-    moved = math.fsum(numbers[nearest_places(np.array(own), numbers)].tolist()) / math.fsum(own) - 1
-    least, greatest = (f"{weight:,.10g}" for weight in (grid[0], grid[-1]))
+    total_change = math.fsum(numbers[nearest_places(np.array(weights), numbers)].tolist()) / math.fsum(weights) - 1
+    least_text, greatest = (f"{weight:,.10g}" for weight in (grid[0], grid[-1]))
     return (
-        f"Each is rounded by at most {at_most(100 * within, 4)} % to one of {len(grid):,} possible weights, all "
-        f"together by {100 * moved:+.2g} %; verdicts allow for that. Everybody may know that none is below {least} "
+        f"Each is rounded by at most {at_most(100 * max_error, 4)} % to one of {len(grid):,} possible weights, all "
+        f"together by {100 * total_change:+.2g} %; verdicts allow for that. Everybody may know that none is below "
+        f"{least_text} "
         f"or above {greatest}."
     )

@@ -32,45 +32,45 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
         return []
     if parameters.public_weights:
         whole = math.fsum(np.array(parameters.weights)[inputs.public[:, 1]].tolist())
-        of = "of all votes"
+        scope = "of all votes"
     else:
         mean = math.fsum(parameters.weights) / len(parameters.weights)
-        whole, of = len(inputs) * mean, f"of all votes, if weights are {mean:g} on average"
+        whole, scope = len(inputs) * mean, f"of all votes, if weights are {mean:g} on average"
     if reach <= AIM * whole:
         return []
     quota = parameters.fraction if parameters.quota is None else parameters.quota / whole
     is_sum = protocol.model.bounds_release  # whose noise does not grow with the votes
-    usual: Sequence[VariantName] = ("joint",) if parameters.public_weights else _QUICK
-    usual = (parameters.variant,) if is_sum else usual
-    least = _LEAST if is_sum else parameters.epsilon / _LESS
-    price, by = _price(parameters, inputs, AIM * whole, variants=usual, least=least)
-    own = Forecast(
+    usual_variants: Sequence[VariantName] = ("joint",) if parameters.public_weights else _QUICK
+    usual_variants = (parameters.variant,) if is_sum else usual_variants
+    least_epsilon = _LEAST if is_sum else parameters.epsilon / _LESS
+    price, variant = _price(parameters, inputs, AIM * whole, variants=usual_variants, least_epsilon=least_epsilon)
+    own_forecast = Forecast(
         epsilon=parameters.epsilon_total,
         share=reach / whole,
         most=max(quota, 1 - quota),
         price=price,
-        by=by,
-        whole=of,
+        by=variant,
+        whole=scope,
     )
     if is_sum:
-        return [own]
-    price, by = _price(parameters, inputs, AIM * whole, variants=_TRUSTED, least=_LEAST)
-    return [own, dataclasses.replace(own, trust="a trusted tally", price=price, by=by)]
+        return [own_forecast]
+    price, variant = _price(parameters, inputs, AIM * whole, variants=_TRUSTED, least_epsilon=_LEAST)
+    return [own_forecast, dataclasses.replace(own_forecast, trust="a trusted tally", price=price, by=variant)]
 
 
 def _price(
-    parameters: Parameters, inputs: Inputs, aim: float, *, variants: Sequence[VariantName], least: float
+    parameters: Parameters, inputs: Inputs, aim: float, *, variants: Sequence[VariantName], least_epsilon: float
 ) -> tuple[float | None, str]:
     """Return ε in all at which a vote tells a margin, and by which of these variants; None where none does."""
     number = len(parameters.candidates)
-    low, high = math.log(least), math.log(MAX_EPSILON)
+    low, high = math.log(least_epsilon), math.log(MAX_EPSILON)
     best: tuple[float | None, str] = None, ""
     for _ in range(_STEPS):
         middle = (low + high) / 2
         price = min(round_up(number * math.exp(middle)), number * MAX_EPSILON)  # as it is said
-        reach, by = min(_reaches(parameters, inputs, price / number, variants), default=(math.inf, ""))
+        reach, variant = min(_reaches(parameters, inputs, price / number, variants), default=(math.inf, ""))
         if reach <= aim:
-            best, high = (price, by), middle
+            best, high = (price, variant), middle
         else:
             low = middle
     return best
@@ -82,7 +82,7 @@ def _reaches(
     for name in variants:
         fields = ("threshold", "colluders", "release") if name == parameters.variant else ()  # of the session's own
         settings = {field: getattr(parameters, field) for field in fields}
-        priced = if_allowed(parameters.with_variant, name, epsilon=epsilon, **settings)
-        reach = None if priced is None else DPWeVote(priced).reach(inputs.public)
+        priced_parameters = if_allowed(parameters.with_variant, name, epsilon=epsilon, **settings)
+        reach = None if priced_parameters is None else DPWeVote(priced_parameters).reach(inputs.public)
         if reach is not None:
             yield reach, name

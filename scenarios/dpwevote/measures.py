@@ -100,9 +100,11 @@ class VoteMeasures(Measures):
     def _truth_of(self, inputs: InputBlock) -> "_Truth":
         clean: list[FloatArray] = []
         if self._reports_kinds:
-            own = [inputs.private[:, :, phase.columns] for phase in self._vote.phases]
+            opinions = [inputs.private[:, :, phase.columns] for phase in self._vote.phases]
             clean = [
-                phase.tally_block(own[number], earlier=own[:number], public=inputs.public).totals.astype(np.float64)
+                phase.tally_block(opinions[number], earlier=opinions[:number], public=inputs.public).totals.astype(
+                    np.float64
+                )
                 for number, phase in enumerate(self._vote.phases)
             ]
         return _Truth(self._vote.truths(inputs), clean)
@@ -129,7 +131,7 @@ class VoteMeasures(Measures):
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         numbers = self.of_block(self.block, _decided(outcome), [TallyBlock.from_tallies([tally]) for tally in tallies])
-        return {name: float(own) for name, (own,) in numbers.items()}
+        return {name: float(column_numbers) for name, (column_numbers,) in numbers.items()}
 
     def of_block(
         self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
@@ -140,25 +142,36 @@ class VoteMeasures(Measures):
         is_right = passes == should_pass
         cases = (is_right, is_right & passes, ~is_right & passes, is_right & ~passes, ~is_right & ~passes)
         number = passes.shape[1]
-        found = {measure.name: own.sum(axis=1) / number for measure, own in zip(_DECISIONS, cases, strict=True)}
+        values_of_measure = {
+            measure.name: case_values.sum(axis=1) / number
+            for measure, case_values in zip(_DECISIONS, cases, strict=True)
+        }
         supports, quotas, totals = truth.votes.supports, truth.votes.quotas[:, None], truth.votes.totals[:, None]
 
         def mean_square(errors: FloatArray) -> FloatArray:
             return mean_square_of_shares(errors, totals)
 
         def of_all(estimates: Iterable[FloatArray | None]) -> FloatArray:
-            return np.stack([own for own in estimates if own is not None], axis=1)
+            return np.stack([case_values for case_values in estimates if case_values is not None], axis=1)
 
-        known = {measure.name for measure in self.measures}
-        if _MARGIN.name in known:
-            found[_MARGIN.name] = mean_square(of_all(own.margin for own in decisions.sums) - supports + quotas)
-        if _SUPPORT.name in known:
-            found[_SUPPORT.name] = mean_square(of_all(own.support for own in decisions.sums) - supports)
-        if _QUOTA.name in known:
-            found[_QUOTA.name] = mean_square(of_all(own.quota for own in decisions.sums) - quotas)
-        if _WEIGHTS.name in known:
-            found[_WEIGHTS.name] = mean_square_of_shares(decisions.weight_counts - truth.clean[0], len(self.inputs))
-        if _YES_VOTES.name in known:
+        measure_names = {measure.name for measure in self.measures}
+        if _MARGIN.name in measure_names:
+            values_of_measure[_MARGIN.name] = mean_square(
+                of_all(case_values.margin for case_values in decisions.sums) - supports + quotas
+            )
+        if _SUPPORT.name in measure_names:
+            values_of_measure[_SUPPORT.name] = mean_square(
+                of_all(case_values.support for case_values in decisions.sums) - supports
+            )
+        if _QUOTA.name in measure_names:
+            values_of_measure[_QUOTA.name] = mean_square(
+                of_all(case_values.quota for case_values in decisions.sums) - quotas
+            )
+        if _WEIGHTS.name in measure_names:
+            values_of_measure[_WEIGHTS.name] = mean_square_of_shares(
+                decisions.weight_counts - truth.clean[0], len(self.inputs)
+            )
+        if _YES_VOTES.name in measure_names:
             squares = [
                 mean_square_of_shares(
                     yes_votes_of(self._vote, tally.totals.astype(np.float64)) - clean[..., _YES], len(self.inputs)
@@ -166,29 +179,35 @@ class VoteMeasures(Measures):
                 for tally, clean in zip(tallies, truth.clean, strict=True)
                 if clean.ndim == _CUBE
             ]
-            found[_YES_VOTES.name] = np.concatenate(squares, axis=1).mean(axis=1)
-        return found
+            values_of_measure[_YES_VOTES.name] = np.concatenate(squares, axis=1).mean(axis=1)
+        return values_of_measure
 
     def expected(self, inputs: InputBlock) -> Mapping[str, FloatArray]:
-        passing = chances_to_pass(self._vote, inputs)
-        if passing is None:
+        pass_chances = chances_to_pass(self._vote, inputs)
+        if pass_chances is None:
             return {}
         should_pass = (self._own.votes if inputs is self.block else self._vote.truths(inputs)).should_pass
-        right = np.where(should_pass, passing, 1 - passing)
-        cases = (right, should_pass * passing, ~should_pass * passing, ~should_pass * right, should_pass * (1 - right))
-        return {measure.name: own.mean(axis=1) for measure, own in zip(_DECISIONS, cases, strict=True)}
+        right = np.where(should_pass, pass_chances, 1 - pass_chances)
+        cases = (
+            right,
+            should_pass * pass_chances,
+            ~should_pass * pass_chances,
+            ~should_pass * right,
+            should_pass * (1 - right),
+        )
+        return {measure.name: case_values.mean(axis=1) for measure, case_values in zip(_DECISIONS, cases, strict=True)}
 
 
 def _decided(outcome: Outcome) -> VoteDecisions:
     """Return the numbers of one session's release."""
 
-    def alone(estimate: Estimate | None) -> FloatArray | None:
+    def decide(estimate: Estimate | None) -> FloatArray | None:
         return None if estimate is None else np.array([estimate.value])
 
     told = ((each, alone(each.margin)) for each in outcome.candidates)
     return VoteDecisions(
         kinds=np.empty((1, 0), dtype=np.int64),
-        sums=[Sums(alone(each.support), alone(each.quota), own, own) for each, own in told if own is not None],
+        sums=[Sums(decide(each.support), decide(each.quota), own, own) for each, own in told if own is not None],
         leans_yes=np.array([[each.leans_yes for each in outcome.candidates]]),
         verdicts=np.empty((1, 0), dtype=np.int64),
         weight_counts=np.array([[each.count.value for each in outcome.weight_counts]]),

@@ -98,16 +98,16 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
     members = game.powers
     is_simulated = not parameters.public_weights or not parameters.kind.counts_by_group
     if is_simulated:
-        released = simulated_power(vote, weights, trials=trials, seed=seed)
+        released_powers = simulated_power(vote, weights, trials=trials, seed=seed)
     else:
-        released = [Estimate(own, 0.0) for own in released_power(parameters, weights)]
+        released_powers = [Estimate(power, 0.0) for power in released_power(parameters, weights)]
     return Powers(
         names=side.names,
         weights=weights,
         game=game,
         num_minimal_winning=game.num_minimal_winning,
         members=members,
-        released=released,
+        released=released_powers,
         is_simulated=is_simulated,
         epsilon=parameters.loss_of_weight + parameters.loss_of_opinion,
         model=f"{vote.model.value} model",
@@ -124,27 +124,27 @@ def simulated_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, se
     generator = np.random.default_rng(seed)
     kinds, kind_of = np.unique(np.array(weights), return_inverse=True)
     sums, squares = np.zeros(len(kinds)), np.zeros(len(kinds))
-    left = trials
-    while left:
-        batch = min(left, max(1, _AT_ONCE // number))
-        left -= batch
+    num_left = trials
+    while num_left:
+        batch = min(num_left, max(1, _AT_ONCE // number))
+        num_left -= batch
         reports: list[list[Any]] = [[], []]
         for phase in single.phases:
             uniforms = generator.random((batch * number, phase.mechanism.slots_of(phase.num_values)))
-            for own, inputs in zip(reports, rows, strict=True):
+            for report, inputs in zip(reports, rows, strict=True):
                 values = np.tile(inputs.private[:, phase.columns], (batch, 1))
-                own.append(phase.mechanism.randomize_rows(values, uniforms))
-        everybody = np.tile(public, (batch, 1))
-        no, yes = (single.contributions(own, everybody)[:, 0].reshape(batch, number) for own in reports)
-        told = np.where(generator.random((batch, number)) < 1 / 2, yes, no)
+                report.append(phase.mechanism.randomize_rows(values, uniforms))
+        all_public = np.tile(public, (batch, 1))
+        no, yes = (single.contributions(report, all_public)[:, 0].reshape(batch, number) for report in reports)
+        contributions = np.where(generator.random((batch, number)) < 1 / 2, yes, no)
         # What is so near to a tie is one, but for rounding.
-        near = _ROUNDING * np.abs(told).sum(axis=1, keepdims=True)
-        tie = -near if parameters.passes == "at_least" else near
+        tolerance = _ROUNDING * np.abs(contributions).sum(axis=1, keepdims=True)
+        tie = -tolerance if parameters.passes == "at_least" else tolerance
         server = np.broadcast_to(single.release_noise(generator.random((batch, 1))), batch)[:, None]
-        others = told.sum(axis=1, keepdims=True) - told - (parameters.quota or 0.0) + server
-        moved: FloatArray = (others + yes >= tie).astype(np.float64) - (others + no >= tie)
+        sums_of_others = contributions.sum(axis=1, keepdims=True) - contributions - (parameters.quota or 0.0) + server
+        moves_decision: FloatArray = (sums_of_others + yes >= tie).astype(np.float64) - (sums_of_others + no >= tie)
         for kind in range(len(kinds)):
-            means = moved[:, kind_of == kind].mean(axis=1)
+            means = moves_decision[:, kind_of == kind].mean(axis=1)
             sums[kind] += means.sum()
             squares[kind] += (means * means).sum()
     means = sums / trials
@@ -161,14 +161,14 @@ def show_power(console: Console, powers: Powers) -> None:
     columns = ["Weight", "Partners", "Share", *orders, "Banzhaf", "Decides", "Moves the release"]
     rows: list[Sequence[str]] = []
     for weight, places in powers.by_weight().items():
-        member, released = powers.members[places[0]], powers.released[places[0]]
+        member, released_estimate = powers.members[places[0]], powers.released[places[0]]
         cells = [f"{weight:g}", _named([powers.names[place] for place in places])]
         cells.append(f"{weight / math.fsum(powers.weights):.4f}")
         if member.shapley_shubik is not None:
             cells.append(f"{float(member.shapley_shubik):.4f}")
         cells += [f"{float(member.normalized):.4f}", f"{float(member.banzhaf):.4g}"]
-        error = f" ± {released.standard_error:.1g}" if powers.is_simulated else ""
-        cells.append(f"{released.value:.4g}{error}")
+        error = f" ± {released_estimate.standard_error:.1g}" if powers.is_simulated else ""
+        cells.append(f"{released_estimate.value:.4g}{error}")
         rows.append(cells)
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Share",))
     for note in _notes_of(powers):
@@ -201,20 +201,21 @@ def _notes_of(powers: Powers) -> Iterator[str]:
 def _verdict_of(powers: Powers) -> str:
     """Return who decides most often, without noise and with it, as a sentence."""
     weight, places = next(iter(powers.by_weight().items()))
-    member, released = powers.members[places[0]], powers.released[places[0]]
-    who = _named([powers.names[place] for place in places])
+    member, released_estimate = powers.members[places[0]], powers.released[places[0]]
+    members_text = _named([powers.names[place] for place in places])
     decides = "decides most often:" if len(places) == 1 else "decide most often: each"
     return (
-        f"{who}, with weight {weight:g}, {decides} in {percent(float(member.banzhaf))} of votes in which all others "
+        f"{members_text}, with weight {weight:g}, {decides} in {percent(float(member.banzhaf))} of votes in which all "
+        "others "
         f"toss fair coins. With the noise of ε = {powers.epsilon:.4g} one such partner moves the release in "
-        f"{percent(released.value)}."
+        f"{percent(released_estimate.value)}."
     )
 
 
 def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
     """Write `power.csv`, a line for each partner, a picture, and what both are, of which a page is made."""
     rows: list[dict[str, object]] = []
-    for name, weight, member, released in zip(
+    for name, weight, member, released_estimate in zip(
         powers.names, powers.weights, powers.members, powers.released, strict=True
     ):
         index = member.shapley_shubik
@@ -225,21 +226,21 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
                 "shapley_shubik": "" if index is None else float(index),
                 "banzhaf_normalized": float(member.normalized),
                 "banzhaf": float(member.banzhaf),
-                "released_power": released.value,
-                "released_power_error": released.standard_error,
+                "released_power": released_estimate.value,
+                "released_power_error": released_estimate.standard_error,
             }
         )
     folder.write_table("power.csv", rows)
-    shown = list(powers.by_weight().values())[: drawing.MOST_ROWS]
-    names = [drawing.fold(_named([powers.names[place] for place in places]), most_lines=2) for places in shown]
-    cut = "" if len(shown) == len(powers.by_weight()) else f" (the {drawing.MOST_ROWS} heaviest)"
-    who = pluralize(len(powers.names), "partner")
+    power_rows = list(powers.by_weight().values())[: drawing.MOST_ROWS]
+    names = [drawing.fold(_named([powers.names[place] for place in places]), most_lines=2) for places in power_rows]
+    cut = "" if len(power_rows) == len(powers.by_weight()) else f" (the {drawing.MOST_ROWS} heaviest)"
+    people = pluralize(len(powers.names), "partner")
     whiskers = f" · {drawing.WHISKERS}" if powers.is_simulated else ""
     chart = Chart(
-        panels=[_draw(powers, [places[0] for places in shown], names)],
+        panels=[_draw(powers, [places[0] for places in power_rows], names)],
         marks=_MARKS,
         title=f"Power in the game, and in what is released{cut}",
-        setting=f"{who} · ε = {powers.epsilon:.4g} for one candidate · {powers.model}{whiskers}",
+        setting=f"{people} · ε = {powers.epsilon:.4g} for one candidate · {powers.model}{whiskers}",
     )
     table = StudyTable(
         name="power",
@@ -262,21 +263,21 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
 def _draw(powers: Powers, places: Sequence[int], names: Sequence[str]) -> Panel:
     panel = Panel(x=Axis("share of one partner in the sum of all"), y=Axis(names=names), height=_ROW_INCHES)
     total = math.fsum(powers.weights)
-    of_all = math.fsum(own.value for own in powers.released)
+    of_all = math.fsum(power.value for power in powers.released)
     for row, place in enumerate(places):
-        member, released = powers.members[place], powers.released[place]
-        found = (
+        member, estimate = powers.members[place], powers.released[place]
+        member_values = (
             powers.weights[place] / total,
             None if member.shapley_shubik is None else float(member.shapley_shubik),
             float(member.normalized),
-            released.value / of_all if of_all else None,
+            estimate.value / of_all if of_all else None,
         )
-        for level, mark, share in zip(_LEVELS, _MARKS.values(), found, strict=True):
+        for level, mark, share in zip(_LEVELS, _MARKS.values(), member_values, strict=True):
             if share is not None:
                 panel.mark(share, row + level, **mark)
         if of_all:
-            at = released.value / of_all, row + _LEVELS[-1]
-            panel.whisker(at, released.standard_error / of_all, cap=0, color=drawing.COLORS["green"], linewidth=1)
+            position = estimate.value / of_all, row + _LEVELS[-1]
+            panel.whisker(position, estimate.standard_error / of_all, cap=0, color=drawing.COLORS["green"], linewidth=1)
         panel.area(EDGES, (row - 0.42, row + 0.42), color=drawing.WITHIN, level=0.0)
     return panel
 

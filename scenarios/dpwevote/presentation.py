@@ -21,29 +21,29 @@ from ..verdicts import at_most, cell_of_decision, round_up
 from ..words import say_number
 
 
-def _show(console: Console, outcome: Outcome, known: Known) -> None:
+def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
     # Reports of signed weights tell the margin alone, and a trusted server the decision alone, if that is asked for.
     with_support = all(candidate.support is not None for candidate in outcome.candidates)
     with_margin = all(candidate.margin is not None for candidate in outcome.candidates)
-    needed = _needed(outcome).capitalize()
-    columns = ["Candidate", "Verdict", *["Support", needed] * with_support, *["Margin"] * with_margin]
-    truth = None if known.is_brief else known.truth
+    needed_text = _needed(outcome).capitalize()
+    columns = ["Candidate", "Verdict", *["Support", needed_text] * with_support, *["Margin"] * with_margin]
+    truth = None if known_truth.is_brief else known_truth.truth
     columns += [] if truth is None else ["True margin"]
     rows: list[Sequence[Entry]] = []
     for candidate in outcome.candidates:
         cells = [
             candidate.name,
             _decision(candidate),
-            *(estimate_text(shown) for shown in (candidate.support, candidate.quota) if shown is not None),
+            *(estimate_text(statement) for statement in (candidate.support, candidate.quota) if statement is not None),
             *([] if candidate.margin is None else [estimate_text(candidate.margin, signed=True)]),
         ]
         if truth is not None:
             cells += [six_digits(truth[candidate.name] - truth["quota"], signed=True)]
         rows.append(cells)
     # The margin is what the verdict rests on, and it says most of what support and quota say.
-    drop = ("True margin", needed, "Support")
-    show_table(console, Table(columns=columns, rows=rows, labels=2), drop=drop, whole=known.table)
-    if outcome.weight_counts and not known.is_brief:
+    drop = ("True margin", needed_text, "Support")
+    show_table(console, Table(columns=columns, rows=rows, labels=2), drop=drop, whole=known_truth.table)
+    if outcome.weight_counts and not known_truth.is_brief:
         console.print()
         counts: list[Sequence[Entry]] = [
             (
@@ -54,7 +54,7 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
             for each in outcome.weight_counts
         ]
         show_table(console, Table(columns=("Weight", "Partners"), rows=counts))
-    for note in _noise(outcome, most=1 if known.is_brief else _MOST_NOISE):
+    for note in _noise(outcome, max_lines=1 if known_truth.is_brief else _MOST_NOISE):
         show_note(console, note, style="yellow")
     for candidate in outcome.candidates:
         if candidate.bias:
@@ -64,10 +64,10 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
         bound = six_digits(round_up(outcome.weight_bias_bound, 6))
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
-    if rounded := _rounded(outcome):
-        show_note(console, rounded, style="yellow")
+    if rounded_note := _rounded(outcome):
+        show_note(console, rounded_note, style="yellow")
     note = "± is one standard error of the randomization." if with_margin else _DECISIONS_ALONE
-    if not known.is_brief:
+    if not known_truth.is_brief:
         wrong = f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is."
         reports = f"From the reports of {pluralize(outcome.num_partners, 'partner')}."
         note = f"{reports} {note} {wrong} {_levels_of(outcome)}".rstrip()
@@ -106,23 +106,25 @@ def _level(outcome: Outcome) -> str:
     return f"{at_most(100 * level, 4)} %"
 
 
-def _noise(outcome: Outcome, *, most: int) -> Iterator[str]:
+def _noise(outcome: Outcome, *, max_lines: int) -> Iterator[str]:
     """Yield a sentence on each estimate that cannot be true."""
     possible = outcome.possible
-    shown = [
+    statements = [
         (f"{candidate.name}, {name}", getattr(candidate, name), getattr(possible, name))
         for candidate in outcome.candidates
         for name in ("support", "quota", "margin")
     ]
-    shown += [(f"partners of weight {each.weight:g}", each.count, possible.count) for each in outcome.weight_counts]
-    beyond = [
+    statements += [
+        (f"partners of weight {each.weight:g}", each.count, possible.count) for each in outcome.weight_counts
+    ]
+    impossible = [
         f"{name} {_short(estimate.value)}: only {_short(low)} to {_short(high)} is possible; the excess is noise"
-        for name, estimate, (low, high) in shown
+        for name, estimate, (low, high) in statements
         if estimate is not None and estimate.standard_error and not low <= estimate.value <= high
     ]
-    yield from beyond[:most]
-    if len(beyond) > most:
-        yield f"and {len(beyond) - most:,} more estimates beyond what is possible"
+    yield from impossible[:max_lines]
+    if len(impossible) > max_lines:
+        yield f"and {len(impossible) - max_lines:,} more estimates beyond what is possible"
 
 
 def _short(value: float) -> str:
@@ -133,13 +135,13 @@ def _decision(candidate: CandidateOutcome) -> Cell:
     return cell_of_decision(candidate.decision)
 
 
-def _rows(outcome: Outcome, known: Known) -> Rows:
+def _rows(outcome: Outcome, known_truth: Known) -> Rows:
     rows: Rows = []
     for candidate in outcome.candidates:
         row = {"candidate": candidate.name, "verdict": candidate.decision, "level": candidate.verdict.level}
         row |= columns_of(candidate, ("support", "quota", "margin", "bias"))
-        if known.truth is not None:
-            support, quota = known.truth[candidate.name], known.truth["quota"]
+        if known_truth.truth is not None:
+            support, quota = known_truth.truth[candidate.name], known_truth.truth["quota"]
             row |= {"true_support": support, "true_quota": quota, "true_margin": support - quota}
         rows.append(row)
     return rows
@@ -155,40 +157,48 @@ _ROW_INCHES: Final = 0.36
 _BAND: Final[dict[str, Any]] = {"color": drawing.RULE, "alpha": 0.16, "level": 0.0}
 
 
-def _draw(outcome: Outcome, known: Known) -> Chart | None:
+def _draw(outcome: Outcome, known_truth: Known) -> Chart | None:
     """Return each candidate's estimate beside what it is held against; None where decisions alone are told."""
     if any(candidate.margin is None for candidate in outcome.candidates):
         return None
-    ordered = sorted(outcome.candidates, key=lambda each: (not each.leans_yes, -_shown(each)[0].value))
-    shown = ordered[: drawing.MOST_ROWS]
-    is_margin = any(candidate.support is None for candidate in shown)
+    sorted_candidates = sorted(outcome.candidates, key=lambda each: (not each.leans_yes, -_shown(each)[0].value))
+    shown_candidates = sorted_candidates[: drawing.MOST_ROWS]
+    is_margin = any(candidate.support is None for candidate in shown_candidates)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"
     panel = Panel(
-        x=Axis(meaning), y=Axis(names=[drawing.fold(candidate.name) for candidate in shown]), height=_ROW_INCHES
+        x=Axis(meaning),
+        y=Axis(names=[drawing.fold(candidate.name) for candidate in shown_candidates]),
+        height=_ROW_INCHES,
     )
-    for row, candidate in enumerate(shown):
+    for row, candidate in enumerate(shown_candidates):
         mark = _MARKS[candidate.verdict.verdict]
         panel.measured(_shown(candidate)[0], row, cap=8, linewidth=2, **mark)
-        if known.truth is not None:
-            subtracted = known.truth["quota"] if candidate.support is None else 0.0
-            panel.mark(known.truth[candidate.name] - subtracted, row, **drawing.TRUTH)
+        if known_truth.truth is not None:
+            subtracted = known_truth.truth["quota"] if candidate.support is None else 0.0
+            panel.mark(known_truth.truth[candidate.name] - subtracted, row, **drawing.TRUTH)
         panel.beside[row] = _decision(candidate).words, mark["color"]
     marks: dict[str, Mapping[str, Any]] = {
         drawing.ESTIMATE: {"color": drawing.RULE, "marker": "o", "markersize": 7, "linewidth": 2}
     }
-    if _draw_quotas(panel, [_shown(candidate)[1] for candidate in shown], "" if is_margin else _needed(outcome)):
+    if _draw_quotas(
+        panel, [_shown(candidate)[1] for candidate in shown_candidates], "" if is_margin else _needed(outcome)
+    ):
         band = {"color": drawing.RULE, "alpha": 0.3, "marker": "s", "markersize": 11, "linestyle": "none"}
         marks["quota, band: 2 standard errors"] = band
-    if known.truth is not None:
+    if known_truth.truth is not None:
         marks["truth"] = drawing.TRUTH
-    title = "" if len(shown) == len(ordered) else f" (the {len(shown)} of {len(ordered)} with the greatest margins)"
+    title = (
+        ""
+        if len(shown_candidates) == len(sorted_candidates)
+        else f" (the {len(shown_candidates)} of {len(sorted_candidates)} with the greatest margins)"
+    )
     return Chart(panels=[panel], marks=marks, title=title)
 
 
-def _draw_quotas(panel: Panel, quotas: Sequence[Estimate], needed: str) -> bool:
+def _draw_quotas(panel: Panel, quotas: Sequence[Estimate], needed_text: str) -> bool:
     """Draw what estimates are held against, once where that is the same for all; return whether it has errors.
 
-    `needed` stands before a quota; it is empty where margins are held against 0.
+    `needed_text` stands before a quota; it is empty where margins are held against 0.
     """
     is_one = len({*quotas}) == 1
     for row, quota in enumerate(quotas[:1] if is_one else quotas):
@@ -197,7 +207,7 @@ def _draw_quotas(panel: Panel, quotas: Sequence[Estimate], needed: str) -> bool:
         if error := drawing.ERRORS_SHOWN * quota.standard_error:
             panel.area((quota.value - error, quota.value + error), reach, **_BAND)
     if is_one:
-        panel.above[quotas[0].value] = f"{needed} {_short(quotas[0].value)}" if needed else "quota"
+        panel.above[quotas[0].value] = f"{needed_text} {_short(quotas[0].value)}" if needed_text else "quota"
     return any(quota.standard_error for quota in quotas)
 
 
@@ -208,11 +218,11 @@ def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
     return candidate.support, candidate.quota
 
 
-def _sheet(outcome: Outcome, known: Known) -> Table:
+def _sheet(outcome: Outcome, known_truth: Known) -> Table:
     """Return a line for each candidate, votes with their share of all."""
     total = outcome.total_weight
 
-    def counted(estimate: Estimate | None, *, signed: bool = False) -> Cell:
+    def count_text(estimate: Estimate | None, *, signed: bool = False) -> Cell:
         if estimate is None:
             return Cell("–")
         share = 100 * estimate.value / total.value if total is not None and total.value > 0 else None
@@ -223,18 +233,18 @@ def _sheet(outcome: Outcome, known: Known) -> Table:
     columns: dict[str, Callable[[CandidateOutcome], Cell]] = {
         "Candidate": lambda each: Cell(each.name),
         "Verdict": _decision,
-        "Support": lambda each: counted(each.support),
-        _needed(outcome).capitalize(): lambda each: counted(each.quota),
-        "Margin": lambda each: counted(each.margin, signed=True),
+        "Support": lambda each: count_text(each.support),
+        _needed(outcome).capitalize(): lambda each: count_text(each.quota),
+        "Margin": lambda each: count_text(each.margin, signed=True),
     }
     if all(each.margin is None for each in outcome.candidates):
         for column in ("Support", _needed(outcome).capitalize(), "Margin"):
             del columns[column]
-    truth = known.truth or {}
+    truth = known_truth.truth or {}
     if {"quota", *(each.name for each in outcome.candidates)} <= truth.keys():
-        columns["True support"] = lambda each: counted(Estimate(truth[each.name], 0.0))
+        columns["True support"] = lambda each: count_text(Estimate(truth[each.name], 0.0))
         if any(each.quota is None or each.quota.standard_error for each in outcome.candidates):
-            columns["True quota"] = lambda _: counted(Estimate(truth["quota"], 0.0))
+            columns["True quota"] = lambda _: count_text(Estimate(truth["quota"], 0.0))
     note = " ".join(filter(None, [_rounded(outcome), _levels_of(outcome)]))
     if total is not None:
         shares = f"Percentages are of all votes: {estimate_text(total).plain}."
@@ -257,8 +267,8 @@ def _verdict_in_numbers(candidate: CandidateOutcome, outcome: Outcome) -> str:
         return decision
     if candidate.support is None or candidate.quota is None or total is None:
         return f"{decision}: {estimate_text(candidate.margin, signed=True).plain} from the quota"
-    support, of, quota = (estimate_text(each).plain for each in (candidate.support, total, candidate.quota))
-    return f"{decision}: {support} of {of}, {_needed(outcome)} {quota}"
+    support, total_text, quota = (estimate_text(each).plain for each in (candidate.support, total, candidate.quota))
+    return f"{decision}: {support} of {total_text}, {_needed(outcome)} {quota}"
 
 
 def _conclude(outcome: Outcome) -> str:
@@ -269,26 +279,28 @@ def _conclude(outcome: Outcome) -> str:
     clauses = [
         say_number(
             *_VERBS[verdict],
-            len(own),
-            names=join_words(own) if len(own) <= _MOST_NAMED else pluralize(len(own), "candidate"),
+            len(names_of_verdict),
+            names=join_words(names_of_verdict)
+            if len(names_of_verdict) <= _MOST_NAMED
+            else pluralize(len(names_of_verdict), "candidate"),
         )
-        for verdict, own in names.items()
-        if own
+        for verdict, names_of_verdict in names.items()
+        if names_of_verdict
     ]
-    said = [f"{'; '.join(clauses)}."]
+    sentences = [f"{'; '.join(clauses)}."]
     number, level = len(outcome.candidates), _level(outcome)
     close = sum(candidate.verdict.verdict is Verdict.TOO_CLOSE for candidate in outcome.candidates)
     if number == 1 and not close:
-        said.append(f"Wrong in at most {level} of such votes, whatever the truth is.")
+        sentences.append(f"Wrong in at most {level} of such votes, whatever the truth is.")
     elif close < number:
         joint = f"; one or more of the {number:,} in at most {at_most(100 * outcome.joint_level, 4)} %"
-        said.append(
+        sentences.append(
             f"Each verdict is wrong in at most {level} of such votes, whatever the truth is"
             f"{joint if outcome.joint_level < 1 else ''}."
         )
     if close:
-        said.append(_leaning(outcome))
-    return " ".join(said)
+        sentences.append(_leaning(outcome))
+    return " ".join(sentences)
 
 
 def _leaning(outcome: Outcome) -> str:

@@ -57,8 +57,8 @@ class VoteVariants(VariantTable):
     error: str = "± of a margin"
     parameters: Parameters
 
-    def __init__(self, resolved: ServerRun, *, trials: int) -> None:
-        super().__init__(resolved, trials=trials)
+    def __init__(self, setup: ServerRun, *, trials: int) -> None:
+        super().__init__(setup, trials=trials)
         levels = self.parameters.own_levels.epsilons
         allowed = "left out, and with it chosen_by and the partners' own epsilon: variants are compared at one ε of all"
         refuse(levels, "epsilons", list(levels), allowed)
@@ -79,7 +79,7 @@ class VoteVariants(VariantTable):
     def unit(self) -> Unit:
         """Votes of a margin, or a share of all votes."""
         parameters, weights = self.parameters, self._own_weights
-        explained = (
+        explanation = (
             f"Weights are private: a share is of all votes if every partner had the least weight, "
             f"{parameters.weights[0]:g}, and the error is that of partners who are all the worst."
         )
@@ -89,15 +89,15 @@ class VoteVariants(VariantTable):
             of="of all votes on a candidate's margin",
             whole=self.people * mean,
             noun="votes",
-            explained="" if parameters.public_weights else explained,
+            explained="" if parameters.public_weights else explanation,
         )
 
     @property
     def _square(self) -> float:
         """The sum of the squares of what a partner's variance is multiplied by."""
-        own = self._own_weights
-        if own:
-            return self.people * math.fsum(map(square, own)) / len(own)
+        own_weights = self._own_weights
+        if own_weights:
+            return self.people * math.fsum(map(square, own_weights)) / len(own_weights)
         return self.people * (square(self.parameters.weights[-1]) if self.parameters.public_weights else 1.0)
 
     @property
@@ -112,14 +112,16 @@ class VoteVariants(VariantTable):
     @property
     def counted(self) -> CountedValues | None:
         """The weights, at the session's price of one, or `joint`'s at its best split."""
-        own = self.parameters
-        if own.public_weights or own.has_matrices:
+        parameters = self.parameters
+        if parameters.public_weights or parameters.has_matrices:
             return None
-        price = own.loss_of_weight or next((o.epsilon_weight for o in make_offers(own) if o.variant == "joint"), 0.0)
+        price = parameters.loss_of_weight or next(
+            (o.epsilon_weight for o in make_offers(parameters) if o.variant == "joint"), 0.0
+        )
         if not price:
             return None
         note = "the weights phase takes k-RR: a margin needs the weight as a number, and `two_point` gains more there"
-        return CountedValues(what="each weight", epsilon=price, num_choices=len(own.group_means), note=note)
+        return CountedValues(what="each weight", epsilon=price, num_choices=len(parameters.group_means), note=note)
 
     def coarser(self) -> Mapping[str, Self]:
         """Return votes on one candidate, and with public weights."""
@@ -130,17 +132,17 @@ class VoteVariants(VariantTable):
             simpler["make weights public"] = self._plain(public_weights=True, groups=())
         return {do: self.changed(parameters=parameters, _found={}) for do, parameters in simpler.items()}
 
-    def _plain(self, **others: Any) -> Parameters:
+    def _plain(self, **settings: Any) -> Parameters:
         """Return the vote's parameters without what only some variants have."""
-        return self.parameters.with_variant("joint", **{"epsilon": 1.0, **others})
+        return self.parameters.with_variant("joint", **{"epsilon": 1.0, **settings})
 
     def offer(self, name: str, price: float) -> VariantOffer | None:
         if name == _MASKED:
             return self._masked(price / len(self.parameters.candidates))
         if (name, price) not in self._found:
             self._found[name, price] = self._offer(name, price)
-        found = self._found[name, price]
-        return None if found is None else self._make_offered(found, name)
+        offer_found = self._found[name, price]
+        return None if offer_found is None else self._make_offered(offer_found, name)
 
     def _offer(self, name: str, price: float) -> Offer | None:
         number = len(self.parameters.candidates)
@@ -159,16 +161,16 @@ class VoteVariants(VariantTable):
     def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[VariantOffer]:
         """Return what the variants offer at k·ε, after an own way and the paper's split, which may cost less."""
         del tell  # it takes no time
-        own = self._own_offers()
+        own_offers = self._own_offers()
         if self.parameters.public_weights:
-            return [*own, *super().offers()]
-        found = [(make_paper_offer(self.parameters), _PAPERS)]
-        found += [(offer, offer.variant) for offer in make_offers(self.parameters)]
+            return [*own_offers, *super().offers()]
+        offers_found = [(make_paper_offer(self.parameters), _PAPERS)]
+        offers_found += [(offer, offer.variant) for offer in make_offers(self.parameters)]
         masked = self._masked(self.parameters.epsilon)
         central = self._make_offered(make_central_offer(self.parameters), _CENTRAL)
         return [
-            *own,
-            *(self._make_offered(offer, name) for offer, name in found),
+            *own_offers,
+            *(self._make_offered(offer, name) for offer, name in offers_found),
             *([masked] if masked else []),
             central,
         ]
@@ -184,8 +186,10 @@ class VoteVariants(VariantTable):
             return None
         assert offer is not None  # noqa: S101  of this variant
         of_sum = self.people * offer.worst_variance
-        told = self._make_offered(msgspec.structs.replace(offer, worst_variance=0.0, server_variance=of_sum), _MASKED)
-        return msgspec.structs.replace(told, settings={**told.settings, **sizes})
+        masked_offer = self._make_offered(
+            msgspec.structs.replace(offer, worst_variance=0.0, server_variance=of_sum), _MASKED
+        )
+        return msgspec.structs.replace(masked_offer, settings={**masked_offer.settings, **sizes})
 
     @property
     def _own_name(self) -> str:
@@ -197,21 +201,21 @@ class VoteVariants(VariantTable):
 
     def _own_offers(self) -> Iterator[VariantOffer]:
         """Yield what the session itself offers, if it reports by matrices or a variant of its own, without bias."""
-        own, protocol = self.parameters, self.resolved.protocol
+        parameters, protocol = self.parameters, self.resolved.protocol
         variant = protocol.own_variant if isinstance(protocol, DPWeVote) else None
-        if (variant or own.kind).is_biased or not self._own_name:
+        if (variant or parameters.kind).is_biased or not self._own_name:
             return
         if variant is None:
-            prices = own.loss_of_weight, own.loss_of_opinion, own.epsilon_total
+            prices = parameters.loss_of_weight, parameters.loss_of_opinion, parameters.epsilon_total
         else:
             total = price_of(protocol)
-            prices = 0.0, total / len(own.candidates), total
+            prices = 0.0, total / len(parameters.candidates), total
         offer = Offer(
-            variant=own.variant,
+            variant=parameters.variant,
             epsilon_weight=prices[0],
             epsilon_opinion=prices[1],
             epsilon_total=prices[2],
-            worst_variance=worst_variance_of(own) if variant is None else variant.worst_variance,
+            worst_variance=worst_variance_of(parameters) if variant is None else variant.worst_variance,
         )
         yield msgspec.structs.replace(self._make_offered(offer, self._own_name), settings={})
 
@@ -220,8 +224,8 @@ class VoteVariants(VariantTable):
         losses = ("epsilon", "epsilon_weight", "epsilon_opinion")
         settings: dict[str, Any] = {"variant": offer.variant, **dict.fromkeys(losses)}
         plain = self._plain()
-        own = (field for field in _OF_SOME if getattr(self.parameters, field) != getattr(plain, field))
-        settings |= dict.fromkeys(own)
+        changed_fields = (field for field in _OF_SOME if getattr(self.parameters, field) != getattr(plain, field))
+        settings |= dict.fromkeys(changed_fields)
         if offer.epsilon_weight:
             settings |= {"epsilon_weight": offer.epsilon_weight, "epsilon_opinion": offer.epsilon_opinion}
         else:
@@ -241,16 +245,16 @@ class VoteVariants(VariantTable):
         )
 
     def best(self, offers: Sequence[VariantOffer]) -> VariantOffer:
-        local = [offered for offered in offers if offered.name not in {_PAPERS, self._own_name, *_SUMS}]
+        local = [offer for offer in offers if offer.name not in {_PAPERS, self._own_name, *_SUMS}]
         return super().best(local or offers)
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         partners, of_server = self.people, [_OF_SERVER, *self._decisions_alone(offers)]
         of_own = [f"{self._own_name}: the session itself, at its own price"] if offers[0].name == self._own_name else []
-        of_masks = [OF_MASKS] if any(offered.name == _MASKED for offered in offers) else []
+        of_masks = [OF_MASKS] if any(offer.name == _MASKED for offer in offers) else []
         if self.parameters.public_weights:
-            said = "weights are public, and only opinions are reported; ± is the standard error of a margin"
-            return [said, *of_masks, *of_server, *of_own]
+            note = "weights are public, and only opinions are reported; ± is the standard error of a margin"
+            return [note, *of_masks, *of_server, *of_own]
         notes = [
             "worst variance: the most of one partner's contribution to the margin of one candidate",
             *of_masks,
@@ -259,7 +263,7 @@ class VoteVariants(VariantTable):
             "`auto` takes the one that is marked",
             *of_own,
         ]
-        if all(offered.name != "optimal" for offered in offers):
+        if all(offer.name != "optimal" for offer in offers):
             number = len(self.parameters.group_means)
             notes.append(f"`optimal` is not computed for these {number} weights: {OPTIMAL_LIMITS}")
         return notes

@@ -94,5 +94,5 @@ def code_kinds(words: Collection[str]) -> dict[str, set[str]]:
         >>> {kind: sorted(signs) for kind, signs in code_kinds(["yes", "1", "0", "x"]).items()}
         {'numbers': ['0', '1'], 'marks': ['x']}
     """
-    found = {kind: set(words) & signs for kind, signs in {**_KINDS, "letters": _LETTERS}.items()}
-    return {kind: signs for kind, signs in found.items() if signs}
+    words_of_kind = {kind: set(words) & signs for kind, signs in {**_KINDS, "letters": _LETTERS}.items()}
+    return {kind: signs for kind, signs in words_of_kind.items() if signs}

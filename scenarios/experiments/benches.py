@@ -44,18 +44,18 @@ class Bench:
         at_once: how many trials a block has at most; 0 where they are run one by one.
     """
 
-    def __init__(self, resolved: Local, cell: TrialCell) -> None:
-        self._own = _Session(resolved)
+    def __init__(self, setup: Local, cell: TrialCell) -> None:
+        self._own = _Session(setup)
         self._cell = cell
         self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw follow each other
         self._traffic_of_kind: dict[bytes, tuple[tuple[PhaseTraffic, ...], list[float]]] = {}
-        self.num_parties = len(resolved.names)
-        self.losses = tuple(resolved.protocol.losses)
+        self.num_parties = len(setup.names)
+        self.losses = tuple(setup.protocol.losses)
         self.at_once = 0
-        is_known = not (cell.redraw and resolved.gold)  # of other draws something else is true
-        if is_known and decides_in_blocks(resolved.protocol) and self._own.measures.go_in_blocks:
-            public = resolved.inputs.public
-            self.at_once = sessions_at_once(resolved.protocol, public, are_alike=not cell.redraw)
+        is_known = not (cell.redraw and setup.gold)  # of other draws something else is true
+        if is_known and decides_in_blocks(setup.protocol) and self._own.measures.go_in_blocks:
+            public = setup.inputs.public
+            self.at_once = sessions_at_once(setup.protocol, public, are_alike=not cell.redraw)
 
     @functools.cached_property
     def held(self) -> str:
@@ -74,8 +74,8 @@ class Bench:
         size = self.at_once or max(len(numbers), 1)
         for start in range(0, len(numbers), size):
             block = numbers[start : start + size]
-            found = self._numbers_of(block) if self.at_once else None
-            yield from map(self.whole, block) if found is None else self._trials_of(block, *found)
+            results = self._numbers_of(block) if self.at_once else None
+            yield from map(self.whole, block) if results is None else self._trials_of(block, *results)
 
     def _numbers_of(self, numbers: range) -> tuple[Mapping[str, FloatArray], Sequence[_Beside], Sequence[bytes]] | None:
         """Return what a block of trials is measured by, what stands beside it, and each one's kind.
@@ -90,57 +90,71 @@ class Bench:
             decisions, tallies = decide_sessions(
                 protocol, inputs, noise.make_rounds(range(first, first + len(numbers)))
             )
-            found = self._own.measures.of_block(inputs, decisions, tallies)
-            beside = self._beside(self._own.measures, inputs, tallies, len(numbers))
+            numbers_of_measure = self._own.measures.of_block(inputs, decisions, tallies)
+            references = self._beside(self._own.measures, inputs, tallies, len(numbers))
         except Exception:  # noqa: BLE001  whatever it is: its own trial raises it, with that trial's words
             return None
-        if not all(np.isfinite(own).all() for own in found.values()):
+        if not all(np.isfinite(numbers_of_one).all() for numbers_of_one in numbers_of_measure.values()):
             return None
-        return found, beside, [row.tobytes() for row in np.ascontiguousarray(decisions.kinds)]
+        return numbers_of_measure, references, [row.tobytes() for row in np.ascontiguousarray(decisions.kinds)]
 
     @staticmethod
     def _beside(measures: Measures, inputs: InputBlock, tallies: Sequence[TallyBlock], size: int) -> list[_Beside]:
         """Return what is known of the measures of so many trials: means by their law, and controls."""
-        kind, found = type(measures), list[list[dict[str, float]]]()
-        for name, given in (("expected", (inputs,)), ("controls", (inputs, tallies))):
-            own: Mapping[str, FloatArray] = getattr(measures, name)(*given) if goes_with(kind, name, "of") else {}
-            rows = zip(*(np.broadcast_to(each, size).tolist() for each in own.values()), strict=True)
-            found.append([dict(zip(own, row, strict=True)) for row in rows] if own else [{}] * size)
-        return list(zip(*found, strict=True))
+        kind, rows_of_reference = type(measures), list[list[dict[str, float]]]()
+        for name, arguments in (("expected", (inputs,)), ("controls", (inputs, tallies))):
+            reference_numbers: Mapping[str, FloatArray] = (
+                getattr(measures, name)(*arguments) if goes_with(kind, name, "of") else {}
+            )
+            rows = zip(*(np.broadcast_to(each, size).tolist() for each in reference_numbers.values()), strict=True)
+            rows_of_reference.append(
+                [dict(zip(reference_numbers, row, strict=True)) for row in rows] if reference_numbers else [{}] * size
+            )
+        return list(zip(*rows_of_reference, strict=True))
 
     def _trials_of(
-        self, numbers: range, found: Mapping[str, FloatArray], beside: Sequence[_Beside], kinds: Sequence[bytes]
+        self,
+        numbers: range,
+        numbers_of_measure: Mapping[str, FloatArray],
+        references: Sequence[_Beside],
+        kinds: Sequence[bytes],
     ) -> Iterator[Trial]:
         """Yield the trials of a block: whole sessions where a kind is new, which have to say the same."""
-        rows = np.stack(list(found.values()), axis=1).tolist()
-        names = (*found, *(() if self._own.traffic is None else (MESSAGES.name, BYTES.name)))
-        for number, row, known, kind in zip(numbers, rows, beside, kinds, strict=True):
+        rows = np.stack(list(numbers_of_measure.values()), axis=1).tolist()
+        names = (*numbers_of_measure, *(() if self._own.traffic is None else (MESSAGES.name, BYTES.name)))
+        for number, row, reference, kind in zip(numbers, rows, references, kinds, strict=True):
             if kind not in self._traffic_of_kind:
                 whole = self.whole(number)
-                said = [own for name, own in whole.measures.items() if name not in found]
-                self._traffic_of_kind[kind] = whole.traffic, said
-                if whole.measures != dict(zip(names, row + said, strict=False)):
+                measure_names = [value for name, value in whole.measures.items() if name not in numbers_of_measure]
+                self._traffic_of_kind[kind] = whole.traffic, measure_names
+                if whole.measures != dict(zip(names, row + measure_names, strict=False)):
                     reason = "many sessions at once have other numbers than one of them by itself"
                     raise PluginError(plugin=plugin_of(self._own.resolved.protocol), step="decisions", reason=reason)
-            traffic, said = self._traffic_of_kind[kind]
-            yield Trial(dict(zip(names, row + said, strict=False)), traffic, *known)
+            traffic, measure_names = self._traffic_of_kind[kind]
+            yield Trial(dict(zip(names, row + measure_names, strict=False)), traffic, *reference)
 
     def _inputs_of(self, numbers: range) -> InputBlock | None:
         """Return what the parties hold in these trials; None where other draws have another session."""
-        redraw, own = self._cell.redraw, self._own.resolved
+        redraw, setup = self._cell.redraw, self._own.resolved
         if not redraw:
             return self._own.measures.block
         draws = range(numbers.start // redraw, numbers[-1] // redraw + 1)
-        rows = rows_drawn(self._cell.scenario, own.protocol, draws)
+        rows = rows_drawn(self._cell.scenario, setup.protocol, draws)
         if rows is None:
-            drawn = [resolve(redrawn(self._cell.scenario, number)) for number in draws]
-            if any(each.protocol.parameters != own.protocol.parameters or each.names != own.names for each in drawn):
+            redrawn_setups = [resolve(redrawn(self._cell.scenario, number)) for number in draws]
+            if any(
+                each.protocol.parameters != setup.protocol.parameters or each.names != setup.names
+                for each in redrawn_setups
+            ):
                 return None
-            rows = np.stack([each.inputs.private for each in drawn]), np.stack([each.inputs.public for each in drawn])
+            rows = (
+                np.stack([each.inputs.private for each in redrawn_setups]),
+                np.stack([each.inputs.public for each in redrawn_setups]),
+            )
         private, public = rows
-        if not np.array_equal(public, np.broadcast_to(own.inputs.public, public.shape)):
+        if not np.array_equal(public, np.broadcast_to(setup.inputs.public, public.shape)):
             return None
-        return InputBlock(private[np.array(numbers) // redraw - draws.start], own.inputs.public)
+        return InputBlock(private[np.array(numbers) // redraw - draws.start], setup.inputs.public)
 
     def _noise(self, number: int) -> SimulatedNoise:
         scenario = self._cell.scenario
@@ -154,27 +168,27 @@ class Bench:
         """Return a trial by a whole session."""
         redraw = self._cell.redraw
         session = self._drawn(number // redraw) if redraw else self._own
-        resolved = session.resolved
-        record = run_arrays(resolved.protocol, inputs=resolved.inputs, noise=self._noise(number))
-        found = dict(session.measures.of(record.outcome, record.tallies))
-        traffic = traffic_of(resolved, record, session.traffic) or ()
+        setup = session.resolved
+        record = run_arrays(setup.protocol, inputs=setup.inputs, noise=self._noise(number))
+        measured_values = dict(session.measures.of(record.outcome, record.tallies))
+        traffic = traffic_of(setup, record, session.traffic) or ()
         if traffic:
             messages = sum(phase.messages_up + phase.messages_down for phase in traffic)
             num_bytes = sum(phase.bytes_up + phase.bytes_down for phase in traffic)
-            number_of_parties = len(resolved.names)
-            found |= {MESSAGES.name: messages / number_of_parties, BYTES.name: num_bytes / number_of_parties}
-        own = self._own.resolved  # another session's law would be worked out for each draw
-        beside: _Beside = ({}, {})
-        if resolved.protocol.parameters == own.protocol.parameters and resolved.names == own.names:
+            number_of_parties = len(setup.names)
+            measured_values |= {MESSAGES.name: messages / number_of_parties, BYTES.name: num_bytes / number_of_parties}
+        own_setup = self._own.resolved  # another session's law would be worked out for each draw
+        reference: _Beside = ({}, {})
+        if setup.protocol.parameters == own_setup.protocol.parameters and setup.names == own_setup.names:
             tallies = [TallyBlock.from_tallies([tally]) for tally in record.tallies]
-            (beside,) = self._beside(session.measures, session.measures.block, tallies, 1)
-        return Trial(found, tuple(traffic), *beside)
+            (reference,) = self._beside(session.measures, session.measures.block, tallies, 1)
+        return Trial(measured_values, tuple(traffic), *reference)
 
 
 class _Session:
     """What trials of the same parties share."""
 
-    def __init__(self, resolved: Local) -> None:
-        self.resolved = resolved
-        self.measures: Measures = measures_of(resolved)
-        self.traffic = expect_traffic(resolved)
+    def __init__(self, setup: Local) -> None:
+        self.resolved = setup
+        self.measures: Measures = measures_of(setup)
+        self.traffic = expect_traffic(setup)

@@ -120,19 +120,19 @@ def compare(line: ClaimRule, tables: Tables, *, trials: int, axes: Mapping[str, 
         >>> compare(line, {"cells": rows}, trials=1_000, axes={}).judgement
         <Judgement.HOLDS: 'holds'>
     """
-    judge, *given = line.judge.removeprefix(_VAGUE).split()
+    judge, *arguments = line.judge.removeprefix(_VAGUE).split()
     name, _, law = line.measure.partition(_BY)
     pairs = _beside(tables, line, axes)
     if not pairs:
         return None
-    found = [each for measure in name.split() for each in _differences(pairs, line, measure, given, trials)]
-    samples = [each.difference for each in found if isinstance(each.difference, Sample)]
+    differences = [each for measure in name.split() for each in _differences(pairs, line, measure, arguments, trials)]
+    samples = [each.difference for each in differences if isinstance(each.difference, Sample)]
     trials = min((len(each.numbers) for each in samples), default=trials)
-    judgement, numbers = JUDGES[judge](found, given, trials, _varying([pair.row for pair in pairs], axes))
+    judgement, numbers = JUDGES[judge](differences, arguments, trials, _varying([pair.row for pair in pairs], axes))
     if law:
-        least = min(each.difference.value for each in _differences(pairs, line, law, (), trials))
-        judgement = unless_contradicted(judgement, holds=least > 0)
-        numbers = f"By the law the difference is {least:+.4f} at least. {numbers}"
+        least_difference = min(each.difference.value for each in _differences(pairs, line, law, (), trials))
+        judgement = unless_contradicted(judgement, is_true=least_difference > 0)
+        numbers = f"By the law the difference is {least_difference:+.4f} at least. {numbers}"
     if line.judge.startswith(_VAGUE) and judgement is not Judgement.HOLDS:
         judgement = Judgement.OPEN
     return Told(judgement, numbers)
@@ -147,25 +147,32 @@ def _beside(tables: Tables, line: ClaimRule, axes: Mapping[str, str]) -> list[_B
     if "=" not in line.against:
         return [_Beside(row, row) for row in rows]
     name, *conditions = shlex.split(line.rows)
-    replaced = _fields(shlex.split(line.against))
-    chosen = " ".join(shlex.quote(f"{field}={values}") for field, values in (_fields(conditions) | replaced).items())
-    others = select(tables, f"{name} {chosen}")
-    if len(others) in {1, len(rows)}:
-        return [_Beside(row, other) for row, other in zip(rows, itertools.cycle(others), strict=False)]
-    kept = [axis for axis in axes if axis not in replaced]
-    found = [_Beside(row, other) for row in rows for other in others if _place(row, kept) == _place(other, kept)]
-    if {id(each.row) for each in found} != set(map(id, rows)):
+    changed_fields = _fields(shlex.split(line.against))
+    conditions_text = " ".join(
+        shlex.quote(f"{field}={values}") for field, values in (_fields(conditions) | changed_fields).items()
+    )
+    other_rows = select(tables, f"{name} {conditions_text}")
+    if len(other_rows) in {1, len(rows)}:
+        return [_Beside(row, other) for row, other in zip(rows, itertools.cycle(other_rows), strict=False)]
+    common_axes = [axis for axis in axes if axis not in changed_fields]
+    comparisons = [
+        _Beside(row, other)
+        for row in rows
+        for other in other_rows
+        if _place(row, common_axes) == _place(other, common_axes)
+    ]
+    if {id(each.row) for each in comparisons} != set(map(id, rows)):
         raise ValueError(f"{line.rows!r} has rows that have no other ones to be compared with: {line.against!r}")
-    return found
+    return comparisons
 
 
 def _neighbors(rows: Sequence[Row], field: str, axes: Mapping[str, str], *, falls: bool) -> Iterator[_Beside]:
     """Yield rows beside those that have the next smaller number in a field, or the next greater, and all else alike."""
-    alike: dict[tuple[object, ...], list[Row]] = {}
+    rows_of_place: dict[tuple[object, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: row[field], reverse=falls):
-        alike.setdefault(_place(row, [axis for axis in axes if axis != field]), []).append(row)
-    for own in alike.values():
-        yield from (_Beside(row, other, axes[field]) for other, row in itertools.pairwise(own))
+        rows_of_place.setdefault(_place(row, [axis for axis in axes if axis != field]), []).append(row)
+    for group_rows in rows_of_place.values():
+        yield from (_Beside(row, other, axes[field]) for other, row in itertools.pairwise(group_rows))
 
 
 def _place(row: Row, axes: Sequence[str]) -> tuple[object, ...]:
@@ -173,27 +180,31 @@ def _place(row: Row, axes: Sequence[str]) -> tuple[object, ...]:
 
 
 def _differences(
-    pairs: Sequence[_Beside], line: ClaimRule, measure: str, given: Sequence[str], trials: int
+    pairs: Sequence[_Beside], line: ClaimRule, measure: str, arguments: Sequence[str], trials: int
 ) -> Iterator[_RowPair]:
     """Yield by how much each row's number exceeds the other's."""
-    is_relative = any(each.endswith("%") for each in given)
-    for beside in pairs:
-        own, other, limit = _measured(beside.row[measure]), _measured(beside.other[measure]), None
-        if beside.row is beside.other:
-            is_field = line.against in beside.row
+    is_relative = any(each.endswith("%") for each in arguments)
+    for pair in pairs:
+        own_value, other, limit = _measured(pair.row[measure]), _measured(pair.other[measure]), None
+        if pair.row is pair.other:
+            is_field = line.against in pair.row
             limit = None if is_field else float(line.against or 0)
-            other = _measured(beside.row[line.against] if is_field else limit)
-        are_shares = isinstance(own, Share) and isinstance(other, Share)
-        found = difference_of_shares(own, other, trials) if are_shares else difference(own, other)
-        are_shares |= isinstance(found, Sample) and found.is_share
+            other = _measured(pair.row[line.against] if is_field else limit)
+        are_shares = isinstance(own_value, Share) and isinstance(other, Share)
+        differences_found = (
+            difference_of_shares(own_value, other, trials) if are_shares else difference(own_value, other)
+        )
+        are_shares |= isinstance(differences_found, Sample) and differences_found.is_share
         if is_relative:
-            found = Measurement(found.value / other.value, found.standard_error / other.value)
+            differences_found = Measurement(
+                differences_found.value / other.value, differences_found.standard_error / other.value
+            )
         form = "{:+.2f} %" if is_relative else "{:+.1f} points" if are_shares else "{:+.3g}"
-        yield _RowPair(beside, found, form, limit)
+        yield _RowPair(pair, differences_found, form, limit)
 
 
-def _numbers(given: Sequence[str]) -> list[float]:
-    return [float(each.removesuffix("%")) / (100 if each.endswith("%") else 1) for each in given]
+def _numbers(arguments: Sequence[str]) -> list[float]:
+    return [float(each.removesuffix("%")) / (100 if each.endswith("%") else 1) for each in arguments]
 
 
 def _measured(value: Any) -> Measurement:
@@ -205,20 +216,20 @@ def _varying(rows: Sequence[Row], axes: Mapping[str, str]) -> Callable[[Row], st
     fields = [field for field in axes if len({written(row.get(field)) for row in rows}) > 1]
 
     def place(row: Row) -> str:
-        told = ", ".join(f"{axes[field]} = {written(row[field])}" for field in fields)
-        return f" ({told})" if told else ""
+        row_text = ", ".join(f"{axes[field]} = {written(row[field])}" for field in fields)
+        return f" ({row_text})" if row_text else ""
 
     return place
 
 
 def _range(pairs: Sequence[_RowPair], place: Callable[[Row], str]) -> str:
     """Return a clause on the least number and the greatest, or on the differences."""
-    least, most = (choose(pairs, key=lambda each: each.difference.value) for choose in (min, max))
-    limit = least.limit
+    least_pair, greatest_pair = (choose(pairs, key=lambda each: each.difference.value) for choose in (min, max))
+    limit = least_pair.limit
     if limit is None:
-        ends = (f"{_said(each, each.difference.value)}{place(each.row)}" for each in (least, most))
+        ends = (f"{_said(each, each.difference.value)}{place(each.row)}" for each in (least_pair, greatest_pair))
         return f"The difference is {' to '.join(dict.fromkeys(ends))}"
-    ends = (f"{each.difference.value + limit:.4g}{place(each.row)}" for each in (least, most))
+    ends = (f"{each.difference.value + limit:.4g}{place(each.row)}" for each in (least_pair, greatest_pair))
     return f"The number is {' to '.join(dict.fromkeys(ends))}" + (f", beside {limit:g}" if limit else "")
 
 
@@ -236,34 +247,38 @@ _Judge: TypeAlias = Callable[[Sequence[_RowPair], Sequence[str], int, Callable[[
 def _directed(judge: Callable[..., Judgement], sign: int) -> _Judge:
     """Return what judges that all differences are above 0, or below, or above and below what is given in its place."""
 
-    def judged(
-        pairs: Sequence[_RowPair], given: Sequence[str], trials: int, place: Callable[[Row], str]
+    def judge_pairs(
+        pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, place: Callable[[Row], str]
     ) -> tuple[Judgement, str]:
-        limit = sum(_numbers(given))
+        limit = sum(_numbers(arguments))
         turned = [Measurement(sign * (each.difference.value - limit), each.difference.standard_error) for each in pairs]
         so = f"It is so in {sum(each.value > 0 for each in turned)} of {len(pairs)}. " if len(pairs) > 1 else ""
         return judge(turned, trials=trials), f"{so}{_range(pairs, place)}{_errors(pairs)}."
 
-    return judged
+    return judge_pairs
 
 
 def _errors(pairs: Sequence[_RowPair]) -> str:
     if not all(pair.difference.standard_error for pair in pairs):
         return ""  # of a law
-    least, most = (choose(map(_in_errors, pairs)) for choose in (min, max))
-    return f", {least:+.1f} to {most:+.1f} standard errors" if len(pairs) > 1 else f", {least:+.1f} standard errors"
+    least_error, greatest_error = (choose(map(_in_errors, pairs)) for choose in (min, max))
+    return (
+        f", {least_error:+.1f} to {greatest_error:+.1f} standard errors"
+        if len(pairs) > 1
+        else f", {least_error:+.1f} standard errors"
+    )
 
 
 def _agreeing(
-    pairs: Sequence[_RowPair], given: Sequence[str], trials: int, place: Callable[[Row], str]
+    pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, place: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that numbers are as others are: within chance, and on average within a margin."""
-    (margin,), deviations = _numbers(given), [_in_errors(pair) for pair in pairs]
+    (margin,), deviations = _numbers(arguments), [_in_errors(pair) for pair in pairs]
     mean = average(pair.difference for pair in pairs)
-    far = sum(abs(each) > errors_of(len(pairs), trials) for each in deviations)
+    num_far = sum(abs(each) > errors_of(len(pairs), trials) for each in deviations)
     greatest = max(pairs, key=lambda pair: abs(_in_errors(pair)))
     return agree(deviations, mean, margin, trials=trials), (
-        f"{far} of {len(pairs)} are farther off than chance has it; the greatest difference is "
+        f"{num_far} of {len(pairs)} are farther off than chance has it; the greatest difference is "
         f"{_in_errors(greatest):+.1f} joint standard errors{place(greatest.row)}, the mean square "
         f"{mean_square(deviations):.2f} where chance gives 1. On average they differ by "
         f"{_said(pairs[0], mean.value)} ± {_said(pairs[0], mean.standard_error).removeprefix('+')}."
@@ -271,36 +286,38 @@ def _agreeing(
 
 
 def _within(
-    pairs: Sequence[_RowPair], given: Sequence[str], trials: int, place: Callable[[Row], str]
+    pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, place: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that each number is between two limits."""
-    low, high = _numbers(given)
+    low, high = _numbers(arguments)
     return between((pair.difference for pair in pairs), low, high, trials=trials), f"{_range(pairs, place)}."
 
 
 def _on_average(
-    pairs: Sequence[_RowPair], given: Sequence[str], trials: int, _: Callable[[Row], str]
+    pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, _: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that differences are above 0 on average, and none of them below.
 
     Each field that is given has an average for each of its values, and so has each field along which rows are
     neighbors.
     """
-    of: dict[str, list[_RowPair]] = {}
+    pairs_of_name: dict[str, list[_RowPair]] = {}
     for pair in pairs:
-        row, other, along = pair.beside
-        values = (" against ".join(dict.fromkeys(written(each[field]) for each in (row, other))) for field in given)
-        of.setdefault(", ".join(filter(None, (along, *values))), []).append(pair)
-    means = {name: average(pair.difference for pair in own) for name, own in of.items()}
-    least, most = (choose(map(_in_errors, pairs)) for choose in (min, max))
-    said = "; ".join(
-        f"{_said(of[name][0], mean.value)} ({f'{name}, ' if name else ''}{mean.value / mean.standard_error:+.1f} "
-        f"standard errors, {len(of[name])} pairs)"
+        row, other, axes_along = pair.beside
+        values = (" against ".join(dict.fromkeys(written(each[field]) for each in (row, other))) for field in arguments)
+        pairs_of_name.setdefault(", ".join(filter(None, (axes_along, *values))), []).append(pair)
+    means = {name: average(pair.difference for pair in own_pairs) for name, own_pairs in pairs_of_name.items()}
+    least_error, greatest_error = (choose(map(_in_errors, pairs)) for choose in (min, max))
+    averages_text = "; ".join(
+        f"{_said(pairs_of_name[name][0], mean.value)} "
+        f"({f'{name}, ' if name else ''}{mean.value / mean.standard_error:+.1f} "
+        f"standard errors, {len(pairs_of_name[name])} pairs)"
         for name, mean in means.items()
         if mean.standard_error
     )
-    return on_average(means.values(), least, len(pairs), trials=trials), (
-        f"On average the difference is {said}; that of single pairs is {least:+.1f} to {most:+.1f} standard errors."
+    return on_average(means.values(), least_error, len(pairs), trials=trials), (
+        f"On average the difference is {averages_text}; that of single pairs is {least_error:+.1f} to "
+        f"{greatest_error:+.1f} standard errors."
     )
 
 

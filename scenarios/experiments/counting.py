@@ -38,7 +38,7 @@ class CountedValues(msgspec.Struct, frozen=True, kw_only=True):
     note: str = ""
 
 
-def counting_errors(counted: CountedValues, *, people: int) -> dict[str, float]:
+def counting_errors(counted_values: CountedValues, *, people: int) -> dict[str, float]:
     """Return the standard error of the number of those who hold a value that few of so many people hold.
 
     By mechanism; those that do not take so many values are missing.
@@ -48,11 +48,13 @@ def counting_errors(counted: CountedValues, *, people: int) -> dict[str, float]:
         >>> {name: round(error, 1) for name, error in found.items()}
         {'k-RR': 11.2, 'subset selection': 11.2, 'Hadamard response': 21.6, 'local hashing': 11.2}
     """
-    found: dict[str, float] = {}
+    errors: dict[str, float] = {}
     for name, kind in COUNTING.items():
         with contextlib.suppress(ConfigurationError):
-            found[name] = math.sqrt(people * _variance_of_others(kind(counted.epsilon, counted.num_choices)))
-    return found
+            errors[name] = math.sqrt(
+                people * _variance_of_others(kind(counted_values.epsilon, counted_values.num_choices))
+            )
+    return errors
 
 
 def _variance_of_others(mechanism: GeneralizedRandomizedResponse | FrequencyOracle) -> float:

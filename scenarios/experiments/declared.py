@@ -123,22 +123,22 @@ def experiments_of(
         bases=(PaperReproduction,),
         kw_only=True,
     )
-    found = cast("type[PaperReproduction]", rows)
+    rows_class = cast("type[PaperReproduction]", rows)
 
     def tables_of(run: Any) -> Tables:
         return {name: getattr(run, name) for name in page.tables}
 
-    def judged(file: str) -> Callable[[Any], Iterator[Finding]]:
+    def judge_findings(file: str) -> Callable[[Any], Iterator[Finding]]:
         return lambda run: _judged(rows_beside(module, file), tables_of(run), run, page.axes, laws)
 
     return Experiments(
-        found=found,
+        found=rows_class,
         parts=parts,
         steps=steps,
         needs=page.needs,
         grids=functools.partial(grids_of, module) if page.grids else None,
-        on_paper=judged(claims),
-        additions=None if data else judged("additions.csv"),
+        on_paper=judge_findings(claims),
+        additions=None if data else judge_findings("additions.csv"),
         sheets=lambda run: _sheets(page, tables_of(run), run),
         pictures=lambda run: {
             figure.name: figure_of(figure, tables_of(run), page.colors, page.called, run)
@@ -179,25 +179,25 @@ def grids_of(module: str, settings: Sequence[str] = ()) -> dict[str, Any]:
     return page.grids
 
 
-def _kind_of(own: Any, limits: Sequence[Any]) -> Any:
+def _kind_of(reproduction: Any, limits: Sequence[Any]) -> Any:
     """Return the type of what can stand in place of a value: one of some words, or a number between limits."""
     annotated, literal = cast("Any", Annotated), cast("Any", Literal)
-    if isinstance(own, list):
-        items = cast("list[Any]", own)
+    if isinstance(reproduction, list):
+        items = cast("list[Any]", reproduction)
         kind = _kind_of(next(iter(items), ""), limits)
         return annotated[Sequence[kind], msgspec.Meta(min_length=min(len(items), 1))]
-    if isinstance(own, str):
+    if isinstance(reproduction, str):
         return literal[*limits] if limits else str
-    return annotated[type(own), msgspec.Meta(**dict(zip(("ge", "le"), limits, strict=False)))]
+    return annotated[type(reproduction), msgspec.Meta(**dict(zip(("ge", "le"), limits, strict=False)))]
 
 
-def _leaves_of(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+def _leaves_of(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the key of each value that can be set, and the table that holds it."""
     for name, value in table.items():
         if isinstance(value, dict):
-            yield from _leaves_of(cast("dict[str, Any]", value), f"{before}{name}.")
+            yield from _leaves_of(cast("dict[str, Any]", value), f"{prefix}{name}.")
         elif not (isinstance(value, list) and value and isinstance(value[0], dict)):
-            yield f"{before}{name}", table
+            yield f"{prefix}{name}", table
 
 
 def _judged(
@@ -215,16 +215,16 @@ def _judged(
         if not line["rows"]:
             continue
         on_stand_in = bool(line.get("stand_in"))
-        how = ClaimRule(line["rows"], line["against"], line["measure"], line["judge"])
+        rule = ClaimRule(line["rows"], line["against"], line["measure"], line["judge"])
         try:
-            told = compare(how, tables, trials=run.trials, axes=axes)
+            comparison = compare(rule, tables, trials=run.trials, axes=axes)
         except ValueError:  # rows that have no other ones to be compared with
             if not run.is_part:
                 raise
-            told = None
-        if told is None and (run.own or run.is_part):
+            comparison = None
+        if comparison is None and (run.own or run.is_part):
             continue
-        judgement, numbers = (Judgement.NO_DATA, "Its data set is not there.") if told is None else told
+        judgement, numbers = (Judgement.NO_DATA, "Its data set is not there.") if comparison is None else comparison
         yield Finding(
             claim=f"{line['claim']}.",
             source=line["place"],
@@ -238,26 +238,26 @@ def _sheets(page: PaperPage, tables: Tables, run: PaperReproduction) -> Iterator
     """Yield all tables that have rows."""
     for sheet in page.sheets:
         blocks = [(select(tables, block.rows), block.cells) for block in sheet.blocks]
-        own = blocks[0][0] if blocks else select(tables, sheet.rows)
+        sheet_rows = blocks[0][0] if blocks else select(tables, sheet.rows)
         if not sheet.each:
-            if own:
-                yield _table(sheet, blocks, own, page.words, run)
+            if sheet_rows:
+                yield _table(sheet, blocks, sheet_rows, page.words, run)
             continue
-        for value in dict.fromkeys(row[sheet.each] for row in own):
+        for value in dict.fromkeys(row[sheet.each] for row in sheet_rows):
             parts = [([row for row in rows if row[sheet.each] == value], cells) for rows, cells in blocks]
-            yield _table(sheet, parts, [row for row in own if row[sheet.each] == value], page.words, run)
+            yield _table(sheet, parts, [row for row in sheet_rows if row[sheet.each] == value], page.words, run)
 
 
 def _table(
     sheet: PaperTable,
     blocks: Sequence[tuple[Sequence[Row], str]],
-    own: Sequence[Row],
+    sheet_rows: Sequence[Row],
     words: Mapping[str, Mapping[str, str]],
     run: PaperReproduction,
 ) -> Table:
-    called = {name: words.get(name, {}).get(value, value) for name, value in own[0].items()}
-    caption, note = sheet.caption.format(run=run, **called), sheet.note.format(run=run)
-    told: dict[str, Any] = {"caption": caption, "note": note, "labels": sheet.labels, "words": words}
+    names_of_values = {name: words.get(name, {}).get(value, value) for name, value in sheet_rows[0].items()}
+    caption, note = sheet.caption.format(run=run, **names_of_values), sheet.note.format(run=run)
+    table_fields: dict[str, Any] = {"caption": caption, "note": note, "labels": sheet.labels, "words": words}
     if blocks:
-        return pivoting(sheet.lines, *blocks, missing=sheet.missing, **told)
-    return listing(own, sheet.lines, **told)
+        return pivoting(sheet.lines, *blocks, missing=sheet.missing, **table_fields)
+    return listing(sheet_rows, sheet.lines, **table_fields)

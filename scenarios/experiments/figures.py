@@ -111,7 +111,11 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def figure_of(
-    figure: Figure, tables: Tables, colors: Mapping[str, Mapping[str, str]], called: Callable[[str, str], str], run: Any
+    figure: Figure,
+    tables: Tables,
+    colors: Mapping[str, Mapping[str, str]],
+    name_value: Callable[[str, str], str],
+    run: Any,
 ) -> Picture:
     """Return what draws a figure.
 
@@ -119,11 +123,11 @@ def figure_of(
         figure: as it is declared.
         tables: all rows.
         colors: names of colors (`drawing.COLORS`) by field and value.
-        called: says what a field's value is called.
+        name_value: says what a field's value is called.
         run: what `{run}` stands for.
     """
     return Picture(
-        draw=functools.partial(_draw, figure, tables, colors, called),
+        draw=functools.partial(_draw, figure, tables, colors, name_value),
         size=figure.size,
         panels=figure.shape,
         title=figure.title.format(run=run),
@@ -136,7 +140,7 @@ def has_rows(figure: Figure, tables: Tables) -> bool:
     return all(any(select(tables, series.rows) for series in panel.series) for panel in figure.panels)
 
 
-def _draw(figure: Figure, tables: Tables, colors: Any, called: Callable[[str, str], str], panels: Any) -> Marks:
+def _draw(figure: Figure, tables: Tables, colors: Any, name_value: Callable[[str, str], str], panels: Any) -> Marks:
     marks: dict[str, dict[str, Any]] = {}
     for axes, panel in zip(panels.flat, figure.panels, strict=True):
         clean(axes, title=panel.title, x=panel.x, y=panel.y)
@@ -146,16 +150,16 @@ def _draw(figure: Figure, tables: Tables, colors: Any, called: Callable[[str, st
             style = STYLES[series.style]
             for number, (value, mark, rows) in enumerate(_lines(series, tables)):
                 color = _color_of(colors, series.by, value) if series.by else INK
-                drawn = {"marker": mark, **style, "mec" if style.get("mfc") else "color": color}
+                marker_style = {"marker": mark, **style, "mec" if style.get("mfc") else "color": color}
                 if names:
-                    _plot_across(axes, rows, series, drawn, names, number)
+                    _plot_across(axes, rows, series, marker_style, names, number)
                 else:
-                    _plot(axes, rows, series, drawn)
-                name = called(series.by, value)
+                    _plot(axes, rows, series, marker_style)
+                name = name_value(series.by, value)
                 if series.ends:
                     ends[name] = (_height(rows[-1][series.y]), color)
                 elif series.by and series.style != "published":
-                    marks.setdefault(name, drawn)
+                    marks.setdefault(name, marker_style)
             if series.legend:
                 grey = {"mec" if style.get("mfc") else "color": MUTED if series.by else INK}
                 marks.setdefault(series.legend, {"marker": "o", **style, **grey})
@@ -169,13 +173,13 @@ def _lines(series: PlotSeries, tables: Tables) -> Iterator[tuple[str, str, list[
     rows = [row for row in select(tables, series.rows) if row[series.y] is not None]
     values = dict.fromkeys(written(row[series.by]) for row in rows) if series.by else [""]
     for number, value in enumerate(values):
-        own = [row for row in rows if not series.by or written(row[series.by]) == value]
-        yield value, MARKERS[number % len(MARKERS)], own
+        series_rows = [row for row in rows if not series.by or written(row[series.by]) == value]
+        yield value, MARKERS[number % len(MARKERS)], series_rows
 
 
 def _color_of(colors: Mapping[str, Mapping[str, str]], field: str, value: str) -> str:
-    named = colors.get(field, {})
-    return COLORS.get(named.get(value, ""), MUTED)
+    colors_of_values = colors.get(field, {})
+    return COLORS.get(colors_of_values.get(value, ""), MUTED)
 
 
 def _height(value: Any) -> float:
@@ -193,8 +197,8 @@ def _plot(axes: Any, rows: Sequence[Row], series: PlotSeries, style: Mapping[str
 
 def _names(panel: FigurePanel, tables: Tables) -> list[str]:
     """Return what stands at the vertical axis, where these are names."""
-    found = (row[series.y] for series in panel.series for row in select(tables, series.rows))
-    return list(dict.fromkeys(each for each in found if isinstance(each, str)))
+    values_found = (row[series.y] for series in panel.series for row in select(tables, series.rows))
+    return list(dict.fromkeys(each for each in values_found if isinstance(each, str)))
 
 
 def _plot_across(

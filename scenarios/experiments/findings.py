@@ -55,7 +55,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_heading(
-    on_paper: Iterable[Finding], own: Iterable[Finding], *, is_own_data: bool = False
+    on_paper: Iterable[Finding], own_findings: Iterable[Finding], *, is_own_data: bool = False
 ) -> dict[str, tuple[Finding, ...]]:
     """Return what was found of a paper's claims, and beside them, by headings.
 
@@ -66,17 +66,17 @@ def by_heading(
         >>> list(by_heading([held], []))
         ['What the paper says']
     """
-    given = tuple(on_paper)
-    told = (
-        {ON_OWN_DATA: given}
+    paper_findings = tuple(on_paper)
+    findings_by_heading = (
+        {ON_OWN_DATA: paper_findings}
         if is_own_data
         else {
-            ON_PAPER: tuple(finding for finding in given if not finding.on_stand_in),
-            ON_STAND_IN: tuple(finding for finding in given if finding.on_stand_in),
+            ON_PAPER: tuple(finding for finding in paper_findings if not finding.on_stand_in),
+            ON_STAND_IN: tuple(finding for finding in paper_findings if finding.on_stand_in),
         }
     )
-    told["What we add"] = tuple(own)
-    return {heading: findings for heading, findings in told.items() if findings}
+    findings_by_heading["What we add"] = tuple(own_findings)
+    return {heading: findings for heading, findings in findings_by_heading.items() if findings}
 
 
 class Certainty(enum.Enum):
@@ -188,8 +188,8 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def truth(self) -> str:
         """What is true, in sentences; may be empty."""
-        only = f"The claim holds only {self.only}." if self.judgement is Judgement.IN_PART else ""
-        return " ".join(filter(None, (self.note, only, self.undecided)))
+        limitation = f"The claim holds only {self.only}." if self.judgement is Judgement.IN_PART else ""
+        return " ".join(filter(None, (self.note, limitation, self.undecided)))
 
     @property
     def numbers(self) -> str:
@@ -240,9 +240,11 @@ def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
     """
     from .paper_files import rows_beside, text_beside  # noqa: PLC0415  a run has no claims
 
-    told, laws = ("place", "words", "claim"), msgspec.toml.decode(text_beside(module, "page.toml"))["laws"]
+    field_names, laws = ("place", "words", "claim"), msgspec.toml.decode(text_beside(module, "page.toml"))["laws"]
     rows = rows_beside(module, "claims.csv")
-    return {key: {**{name: row[name] for name in told}, **laws[key]} for row in rows for key in row["keys"].split()}
+    return {
+        key: {**{name: row[name] for name in field_names}, **laws[key]} for row in rows for key in row["keys"].split()
+    }
 
 
 def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
@@ -251,10 +253,12 @@ def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
     That is the number that the paper claims, where it follows from others, and numbers that its words have in braces.
     """
 
-    def find(key: str, found: float, claimed: float | None = None, **given: float | str) -> BoundedFinding:
-        numbers = {"key": key, "found": float(found), "claimed": claimed}
+    def find(
+        key: str, found_value: float, claimed: float | None = None, **claimed_value: float | str
+    ) -> BoundedFinding:
+        numbers = {"key": key, "found": float(found_value), "claimed": claimed}
         words = {
-            name: value.format(**given) if isinstance(value, str) else value
+            name: value.format(**claimed_value) if isinstance(value, str) else value
             for name, value in _claims_of(module)[key].items()
         }
         return msgspec.convert({"paper": paper, **numbers, **words}, BoundedFinding)
@@ -271,13 +275,13 @@ class Sentence(NamedTuple):
     @property
     def in_sentences(self) -> Finding:
         """The sentence as a reproduction tells it: all that judges it, behind the one verdict."""
-        told = [finding.in_sentences for finding in self.findings]
-        first, *others = sorted({finding.key.rstrip(string.ascii_lowercase) for finding in self.findings})
+        sentences = [finding.in_sentences for finding in self.findings]
+        first, *other_keys = sorted({finding.key.rstrip(string.ascii_lowercase) for finding in self.findings})
         return msgspec.structs.replace(
-            told[0],
-            source=f"readings {' and '.join([first, *others])}" if others else f"reading {first}",
+            sentences[0],
+            source=f"readings {' and '.join([first, *other_keys])}" if other_keys else f"reading {first}",
             judgement=self.judgement,
-            numbers=" ".join(finding.numbers for finding in told),
+            numbers=" ".join(finding.numbers for finding in sentences),
         )
 
 
@@ -287,10 +291,13 @@ def sentences(findings: Iterable[BoundedFinding]) -> list[Sentence]:
     It is that of all of its entries. Where they differ, the sentence holds in part if it does anywhere, and elsewhere
     what is open leaves it open unless something refutes it.
     """
-    of: dict[tuple[str, str, str], list[BoundedFinding]] = {}
+    findings_by_claim: dict[tuple[str, str, str], list[BoundedFinding]] = {}
     for finding in findings:
-        of.setdefault((finding.paper, finding.place, finding.claim), []).append(finding)
-    return [Sentence(_of_all({each.judgement for each in own}), own) for own in of.values()]
+        findings_by_claim.setdefault((finding.paper, finding.place, finding.claim), []).append(finding)
+    return [
+        Sentence(_of_all({each.judgement for each in claim_findings}), claim_findings)
+        for claim_findings in findings_by_claim.values()
+    ]
 
 
 def _of_all(judgements: AbstractSet[Judgement]) -> Judgement:

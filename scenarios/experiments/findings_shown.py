@@ -45,13 +45,13 @@ def findings_in_markdown(findings: Iterable[Finding]) -> str:
 
 def count_in_words(findings: Sequence[Finding]) -> str:
     """Return a sentence that counts findings by their verdict."""
-    counted = _count(findings)
-    told = [
-        f"{counted[judgement]} {words[counted[judgement] != 1]}"
+    counts = _count(findings)
+    parts = [
+        f"{counts[judgement]} {words[counts[judgement] != 1]}"
         for judgement, words in _COUNTED.items()
-        if counted[judgement]
+        if counts[judgement]
     ]
-    return f"Of {len(findings)} {'claim' if len(findings) == 1 else 'claims'} {join_words(told)}."
+    return f"Of {len(findings)} {'claim' if len(findings) == 1 else 'claims'} {join_words(parts)}."
 
 
 def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -> None:
@@ -69,11 +69,11 @@ def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -
 
 def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) -> None:
     """Print what is found of papers' claims, paper by paper: each claim, what is true, the numbers, and the command."""
-    judged = sentences(findings)
-    counted = Counter(sentence.judgement for sentence in judged)
-    present = [judgement for judgement in Judgement if counted[judgement]]
-    told = ", ".join(f"{judgement} {counted[judgement]}" for judgement in present)
-    console.print(Text(f"{len(judged)} sentences of papers, by {len(findings)} entries: {told}."))
+    judged_sentences = sentences(findings)
+    counts = Counter(sentence.judgement for sentence in judged_sentences)
+    present = [judgement for judgement in Judgement if counts[judgement]]
+    counts_text = ", ".join(f"{judgement} {counts[judgement]}" for judgement in present)
+    console.print(Text(f"{len(judged_sentences)} sentences of papers, by {len(findings)} entries: {counts_text}."))
     show_facts(console, {judgement: _MEANINGS[judgement] for judgement in present})
     console.print(Text(f"{READINGS} explains each entry under its letter and number, such as W1."))
     for paper, of_paper in itertools.groupby(findings, key=lambda finding: finding.paper):
@@ -101,14 +101,14 @@ def sentences_as_rows(findings: Sequence[BoundedFinding]) -> list[dict[str, str]
     """Return a row for each sentence of the papers: its own words, where they stand, what decides, and the verdict."""
     return [
         {
-            "paper": own[0].paper,
-            "entries": " ".join(each.key for each in own),
-            "words": own[0].words,
-            "place": own[0].place,
-            "claim": f"{own[0].claim}.",
-            "decided by": "; ".join(each.quantity for each in own),
+            "paper": group_findings[0].paper,
+            "entries": " ".join(each.key for each in group_findings),
+            "words": group_findings[0].words,
+            "place": group_findings[0].place,
+            "claim": f"{group_findings[0].claim}.",
+            "decided by": "; ".join(each.quantity for each in group_findings),
             "verdict": str(judgement),
-            "shown by": ", ".join(dict.fromkeys(each.command for each in own)),
+            "shown by": ", ".join(dict.fromkeys(each.command for each in group_findings)),
         }
-        for judgement, own in sentences(findings)
+        for judgement, group_findings in sentences(findings)
     ]

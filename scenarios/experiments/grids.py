@@ -31,12 +31,12 @@ def read_axes(grid: Sequence[str]) -> list[list[Settings]]:
         [[(('epsilon', '0.5'),), (('epsilon', '1'),)]]
     """
     axes: list[list[Settings]] = []
-    known: set[str] = set()
+    known_keys: set[str] = set()
     for text in grid:
-        named, equals, listed = text.partition("=")
-        keys = [key.strip() for key in named.split(",")]
-        parts = [list(_parts(value, "/")) if len(keys) > 1 else [value] for value in _parts(listed, ",")]
-        values = [tuple(part.strip() for part in own) for own in parts]
+        axis_key, equals, value_list = text.partition("=")
+        keys = [key.strip() for key in axis_key.split(",")]
+        parts = [list(_parts(value, "/")) if len(keys) > 1 else [value] for value in _parts(value_list, ",")]
+        values = [tuple(part.strip() for part in settings) for settings in parts]
         has_all = all(keys) and all(itertools.chain(*values))
         refuse(
             not equals or not has_all,
@@ -49,9 +49,9 @@ def read_axes(grid: Sequence[str]) -> list[list[Settings]]:
         refuse("seed" in keys, "--grid", text, "another key: all cells have one seed (--seed), and so the same luck")
         refuse(len({*values}) < len(values), "--grid", text, "distinct values")
         for key in keys:
-            refuse(key in known, "--grid", key, "given once: all of its values behind it")
-            known.add(key)
-        axes.append([tuple(zip(keys, own, strict=True)) for own in values])
+            refuse(key in known_keys, "--grid", key, "given once: all of its values behind it")
+            known_keys.add(key)
+        axes.append([tuple(zip(keys, settings, strict=True)) for settings in values])
     cells = math.prod(map(len, axes))
     refuse(cells > _MOST_CELLS, "--grid", f"{cells:,} cells", f"at most {_MOST_CELLS:,}")
     return axes
@@ -70,15 +70,15 @@ def load_cells(
     """
     cells: list[tuple[Settings, Scenario]] = []
     for values in itertools.product(*read_axes(grid)):
-        own = tuple(itertools.chain(*values))
+        cell_settings = tuple(itertools.chain(*values))
         try:
-            scenario = load_scenario(source, [*settings, *(f"{key}={value}" for key, value in own)])
+            scenario = load_scenario(source, [*settings, *(f"{key}={value}" for key, value in cell_settings)])
         except ConfigurationError as error:
-            if error.field == "--set" and any(str(error.value).partition(".")[0] in key for key, _ in own):
+            if error.field == "--set" and any(str(error.value).partition(".")[0] in key for key, _ in cell_settings):
                 raise ConfigurationError(field="--grid", value=error.value, allowed=error.allowed) from None
             raise
         changes = {name: value for name, value in (("data", data), ("seed", seed)) if value is not None}
-        cells.append((own, msgspec.structs.replace(scenario, **changes)))
+        cells.append((cell_settings, msgspec.structs.replace(scenario, **changes)))
     return cells
 
 

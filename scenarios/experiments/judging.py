@@ -39,24 +39,24 @@ def errors_of(number: int, trials: int) -> float:
     return float(stdtrit(trials - 1, 1 - RISK / MOST_CLAIMS / (2 * number)))
 
 
-def judged(*, holds: bool) -> Judgement:
+def judged(*, is_true: bool) -> Judgement:
     """Return the verdict where numbers have no error: by a law, or by data that are there whole.
 
     Examples:
-        >>> judged(holds=True).value
+        >>> judged(is_true=True).value
         'holds'
     """
-    return Judgement.HOLDS if holds else Judgement.REFUTED
+    return Judgement.HOLDS if is_true else Judgement.REFUTED
 
 
-def unless_contradicted(drawn: Judgement, *, holds: bool) -> Judgement:
+def unless_contradicted(judgement: Judgement, *, is_true: bool) -> Judgement:
     """Return the verdict of a law, which trials beside it can only contradict.
 
     Examples:
-        >>> unless_contradicted(Judgement.OPEN, holds=True).value
+        >>> unless_contradicted(Judgement.OPEN, is_true=True).value
         'holds'
     """
-    return judged(holds=holds) if drawn in {Judgement.HOLDS, Judgement.OPEN} else drawn
+    return judged(is_true=is_true) if judgement in {Judgement.HOLDS, Judgement.OPEN} else judgement
 
 
 def average(numbers: Iterable[Measurement]) -> Measurement:
@@ -66,11 +66,11 @@ def average(numbers: Iterable[Measurement]) -> Measurement:
         >>> average([Measurement(1.0, 0.3), Measurement(3.0, 0.4)])
         Measurement(value=2.0, standard_error=0.25)
     """
-    given = list(numbers)
-    if samples := _paired(*given):
-        return _alike(given, np.mean(samples, axis=0))
-    error = math.sqrt(math.fsum(square(each.standard_error) for each in given))
-    return Measurement(math.fsum(each.value for each in given) / len(given), error / len(given))
+    measurements = list(numbers)
+    if samples := _paired(*measurements):
+        return _alike(measurements, np.mean(samples, axis=0))
+    error = math.sqrt(math.fsum(square(each.standard_error) for each in measurements))
+    return Measurement(math.fsum(each.value for each in measurements) / len(measurements), error / len(measurements))
 
 
 def difference(one: Measurement, other: Measurement) -> Measurement:
@@ -86,15 +86,15 @@ def difference(one: Measurement, other: Measurement) -> Measurement:
     return Measurement(one.value - other.value, error)
 
 
-def _paired(*given: Measurement) -> list[Sequence[float]]:
+def _paired(*measurement: Measurement) -> list[Sequence[float]]:
     """Return the trials that all of some samples have; nothing where one of them is none."""
-    samples = [each.numbers for each in given if isinstance(each, Sample)]
-    both = min(map(len, samples), default=0)
-    return [each[:both] for each in samples] if len(samples) == len(given) else []
+    samples = [each.numbers for each in measurement if isinstance(each, Sample)]
+    num_common = min(map(len, samples), default=0)
+    return [each[:num_common] for each in samples] if len(samples) == len(measurement) else []
 
 
-def _alike(given: Sequence[Measurement], numbers: FloatArray) -> Measurement:
-    return sample_of(numbers, is_share=all(isinstance(each, Sample) and each.is_share for each in given))
+def _alike(measurements: Sequence[Measurement], numbers: FloatArray) -> Measurement:
+    return sample_of(numbers, is_share=all(isinstance(each, Sample) and each.is_share for each in measurements))
 
 
 def difference_of_shares(one: Measurement, other: Measurement, trials: int) -> Measurement:
@@ -128,11 +128,11 @@ def all_above(differences: Iterable[Measurement], *, trials: int) -> Judgement:
         >>> all_above([Measurement(1.0, 0.1), Measurement(2.0, 0.1)], trials=100).value
         'holds'
     """
-    given = list(differences)
-    above, below = apart(given, errors_of(len(given), trials))
-    if below:
-        return Judgement.IN_PART if above else Judgement.REFUTED
-    return Judgement.HOLDS if apart(given, errors_of(1, trials))[0] == len(given) else Judgement.OPEN
+    measurements = list(differences)
+    num_above, num_below = apart(measurements, errors_of(len(measurements), trials))
+    if num_below:
+        return Judgement.IN_PART if num_above else Judgement.REFUTED
+    return Judgement.HOLDS if apart(measurements, errors_of(1, trials))[0] == len(measurements) else Judgement.OPEN
 
 
 def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judgement:
@@ -144,20 +144,20 @@ def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judge
         >>> ahead_somewhere([Measurement(1.0, 0.1), Measurement(0.0, 0.1)], trials=100).value
         'holds'
     """
-    given = list(differences)
-    judgement = all_above(given, trials=trials)
-    above, _ = apart(given, errors_of(len(given), trials))
-    return Judgement.HOLDS if above and judgement is Judgement.OPEN else judgement
+    measurements = list(differences)
+    judgement = all_above(measurements, trials=trials)
+    num_above, _ = apart(measurements, errors_of(len(measurements), trials))
+    return Judgement.HOLDS if num_above and judgement is Judgement.OPEN else judgement
 
 
-def on_average(means: Iterable[Measurement], least: float, number: int, *, trials: int) -> Judgement:
+def on_average(means: Iterable[Measurement], minimum: float, number: int, *, trials: int) -> Judgement:
     """Judge that means of some differences are above 0, where none of the differences says the contrary.
 
     It holds in part where the means are above 0 and one of the differences is below.
 
     Args:
         means: of differences that are of one kind.
-        least: the least of all differences, each in its own standard errors.
+        minimum: the least of all differences, each in its own standard errors.
         number: of them.
         trials: of each.
 
@@ -166,7 +166,7 @@ def on_average(means: Iterable[Measurement], least: float, number: int, *, trial
         'holds'
     """
     judgement = all_above(means, trials=trials)
-    is_contradicted = judgement is Judgement.HOLDS and least < -errors_of(number, trials)
+    is_contradicted = judgement is Judgement.HOLDS and minimum < -errors_of(number, trials)
     return Judgement.IN_PART if is_contradicted else judgement
 
 
@@ -179,14 +179,15 @@ def between(numbers: Iterable[Measurement], low: float, high: float, *, trials: 
         >>> between([Measurement(0.5, 0.01)], 0.0, 1.0, trials=100).value
         'holds'
     """
-    given = list(numbers)
+    measurements = list(numbers)
 
     def ends(errors: float) -> list[tuple[float, float]]:
         return [
-            (each.value - errors * each.standard_error, each.value + errors * each.standard_error) for each in given
+            (each.value - errors * each.standard_error, each.value + errors * each.standard_error)
+            for each in measurements
         ]
 
-    if any(last < low or first > high for first, last in ends(errors_of(len(given), trials))):
+    if any(last < low or first > high for first, last in ends(errors_of(len(measurements), trials))):
         return Judgement.REFUTED
     is_inside = all(low <= first and last <= high for first, last in ends(errors_of(1, trials)))
     return Judgement.HOLDS if is_inside else Judgement.OPEN

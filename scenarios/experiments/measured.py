@@ -121,64 +121,68 @@ class MeasuredCell:
     @functools.cached_property
     def summaries(self) -> dict[str, MeasureSummary]:
         """Each measure over the trials, by its name; none of a measure that has no value in two of them."""
-        found: dict[str, MeasureSummary] = {}
+        summary_of_measure: dict[str, MeasureSummary] = {}
         for measure in self.measures:
             numbers = [trial.measures.get(measure.name) for trial in self.trials]
             draws = in_draws(numbers, self.redraw or 1)
             if self.redraw and len(draws) >= LEAST_DRAWS:
                 limits = (-math.inf, math.inf) if measure.is_bound_by_parties else measure.range
-                found[measure.name] = summary_of_draws(measure.name, draws, limits=limits)
+                summary_of_measure[measure.name] = summary_of_draws(measure.name, draws, limits=limits)
             elif not self.redraw and len(draws) >= LEAST_TRIALS:
-                given = np.array([number for (number,) in draws], dtype=np.float64)
-                found[measure.name] = summary_of(measure.name, given, limits=measure.range)
-        return found
+                given_numbers = np.array([number for (number,) in draws], dtype=np.float64)
+                summary_of_measure[measure.name] = summary_of(measure.name, given_numbers, limits=measure.range)
+        return summary_of_measure
 
     @functools.cached_property
     def refined(self) -> dict[str, Refined]:
         """The means that are known better than by trials alone, by measures' names."""
-        found: dict[str, Refined | None] = {}
+        refined_of_measure: dict[str, Refined | None] = {}
         for measure in self.measures:
             plain = self.summaries.get(measure.name)
-            means, controls, numbers = (self._of_draws(of, measure.name) for of in ("expected", "controls", "measures"))
+            means, controls, numbers = (
+                self._of_draws(field, measure.name) for field in ("expected", "controls", "measures")
+            )
             limits = (-math.inf, math.inf) if self.redraw and measure.is_bound_by_parties else measure.range
             if plain is None or len(numbers) * (self.redraw or 1) < len(self.trials):
                 continue
             if len(means) == len(numbers):
-                found[measure.name] = refined_by_law(plain, means, limits=limits, are_same=not self.redraw)
+                refined_of_measure[measure.name] = refined_by_law(plain, means, limits=limits, are_same=not self.redraw)
             elif len(controls) == len(numbers):
-                found[measure.name] = refined_by_control(plain, numbers, controls, limits=limits)
-        return {name: own for name, own in found.items() if own is not None}
+                refined_of_measure[measure.name] = refined_by_control(plain, numbers, controls, limits=limits)
+        return {name: refined for name, refined in refined_of_measure.items() if refined is not None}
 
     @property
     def best_summaries(self) -> dict[str, MeasureSummary]:
         """Each measure over the trials, refined where that is known."""
         return {**self.summaries, **self.refined}
 
-    def _of_draws(self, of: str, name: str) -> list[float]:
+    def _of_draws(self, field: str, name: str) -> list[float]:
         """Return the mean of each draw of the parties, or trial, in which all trials have the number."""
-        numbers = [getattr(trial, of).get(name) for trial in self.trials]
+        numbers = [getattr(trial, field).get(name) for trial in self.trials]
         return [math.fsum(draw) / len(draw) for draw in in_draws(numbers, self.redraw or 1)]
 
-    def differences_from(self, other: "MeasuredCell", *, of: str = "measures") -> dict[str, Measurement]:
+    def differences_from(self, other: "MeasuredCell", *, field: str = "measures") -> dict[str, Measurement]:
         """Return by how much each mean is more than another cell's, by its name, trial against trial.
 
         The other one is of the same grid, so that trials of one number share their luck; it may have more or fewer.
         With "expected" these are the trials' means by their law.
         """
-        found: dict[str, Measurement] = {}
+        difference_of_measure: dict[str, Measurement] = {}
         for measure in self.measures:
             differences = [
-                own[measure.name] - its[measure.name] if measure.name in own and measure.name in its else None
-                for own, its in zip(
-                    (getattr(trial, of) for trial in self.trials),
-                    (getattr(trial, of) for trial in other.trials),
+                own_values[measure.name] - other_values[measure.name]
+                if measure.name in own_values and measure.name in other_values
+                else None
+                for own_values, other_values in zip(
+                    (getattr(trial, field) for trial in self.trials),
+                    (getattr(trial, field) for trial in other.trials),
                     strict=False,
                 )
             ]
             draws = in_draws(differences, self.redraw or 1)
             if len(draws) >= LEAST_TRIALS:
-                found[measure.name] = mean_of([math.fsum(draw) / len(draw) for draw in draws])
-        return found
+                difference_of_measure[measure.name] = mean_of([math.fsum(draw) / len(draw) for draw in draws])
+        return difference_of_measure
 
     @property
     def traffic(self) -> list[PhaseMeans]:
@@ -215,18 +219,23 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_reached(self, cell: MeasuredCell) -> bool:
         """Return whether a cell has the mean so well."""
-        found = cell.best_summaries.get(self.measure)
-        return found is not None and max(found.high - found.mean, found.mean - found.low) <= self.error
+        summary = cell.best_summaries.get(self.measure)
+        return summary is not None and max(summary.high - summary.mean, summary.mean - summary.low) <= self.error
 
 
-def wanted_of(measure: str, error: float, resolved: Sequence[Local]) -> Wanted:
+def wanted_of(measure: str, error: float, setups: Sequence[Local]) -> Wanted:
     """Return how well a measure's mean is to be known; by default that of the verdict.
 
     Raises:
         ConfigurationError: the error is not above 0, or nothing is measured so.
     """
     require(0 < error < math.inf, "--error", error, "above 0, and finite")
-    known = {each.name: each for own in resolved for each in measures_of(own).measures}
-    named = measure or min(known.values(), key=lambda each: not each.said, default=BYTES).name
-    require(named in known, "--error", named, f"{list_choices(known, named)}, with its error behind =")
-    return Wanted(measure=named, error=error)
+    known_measures = {each.name: each for setup in setups for each in measures_of(setup).measures}
+    measure_name = measure or min(known_measures.values(), key=lambda each: not each.said, default=BYTES).name
+    require(
+        measure_name in known_measures,
+        "--error",
+        measure_name,
+        f"{list_choices(known_measures, measure_name)}, with its error behind =",
+    )
+    return Wanted(measure=measure_name, error=error)

@@ -83,14 +83,14 @@ def share_in(share: float, number: int) -> Share:
     return Share(share, math.sqrt(share * (1 - share) / number), number)
 
 
-def as_published(value: float, ours: Measurement, *, trials: int, runs: int) -> Measurement:
+def as_published(value: float, own_mean: Measurement, *, trials: int, runs: int) -> Measurement:
     """Return a published mean of so many runs, which spread as our own trials do.
 
     Examples:
         >>> as_published(0.7, Measurement(0.72, 0.01), trials=400, runs=100).standard_error
         0.02
     """
-    return Measurement(value, ours.standard_error * math.sqrt(trials / runs))
+    return Measurement(value, own_mean.standard_error * math.sqrt(trials / runs))
 
 
 def mean_of(numbers: ArrayLike) -> Measurement:
@@ -100,10 +100,10 @@ def mean_of(numbers: ArrayLike) -> Measurement:
         >>> f"{mean_of([1.0, 2.0, 3.0]):.2f}"
         '2.00 ± 0.58'
     """
-    given = np.asarray(numbers, dtype=np.float64)
-    count = len(given)
-    mean = math.fsum(given.tolist()) / count
-    squares = math.fsum(np.square(given - mean).tolist())
+    values = np.asarray(numbers, dtype=np.float64)
+    count = len(values)
+    mean = math.fsum(values.tolist()) / count
+    squares = math.fsum(np.square(values - mean).tolist())
     return Measurement(mean, math.sqrt(squares / (count - 1) / count))
 
 
@@ -114,8 +114,8 @@ def sample_of(numbers: ArrayLike, *, is_share: bool = False) -> Sample:
         >>> sample_of([1.0, 2.0, 3.0]).value
         2.0
     """
-    mean, given = mean_of(numbers), np.asarray(numbers, dtype=np.float64).tolist()
-    return Sample(mean.value, mean.standard_error, tuple(given), is_share)
+    mean, values = mean_of(numbers), np.asarray(numbers, dtype=np.float64).tolist()
+    return Sample(mean.value, mean.standard_error, tuple(values), is_share)
 
 
 def in_blocks(
@@ -131,7 +131,7 @@ def in_blocks(
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def deviation(ours: Measurement, other: Measurement) -> float:
+def deviation(own_mean: Measurement, other: Measurement) -> float:
     """Return by how many joint standard errors ours exceeds the other, the two being independent.
 
     Where neither has an error, it is 0 or infinite.
@@ -140,8 +140,8 @@ def deviation(ours: Measurement, other: Measurement) -> float:
         >>> deviation(Measurement(1.0, 0.3), Measurement(0.0, 0.4))
         2.0
     """
-    error = math.sqrt(square(ours.standard_error) + square(other.standard_error))
-    difference = ours.value - other.value
+    error = math.sqrt(square(own_mean.standard_error) + square(other.standard_error))
+    difference = own_mean.value - other.value
     if error == 0:
         return 0.0 if difference == 0 else math.copysign(math.inf, difference)
     return difference / error
@@ -154,8 +154,10 @@ def apart(differences: Iterable[Measurement], errors: float) -> tuple[int, int]:
         >>> apart([Measurement(1.0, 0.1), Measurement(-0.1, 0.1)], 2.0)
         (1, 0)
     """
-    found = [(each.value, errors * each.standard_error) for each in differences]
-    return sum(value > most for value, most in found), sum(value < -most for value, most in found)
+    value_margins = [(each.value, errors * each.standard_error) for each in differences]
+    return sum(value > margin for value, margin in value_margins), sum(
+        value < -margin for value, margin in value_margins
+    )
 
 
 def apart_by(number: int) -> float:

@@ -126,10 +126,10 @@ class EstimateErrors(Measures):
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
-        told = checked_truth(protocol, inputs) or {}
+        truths = checked_truth(protocol, inputs) or {}
         self._truth = {
             name: float(value)
-            for name, value in told.items()
+            for name, value in truths.items()
             if isinstance(value, int | float) and not isinstance(value, bool)
         }
 
@@ -163,22 +163,22 @@ class EstimateErrors(Measures):
         errors = {name: each.value - self._truth[name] for name, each in estimates.items()}
         if not errors:
             return {}
-        near = sum(abs(error) <= _NEAR * estimates[name].standard_error for name, error in errors.items())
-        found = {
+        num_near = sum(abs(error) <= _NEAR * estimates[name].standard_error for name, error in errors.items())
+        results = {
             "mean squared error": math.fsum(error * error for error in errors.values()) / len(errors),
-            "within 2 standard errors": near / len(errors),
+            "within 2 standard errors": num_near / len(errors),
         }
         if len(self._truth) > _MOST_ESTIMATES:
-            return found
-        return {**found, **{_error_of(name): error for name, error in errors.items()}}
+            return results
+        return {**results, **{_error_of(name): error for name, error in errors.items()}}
 
 
 def _error_of(name: str) -> str:
     return f"error of {name}"
 
 
-def measures_of(resolved: Local) -> Measures:
+def measures_of(setup: Local) -> Measures:
     """Return what trials of a scenario are measured by."""
-    protocol = resolved.protocol
+    protocol = setup.protocol
     kind: type[Measures] = part_of(type(protocol), "measures", Measures, is_class=True) or EstimateErrors
-    return kind(protocol, resolved.inputs, gold=resolved.gold)
+    return kind(protocol, setup.inputs, gold=setup.gold)

@@ -29,12 +29,12 @@ class PlainVariants(SimulatedVariants):
     error: str = "Error"
     measure: str = "mean squared error"
 
-    def __init__(self, resolved: Local, *, trials: int) -> None:
-        super().__init__(resolved, trials=trials)
-        told = checked_truth(resolved.protocol, resolved.inputs) or {}
-        self._whole = max((abs(float(true)) for true in told.values() if not isinstance(true, str)), default=0.0)
+    def __init__(self, setup: Local, *, trials: int) -> None:
+        super().__init__(setup, trials=trials)
+        truths = checked_truth(setup.protocol, setup.inputs) or {}
+        self._whole = max((abs(float(true)) for true in truths.values() if not isinstance(true, str)), default=0.0)
         allowed = f"one whose truth tells numbers above 0, or whose {_PART}"
-        require(self._whole, "protocol", resolved.protocol.name, allowed)
+        require(self._whole, "protocol", setup.protocol.name, allowed)
 
     @property
     def names(self) -> Sequence[str]:
@@ -52,11 +52,13 @@ class PlainVariants(SimulatedVariants):
     @property
     def counted(self) -> CountedValues | None:
         for phase in self.resolved.protocol.phases:
-            own: Any = phase.mechanism
+            mechanism: Any = phase.mechanism
             for name, kind in COUNTING.items():
-                if isinstance(own, kind):
+                if isinstance(mechanism, kind):
                     note = f"phase {phase.name!r} of this session takes {name}"
-                    return CountedValues(what="each value", epsilon=own.epsilon, num_choices=own.num_choices, note=note)
+                    return CountedValues(
+                        what="each value", epsilon=mechanism.epsilon, num_choices=mechanism.num_choices, note=note
+                    )
         return None
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
@@ -66,12 +68,12 @@ class PlainVariants(SimulatedVariants):
             return self.with_epsilon({}, price, low=price / REACH, high=price * REACH)
         return {} if math.isclose(price, self.price) else None
 
-    def proven(self, given: Mapping[str, Any]) -> float:
+    def proven(self, settings: Mapping[str, Any]) -> float:
         """Return what a session costs: what is refused as too much costs more than any price, as too little nothing."""
         try:
-            return super().proven(given)
+            return super().proven(settings)
         except ConfigurationError:
-            return math.inf if given["epsilon"] > self.parameters.epsilon else 0.0
+            return math.inf if settings["epsilon"] > self.parameters.epsilon else 0.0
 
     def error_of(self, summary: MeasureSummary) -> Measurement:
         root = math.sqrt(summary.mean)
@@ -82,11 +84,11 @@ class PlainVariants(SimulatedVariants):
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         del offers
-        what = (
+        explanation = (
             f"error: the root of the mean squared error of estimates, of {self._whole:g}, the greatest that truth tells"
         )
         trials = f"± is one standard error of {self.trials:,} trials"
-        return (f"{what}; {trials}. Other variants are compared of a protocol whose {_PART}",)
+        return (f"{explanation}; {trials}. Other variants are compared of a protocol whose {_PART}",)
 
 
 def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
@@ -99,12 +101,12 @@ def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
         >>> variants_of("dpwevote").__name__
         'VoteVariants'
     """
-    own = find_protocol(protocol)
+    protocol_class = find_protocol(protocol)
     for each in dict.fromkeys((part, "variants")):
-        kind: type[VariantTable] | None = part_of(own, each, VariantTable, is_class=True)
+        kind: type[VariantTable] | None = part_of(protocol_class, each, VariantTable, is_class=True)
         if kind is not None:
             return kind
-    if cast("object", own.truth) is not cast("object", PhasedProtocol[Any, Any].truth):
+    if cast("object", protocol_class.truth) is not cast("object", PhasedProtocol[Any, Any].truth):
         return PlainVariants
     allowed = f"one of {', '.join(names_with('variants'))}, or one that tells the truth, or one whose {_PART}"
     raise ConfigurationError(field="protocol", value=protocol, allowed=allowed)

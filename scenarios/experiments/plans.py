@@ -97,10 +97,10 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
         """What it costs; infinite where nothing is offered."""
         return math.inf if self.offered is None else self.offered.epsilon
 
-    def sought(self, what: Sought) -> float:
+    def sought(self, quantity: Sought) -> float:
         """Return the number that is least of the best variant; infinite where it is not met."""
-        found = {"epsilon": self.epsilon, "error": self.share, "people": self.people or math.inf}
-        return found[what] if self.is_met else math.inf
+        number_of = {"epsilon": self.epsilon, "error": self.share, "people": self.people or math.inf}
+        return number_of[quantity] if self.is_met else math.inf
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,15 +132,19 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(_best_of(self.variants, self.sought))
 
 
-def _best_of(variants: Sequence[PlannedVariant], sought: Sought) -> list[PlannedVariant]:
+def _best_of(variants: Sequence[PlannedVariant], quantity: Sought) -> list[PlannedVariant]:
     """Return the best variant of each model of trust."""
     of_models = ([each for each in variants if each.model is model and each.is_met] for model in TrustModel)
-    return [min(own, key=lambda each: each.sought(sought)) for own in of_models if own]
+    return [
+        min(planned_variants, key=lambda each: each.sought(quantity))
+        for planned_variants in of_models
+        if planned_variants
+    ]
 
 
-def _best_option(found: Sequence[PlannedVariant], sought: Sought) -> list[PlannedVariant]:
-    known = [each for each in found if each.is_met]
-    return [min(known, key=lambda each: each.sought(sought))] if known else []
+def _best_option(planned_variants: Sequence[PlannedVariant], quantity: Sought) -> list[PlannedVariant]:
+    met_variants = [each for each in planned_variants if each.is_met]
+    return [min(met_variants, key=lambda each: each.sought(quantity))] if met_variants else []
 
 
 def make_table(scenario: Scenario, *, people: int | None = None, trials: int = TRIALS) -> VariantTable:
@@ -184,16 +188,16 @@ def make_plan(
     """
     refuse(epsilon is not None and not 0 < epsilon < math.inf, "--epsilon", epsilon, "above 0, and finite")
     aim = None if error is None else table.unit.share_in(error)
-    sought: Sought = "error" if aim is None else "people" if epsilon is not None else "epsilon"
-    search = _PlanSearch(table, SearchClock(tell, seconds), sought, aim, epsilon, has_curves=has_curves)
+    quantity: Sought = "error" if aim is None else "people" if epsilon is not None else "epsilon"
+    search = _PlanSearch(table, SearchClock(tell, seconds), quantity, aim, epsilon, has_curves=has_curves)
     variants = search.variants()
     options = search.options(variants)
     if has_curves:
-        variants = search.with_curves(variants, _best_of(variants, sought))
+        variants = search.with_curves(variants, _best_of(variants, quantity))
     return Plan(
-        sought=sought,
+        sought=quantity,
         aim=aim,
-        epsilon=None if sought == "epsilon" else search.price,
+        epsilon=None if quantity == "epsilon" else search.price,
         people=table.people,
         unit=table.unit,
         variants=tuple(variants),
@@ -209,7 +213,7 @@ class _PlanSearch(VariantSearch):
         self,
         table: VariantTable,
         clock: SearchClock,
-        sought: Sought,
+        quantity: Sought,
         aim: float | None,
         epsilon: float | None,
         *,
@@ -218,29 +222,29 @@ class _PlanSearch(VariantSearch):
         super().__init__(clock)
         self._table = table
         self._has_curves = has_curves
-        self._sought: Sought = sought
+        self._sought: Sought = quantity
         self._aim = aim or 0.0
         self.price = table.price if epsilon is None else epsilon
 
     def _planned(
         self,
         name: str,
-        offered: VariantOffer | None,
+        offer: VariantOffer | None,
         people: int | None,
         *,
         table: VariantTable | None = None,
         is_tried: bool = True,
         do: str = "",
     ) -> PlannedVariant:
-        own = table or (self._table if people is None else self.of_people(self._table, people))
+        table_of_people = table or (self._table if people is None else self.of_people(self._table, people))
         return PlannedVariant(
             name=name,
-            model=own.model_of(name),
-            offered=offered,
+            model=table_of_people.model_of(name),
+            offered=offer,
             people=people,
             is_tried=is_tried,
-            share=0.0 if offered is None else share_of(own, offered),
-            standard_error=0.0 if offered is None else offered.error.standard_error / own.unit.whole,
+            share=0.0 if offer is None else share_of(table_of_people, offer),
+            standard_error=0.0 if offer is None else offer.error.standard_error / table_of_people.unit.whole,
             curve=() if do else tuple(self._table.curve(name)),
             do=do,
         )
@@ -255,64 +259,66 @@ class _PlanSearch(VariantSearch):
         """
         if self._sought == "epsilon":
             return self._for_error()
-        at = self._at(to=_DONE_BEFORE_OPTIONS / (1 if self._sought == "error" else 2))
-        return at if self._sought == "error" else self._people_of(at)
+        variants_at_price = self._at(to=_DONE_BEFORE_OPTIONS / (1 if self._sought == "error" else 2))
+        return variants_at_price if self._sought == "error" else self._people_of(variants_at_price)
 
     def _at(self, *, to: float) -> list[PlannedVariant]:
         """Return what variants offer at the price; the work so far is then done to a share."""
-        price, found = self.price, list[PlannedVariant]()
+        price, variants_found = self.price, list[PlannedVariant]()
         self.clock.expect(dict.fromkeys(self._table.names, 1.0), to=to)
         for name in self._table.names:
             self.clock.begin(name, f"{name} at ε = {price:.4g}")
-            offered, is_tried = self.in_time(self.at, self._table, name, price)
+            offer, is_tried = self.in_time(self.at, self._table, name, price)
             if self._has_curves and not self._table.needs_values:
                 self.grid(self._table, name, price)
-            found.append(self._planned(name, offered, self._table.people, is_tried=is_tried))
-        if not any(each.is_met for each in found):
-            self._check_time(found)
-            offers = [self.grid(self._table, each.name, self._table.price) for each in found]
-            prices = [offered.epsilon for offered in itertools.chain(*offers)]
-            such = f", such as any from about {min(prices):.2g} to {max(prices):.2g}" if prices else ""
-            allowed = f"an ε in all that a variant can have{such}"
+            variants_found.append(self._planned(name, offer, self._table.people, is_tried=is_tried))
+        if not any(each.is_met for each in variants_found):
+            self._check_time(variants_found)
+            offers = [self.grid(self._table, each.name, self._table.price) for each in variants_found]
+            prices = [offer.epsilon for offer in itertools.chain(*offers)]
+            example = f", such as any from about {min(prices):.2g} to {max(prices):.2g}" if prices else ""
+            allowed = f"an ε in all that a variant can have{example}"
             raise ConfigurationError(field="--epsilon", value=price, allowed=allowed)
-        return found
+        return variants_found
 
-    def _check_time(self, found: Sequence[PlannedVariant]) -> None:
+    def _check_time(self, variants_found: Sequence[PlannedVariant]) -> None:
         """Raise ConfigurationError where nothing was found since the time was over."""
         allowed = "more: no variant's errors were found by then. Fewer --trials are quicker as well"
-        refuse(found and not all(each.is_tried for each in found), "--minutes", "over", allowed)
+        refuse(variants_found and not all(each.is_tried for each in variants_found), "--minutes", "over", allowed)
 
     def _for_error(self) -> list[PlannedVariant]:
         """Return what variants cost for the error; by trials, first those that seem to cost least."""
         names, costs = list(self._table.names), dict.fromkeys(self._table.names, 1.0)
-        leading = frozenset(names)
+        first_names = frozenset(names)
         if self._table.needs_values:
-            names, costs, leading = self._looked_at()
+            names, costs, first_names = self._looked_at()
         self.clock.expect(costs, to=_DONE_BEFORE_OPTIONS)
-        found: dict[str, PlannedVariant] = {}
+        planned_by_name: dict[str, PlannedVariant] = {}
         for name in names:
-            self.clock.allow(1.0 if name in leading else _DONE_BEFORE_OPTIONS)
+            self.clock.allow(1.0 if name in first_names else _DONE_BEFORE_OPTIONS)
             self.clock.begin(name, f"the ε of {name}")
-            seconds = 0.0 if name in leading else costs[name]
-            offered, is_tried = self.in_time(self.price_for, self._table, name, self._aim, seconds=seconds)
-            planned = self._planned(name, offered, self._table.people, is_tried=is_tried)
+            seconds = 0.0 if name in first_names else costs[name]
+            offer, is_tried = self.in_time(self.price_for, self._table, name, self._aim, seconds=seconds)
+            planned_variant = self._planned(name, offer, self._table.people, is_tried=is_tried)
             too_little = 0.0 if is_tried else self._too_little(name)
-            found[name] = msgspec.structs.replace(planned, too_little=too_little)
-        ordered = [found[name] for name in self._table.names]
-        if not any(each.is_met for each in ordered):
-            self._check_time(ordered)
-            raise self._refused(self._best_to_be_had(ordered))
-        return ordered
+            planned_by_name[name] = msgspec.structs.replace(planned_variant, too_little=too_little)
+        variants_in_order = [planned_by_name[name] for name in self._table.names]
+        if not any(each.is_met for each in variants_in_order):
+            self._check_time(variants_in_order)
+            raise self._refused(self._best_to_be_had(variants_in_order))
+        return variants_in_order
 
     def _refused(self, allowed: str) -> ConfigurationError:
         return ConfigurationError(field="--error", value=f"{100 * self._aim:.4g} %", allowed=allowed)
 
     def _too_little(self, name: str) -> float:
         """Return the greatest price at which a variant is known to err by more; 0 where there is none."""
-        aimed = self._aim * self._table.unit.whole
-        tried = ((each.epsilon, each.error) for each in self._table.curve(name))
-        known = [epsilon for epsilon, error in tried if error.value - aimed > _SURE * error.standard_error > 0]
-        return max(known, default=0.0)
+        target_error = self._aim * self._table.unit.whole
+        curve_points = ((each.epsilon, each.error) for each in self._table.curve(name))
+        known_epsilons = [
+            epsilon for epsilon, error in curve_points if error.value - target_error > _SURE * error.standard_error > 0
+        ]
+        return max(known_epsilons, default=0.0)
 
     def _looked_at(self) -> tuple[list[str], dict[str, float], frozenset[str]]:
         """Return the variants, how many seconds each takes, and which lead, all by a first look at each.
@@ -321,63 +327,75 @@ class _PlanSearch(VariantSearch):
         time come first.
         """
         guesses, costs = dict.fromkeys(self._table.names, math.inf), dict.fromkeys(self._table.names, 1.0)
-        aimed = self._aim * self._table.unit.whole
+        target_error = self._aim * self._table.unit.whole
         self.clock.expect(costs, to=_DONE_BY_FIRST_LOOKS)
         for name in self._table.names:
             began = self.clock.begin(name, f"a first look at {name}")
-            offered, _ = self.in_time(self.at, self._table, name, self._table.price, aim=aimed)
+            offer, _ = self.in_time(self.at, self._table, name, self._table.price, aim=target_error)
             costs[name] = _LOOKS * max(self.clock.since(began), 1e-3)
-            if offered is not None:
-                guesses[name] = offered.epsilon * offered.error.value / aimed
+            if offer is not None:
+                guesses[name] = offer.epsilon * offer.error.value / target_error
         of_models = ([name for name in self._table.names if self._table.model_of(name) is each] for each in TrustModel)
-        leading = {min(alike, key=guesses.__getitem__) for alike in of_models if alike}
-        return sorted(self._table.names, key=lambda name: (name not in leading, costs[name])), costs, frozenset(leading)
+        first_names = {min(names_of_model, key=guesses.__getitem__) for names_of_model in of_models if names_of_model}
+        return (
+            sorted(self._table.names, key=lambda name: (name not in first_names, costs[name])),
+            costs,
+            frozenset(first_names),
+        )
 
-    def _people_of(self, at: Sequence[PlannedVariant]) -> list[PlannedVariant]:
+    def _people_of(self, variants_at_price: Sequence[PlannedVariant]) -> list[PlannedVariant]:
         """Return how many people variants take for the error at the price; by trials, those that cost least alone."""
-        tried = _best_of(at, "error") if self._table.needs_values else [each for each in at if each.is_met]
-        wanted = {each.name for each in tried}
-        found: list[PlannedVariant] = []
-        self.clock.expect(dict.fromkeys(wanted, 1.0), to=_DONE_BEFORE_OPTIONS)
-        for each in at:
-            people, offered, is_tried = None, each.offered, each.is_tried
-            if each.name in wanted:
+        tried_variants = (
+            _best_of(variants_at_price, "error")
+            if self._table.needs_values
+            else [each for each in variants_at_price if each.is_met]
+        )
+        tried_names = {each.name for each in tried_variants}
+        variants_found: list[PlannedVariant] = []
+        self.clock.expect(dict.fromkeys(tried_names, 1.0), to=_DONE_BEFORE_OPTIONS)
+        for each in variants_at_price:
+            people, offer, is_tried = None, each.offered, each.is_tried
+            if each.name in tried_names:
                 self.clock.begin(each.name, f"the number of people of {each.name}")
-                told, is_tried = self.in_time(self.people_for, self._table, each.name, self._aim, self.price)
-                people, offered = told or (None, offered)
-            found.append(self._planned(each.name, offered, people, is_tried=is_tried))
-        if not any(each.is_met for each in found):
-            self._check_time([each for each in found if each.name in wanted])
-            none = f"and no number of people is known to bring it at ε = {self.price:g}"
-            raise self._refused(f"{self._best_to_be_had(at)}; {none}")
-        return found
+                result, is_tried = self.in_time(self.people_for, self._table, each.name, self._aim, self.price)
+                people, offer = result or (None, offer)
+            variants_found.append(self._planned(each.name, offer, people, is_tried=is_tried))
+        if not any(each.is_met for each in variants_found):
+            self._check_time([each for each in variants_found if each.name in tried_names])
+            no_number = f"and no number of people is known to bring it at ε = {self.price:g}"
+            raise self._refused(f"{self._best_to_be_had(variants_at_price)}; {no_number}")
+        return variants_found
 
-    def _best_to_be_had(self, found: Sequence[PlannedVariant]) -> str:
+    def _best_to_be_had(self, variants_found: Sequence[PlannedVariant]) -> str:
         """Return what is the least error of all prices, as an error says it."""
-        table, offers = self._table, [(offered, each.name) for each in found for offered in each.curve]
+        table, offers = self._table, [(offer, each.name) for each in variants_found for offer in each.curve]
         if not offers:
             return "an error of a variant: none can have any price here"
-        least, name = min(offers, key=lambda each: each[0].quoted)
-        written = table.unit.short(round_up(share_of(table, least), 3))
-        whom = pluralize(table.people, table.resolved.protocol.client_role)
-        return f"at least {written}, the best that {whom} can have: by {name}, at ε = {least.epsilon:.3g}"
+        least_offer, name = min(offers, key=lambda each: each[0].quoted)
+        least_text = table.unit.short(round_up(share_of(table, least_offer), 3))
+        people_text = pluralize(table.people, table.resolved.protocol.client_role)
+        return (
+            f"at least {least_text}, the best that {people_text} can have: by {name}, at ε = {least_offer.epsilon:.3g}"
+        )
 
-    def with_curves(self, found: Sequence[PlannedVariant], chosen: Sequence[PlannedVariant]) -> list[PlannedVariant]:
+    def with_curves(
+        self, variants_found: Sequence[PlannedVariant], chosen_variants: Sequence[PlannedVariant]
+    ) -> list[PlannedVariant]:
         """Return variants with what they offer at prices around those that are chosen."""
-        prices = [each.epsilon for each in chosen]
+        prices = [each.epsilon for each in chosen_variants]
         if self._table.needs_values:
-            self.in_time(self._try_around, [each for each in found if each.is_tried], {*prices})
-        for each in () if self._table.needs_values else found:
+            self.in_time(self._try_around, [each for each in variants_found if each.is_tried], {*prices})
+        for each in () if self._table.needs_values else variants_found:
             for power in range(-_HALVES, _HALVES + 1):
                 for price in (min(prices), max(prices)):
                     self._table.at(each.name, price * 2.0 ** (power / 2))
-        return [msgspec.structs.replace(each, curve=tuple(self._table.curve(each.name))) for each in found]
+        return [msgspec.structs.replace(each, curve=tuple(self._table.curve(each.name))) for each in variants_found]
 
-    def _try_around(self, tried: Sequence[PlannedVariant], prices: Iterable[float]) -> None:
+    def _try_around(self, tried_variants: Sequence[PlannedVariant], prices: Iterable[float]) -> None:
         """Have a few trials of each variant beside the prices that are chosen."""
         self.clock.allow(1.0)
-        self.clock.expect({each.name: 1.0 for each in tried}, to=1.0)
-        for each in tried:
+        self.clock.expect({each.name: 1.0 for each in tried_variants}, to=1.0)
+        for each in tried_variants:
             self.clock.begin(each.name, f"the curve of {each.name}")
             for power in _PRICES_OF_TRIALS:
                 for price in prices:
@@ -385,47 +403,47 @@ class _PlanSearch(VariantSearch):
 
     # What else could be done.
 
-    def options(self, found: Sequence[PlannedVariant]) -> list[PlannedVariant]:
+    def options(self, variants_found: Sequence[PlannedVariant]) -> list[PlannedVariant]:
         """Return how an error costs less, becomes less, or takes fewer people."""
-        sought, aim, price = self._sought, self._aim, self.price
-        first, *others = _best_of(found, sought)
+        quantity, aim, price = self._sought, self._aim, self.price
+        first, *other_variants = _best_of(variants_found, quantity)
         done_then = _DONE_BEFORE_CURVES if self._has_curves else 1.0
         self.clock.allow(done_then)
         self.clock.expect({_MORE_PEOPLE: 1.0, _PAY_MORE: 1.0, _MORE_ERROR: 1.0}, to=done_then)  # two of them
         options: list[PlannedVariant] = []
-        if sought == "epsilon":
+        if quantity == "epsilon":
             for part in (2,) if self._table.needs_values else (2, 4):
                 options += self._with_people(_MORE_PEOPLE, first.name, aim, round_up(first.epsilon / part, 2))
-        elif sought == "people":
+        elif quantity == "people":
             options += self._cheapest(_PAY_MORE, self._table, first, aim)
         elif first.share:
             options += self._with_people(_MORE_PEOPLE, first.name, first.share / 2, price)
             options += self._cheapest(_PAY_MORE, self._table, first, first.share / 2)
         trust = f"trust the {self._table.resolved.protocol.server_role.replace('-', ' ')}"
-        for each in others:
+        for each in other_variants:
             options.append(msgspec.structs.replace(each, do=trust if each.model.trusts_server else _MASK, curve=()))
-        if sought == "epsilon":
+        if quantity == "epsilon":
             options += self._cheapest(_MORE_ERROR, self._table, first, 2 * aim)
-        elif sought == "people":
+        elif quantity == "people":
             options += self._with_people(_MORE_ERROR, first.name, 2 * aim, price)
         for do, table in self._table.coarser().items():
             options += self._coarser(do, table, first)
-        return [each for each in options if each.sought(sought) < first.sought(sought)]
+        return [each for each in options if each.sought(quantity) < first.sought(quantity)]
 
     def _coarser(self, do: str, table: VariantTable, first: PlannedVariant) -> list[PlannedVariant]:
         """Return what is sought of a session that asks for less, without more trust; nothing where none is known."""
         if self._sought == "epsilon":
             return self._cheapest(do, table, first, self._aim)
-        found: list[PlannedVariant] = []
+        variants_found: list[PlannedVariant] = []
         for name in self._like(table, first):
             if self._sought == "error":
-                offered, _ = self.in_time(self.at, table, name, self.price)
-                found.append(self._planned(name, offered, table.people, table=table, do=do))
+                offer, _ = self.in_time(self.at, table, name, self.price)
+                variants_found.append(self._planned(name, offer, table.people, table=table, do=do))
             elif not table.needs_values:
-                people, offered = self.people_for(table, name, self._aim, self.price)
-                own = table if people is None else table.of_people(people)
-                found.append(self._planned(name, offered, people, table=own, do=do))
-        return _best_option(found, self._sought)
+                people, offer = self.people_for(table, name, self._aim, self.price)
+                table_of_people = table if people is None else table.of_people(people)
+                variants_found.append(self._planned(name, offer, people, table=table_of_people, do=do))
+        return _best_option(variants_found, self._sought)
 
     def _with_people(self, do: str, name: str, aim: float, price: float) -> list[PlannedVariant]:
         """Return an error at a price, for as many people as that takes; nothing where no number is known."""
@@ -433,20 +451,20 @@ class _PlanSearch(VariantSearch):
             return []
         self.clock.begin(do, f"the number of people of {name} at ε = {price:g}")
         try:
-            told, _ = self.in_time(self.people_for, self._table, name, aim, price)
+            result, _ = self.in_time(self.people_for, self._table, name, aim, price)
         except ConfigurationError:  # nobody knows who others would be
             return []
-        people, offered = told or (None, None)
-        return [self._planned(name, offered, people, do=do)] if people is not None and offered is not None else []
+        people, offer = result or (None, None)
+        return [self._planned(name, offer, people, do=do)] if people is not None and offer is not None else []
 
     def _cheapest(self, do: str, table: VariantTable, first: PlannedVariant, aim: float) -> list[PlannedVariant]:
         """Return the least price of an error without more trust; nothing where no price is known."""
         self.clock.begin(do, f"what it costs to {do}")
-        found: list[PlannedVariant] = []
+        variants_found: list[PlannedVariant] = []
         for name in [first.name] if table.needs_values else self._like(table, first):
-            offered, _ = self.in_time(self.price_for, table, name, aim)
-            found.append(self._planned(name, offered, table.people, table=table, do=do))
-        return _best_option(found, "epsilon")
+            offer, _ = self.in_time(self.price_for, table, name, aim)
+            variants_found.append(self._planned(name, offer, table.people, table=table, do=do))
+        return _best_option(variants_found, "epsilon")
 
     def _like(self, table: VariantTable, first: PlannedVariant) -> list[str]:
         """Return the variants of a table that trust as few as another one."""

@@ -26,34 +26,36 @@ def picture_of(plan: Plan, *, error: str, trust: Mapping[TrustModel, str]) -> Pi
 
 def _draw(panels: Any, *, plan: Plan, error: str, trust: Mapping[TrustModel, str]) -> Marks:
     axes = panels[0, 0]
-    chosen = [each.offered.epsilon for each in plan.best if each.offered is not None]
-    low, high = min(chosen) / _REACH, max(chosen) * _REACH
+    chosen_epsilons = [each.offered.epsilon for each in plan.best if each.offered is not None]
+    low, high = min(chosen_epsilons) / _REACH, max(chosen_epsilons) * _REACH
     axes.set_xscale("log")
     axes.set_yscale("log")
-    shown = _most_telling(plan)
+    shown_variants = _most_telling(plan)
     ends: dict[str, tuple[float, str]] = {}
     middle = plan.aim or plan.best[0].share
-    last, least, greatest = max(chosen), middle, middle
-    for each, color in zip(shown, COLORS.values(), strict=False):
+    last, least_epsilon, greatest = max(chosen_epsilons), middle, middle
+    for each, color in zip(shown_variants, COLORS.values(), strict=False):
         points = [
-            (offered.epsilon, offered.error.value / plan.unit.whole)
-            for offered in each.curve
-            if low <= offered.epsilon <= high and offered.error.value > 0
+            (offer.epsilon, offer.error.value / plan.unit.whole)
+            for offer in each.curve
+            if low <= offer.epsilon <= high and offer.error.value > 0
         ]
         if not points:
             continue
         places, values = zip(*points, strict=True)
-        errors = [offered.error.standard_error / plan.unit.whole for offered in each.curve if offered.epsilon in places]
+        errors = [offer.error.standard_error / plan.unit.whole for offer in each.curve if offer.epsilon in places]
         style = {"color": color, "linestyle": _STYLES[each.model], "linewidth": 1.6}
         axes.plot(places, values, **style)
         if any(errors):
-            axes.errorbar(places, values, yerr=[2 * own for own in errors], fmt="o", markersize=3.5, color=color)
+            axes.errorbar(
+                places, values, yerr=[2 * drawn_error for drawn_error in errors], fmt="o", markersize=3.5, color=color
+            )
         ends[each.name] = (values[-1], color)
         last = max(last, *places)
-        least, greatest = min(least, *values), max(greatest, *values)
+        least_epsilon, greatest = min(least_epsilon, *values), max(greatest, *values)
     high = min(high, last)
     axes.set_xlim(low, high)
-    bottom = max(least, middle / _BELOW) / _MARGIN
+    bottom = max(least_epsilon, middle / _BELOW) / _MARGIN
     top = min(greatest, max(1.0, _MARGIN * middle)) * _MARGIN
     axes.set_ylim(bottom, top)
     clean(axes, x="ε in all, of one person", y=error)
@@ -62,15 +64,15 @@ def _draw(panels: Any, *, plan: Plan, error: str, trust: Mapping[TrustModel, str
     axes.set_yticks([], minor=True)
     ticks = [tick for tick in _TICKS if low <= tick <= high]
     name_ticks(axes, ticks)
-    above = axes.secondary_xaxis("top")
-    above.set_xticks(ticks, [_certainty(tick) for tick in ticks])
-    above.set_xticks([], minor=True)
-    above.set_xlabel("how sure someone who starts at 50 : 50 can be of one person", color=MUTED)
-    above.spines["top"].set_visible(False)
-    above.tick_params(length=0, colors=MUTED, labelsize=8)
+    top_axis = axes.secondary_xaxis("top")
+    top_axis.set_xticks(ticks, [_certainty(tick) for tick in ticks])
+    top_axis.set_xticks([], minor=True)
+    top_axis.set_xlabel("how sure someone who starts at 50 : 50 can be of one person", color=MUTED)
+    top_axis.spines["top"].set_visible(False)
+    top_axis.tick_params(length=0, colors=MUTED, labelsize=8)
     if plan.aim is not None:
         axes.axhline(plan.aim, color=INK, linewidth=1.1, linestyle=":")
-    for epsilon in dict.fromkeys(chosen):
+    for epsilon in dict.fromkeys(chosen_epsilons):
         axes.axvline(epsilon, color=INK, linewidth=0.9)
     label_lines(axes, {name: (max(value, bottom), color) for name, (value, color) in ends.items()})
     return _marks(plan, trust)
@@ -82,8 +84,8 @@ def _marks(plan: Plan, trust: Mapping[TrustModel, str]) -> Marks:
         marks |= {trust[model]: {"color": MUTED, "linestyle": _STYLES[model]} for model in _STYLES if model in trust}
     if plan.aim is not None:
         marks[f"wanted: {100 * plan.aim:.3g} %"] = {"color": INK, "linestyle": ":"}
-    chosen = " and ".join(f"{each.offered.epsilon:.3g}" for each in plan.best if each.offered is not None)
-    marks[f"ε = {chosen}"] = {"color": INK, "linewidth": 0.9}
+    chosen_text = " and ".join(f"{each.offered.epsilon:.3g}" for each in plan.best if each.offered is not None)
+    marks[f"ε = {chosen_text}"] = {"color": INK, "linewidth": 0.9}
     return marks
 
 
@@ -91,10 +93,10 @@ def _most_telling(plan: Plan) -> list[PlannedVariant]:
     """Return as many variants as there are colors, the best first."""
     met = [each for each in plan.variants if each.offered is not None]
     met.sort(key=lambda each: (each.offered.epsilon, each.share) if each.offered else (0.0, 0.0))
-    others = [each for each in plan.variants if each.offered is None]
-    return [*met, *others][: len(COLORS)]
+    other_variants = [each for each in plan.variants if each.offered is None]
+    return [*met, *other_variants][: len(COLORS)]
 
 
 def _certainty(epsilon: float) -> str:
-    written = rounded_up(certainty_of(epsilon))
-    return "" if written.startswith("over ") else written
+    certainty_text = rounded_up(certainty_of(epsilon))
+    return "" if certainty_text.startswith("over ") else certainty_text

@@ -41,12 +41,12 @@ def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
         assert each.offered is not None  # noqa: S101  it is met
         epsilon = f"ε = {each.offered.epsilon:.4g} in all"
         if plan.sought == "epsilon":
-            said = f"{people} need{s} {epsilon} for {_aim_of(plan)}"
+            sentence = f"{people} need{s} {epsilon} for {_aim_of(plan)}"
         elif plan.sought == "error":
-            said = f"{people} at {epsilon} get{s} {plan.unit.long(each.share)}"
+            sentence = f"{people} at {epsilon} get{s} {plan.unit.long(each.share)}"
         else:
-            said = f"it takes {pluralize(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
-        sentences.append(f"{trusting(each.model, table, people=each.people)}, {said}: by {each.name}.")
+            sentence = f"it takes {pluralize(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
+        sentences.append(f"{trusting(each.model, table, people=each.people)}, {sentence}: by {each.name}.")
     return sentences
 
 
@@ -118,8 +118,8 @@ def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
         error = unit.short(option.share)
         do = option.do if option.name == plan.best[0].name else f"{option.do} ({option.name})"
         rows.append([do, *_numbers(option.people or 0, option.epsilon, error)])
-    shown = Table(columns=(_HEADINGS[plan.sought], *_headers(table)), rows=rows)
-    show_table(console, shown, drop=("Certainty",), whole="plan.json")
+    options_table = Table(columns=(_HEADINGS[plan.sought], *_headers(table)), rows=rows)
+    show_table(console, options_table, drop=("Certainty",), whole="plan.json")
 
 
 def _notes(plan: Plan, table: VariantTable) -> list[str]:
@@ -128,56 +128,58 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
     if any(each.model.is_masked and (each.people or math.inf) >= LEAST_FOR_CIRCLE for each in plan.variants):
         notes.append("masked: where more than 1,000 have to take part, ε holds against a semi-honest server only")
     if table.needs_values:
-        found = f"errors are the upper limits, at 99 %, of what {table.trials:,} trials of these {role}s find"
+        error_note = f"errors are the upper limits, at 99 %, of what {table.trials:,} trials of these {role}s find"
         return [
             *notes,
-            f"{found}. An ε or a number of {role}s so found is up to a third above the least",
+            f"{error_note}. An ε or a number of {role}s so found is up to a third above the least",
             *([_cut(plan)] if plan.is_cut else []),
         ]
-    explained = [plan.unit.explained] if plan.unit.explained else []
+    unit_notes = [plan.unit.explained] if plan.unit.explained else []
     if any(each.offered is not None and each.share > 1 for each in plan.variants):
-        explained.append("an error above 100 % is larger than the whole: such a result tells next to nothing")
-    return [*notes, f"{_ERRORS}; exact, and of nobody's values", *explained]
+        unit_notes.append("an error above 100 % is larger than the whole: such a result tells next to nothing")
+    return [*notes, f"{_ERRORS}; exact, and of nobody's values", *unit_notes]
 
 
 def _cut(plan: Plan) -> str:
     """Return what there was no time for, and what would help."""
     untried = [each.name for each in plan.variants if not each.is_tried]
-    what = join_words(untried) if untried else "some of what else could be done"
-    return f"there was not time enough for {what}: more --minutes, or fewer --trials, would do"
+    untried_text = join_words(untried) if untried else "some of what else could be done"
+    return f"there was not time enough for {untried_text}: more --minutes, or fewer --trials, would do"
 
 
 def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
     """Print how the first plan is held."""
     if not plan.best:
         return
-    offered = plan.best[0].offered
-    assert offered is not None  # noqa: S101  it is met
+    offer = plan.best[0].offered
+    assert offer is not None  # noqa: S101  it is met
     role = table.resolved.protocol.client_role
-    words, levels = ["psephos", "run", source], offered.settings.get("epsilons")
-    for key, value in offered.settings.items():
+    words, levels = ["psephos", "run", source], offer.settings.get("epsilons")
+    for key, value in offer.settings.items():
         if value is not None and value != ():
-            written = f"{value:.6g}" if isinstance(value, float) and not levels else str(value)  # the greatest of them
-            words += ["--set", f"{key}={written}"]
+            value_text = (
+                f"{value:.6g}" if isinstance(value, float) and not levels else str(value)
+            )  # the greatest of them
+            words += ["--set", f"{key}={value_text}"]
     if table.resolved.scenario.model not in {None, plan.best[0].model}:
         words += ["--set", f"trust={plan.best[0].model.value}"]
-    own = list(table.resolved.protocol.parameters.own_levels.epsilons) if levels else levels
-    if plan.best[0].people != len(table.resolved.names) or levels != own:  # a file of now says other levels
+    own_epsilons = list(table.resolved.protocol.parameters.own_levels.epsilons) if levels else levels
+    if plan.best[0].people != len(table.resolved.names) or levels != own_epsilons:  # a file of now says other levels
         words += ["--set", f"{role}s=FILE"]
     console.print()
-    said = shlex.join(words)
-    if left_out := _left_out(offered, table):
-        said += f", and leave out {join_words(left_out)}"
-    console.print(Text.assemble(("To hold it: ", "bold"), said), soft_wrap=True)
+    command_text = shlex.join(words)
+    if left_out := _left_out(offer, table):
+        command_text += f", and leave out {join_words(left_out)}"
+    console.print(Text.assemble(("To hold it: ", "bold"), command_text), soft_wrap=True)
 
 
-def _left_out(offered: VariantOffer, table: VariantTable) -> list[str]:
+def _left_out(offer: VariantOffer, table: VariantTable) -> list[str]:
     """Return the scenario's own parameters that a variant goes without, if none of its settings takes their place."""
-    given = {key for key, value in offered.settings.items() if value is not None}
+    setting_names = {key for key, value in offer.settings.items() if value is not None}
     alternatives = sources_of(type(table.resolved.protocol)).alternatives
-    replaced = {key for group in alternatives if group & given for key in group}
-    own = table.resolved.scenario.parameters
-    return [key for key in offered.settings if key in own and key not in given | replaced]
+    replaced_names = {key for group in alternatives if group & setting_names for key in group}
+    own_parameters = table.resolved.scenario.parameters
+    return [key for key in offer.settings if key in own_parameters and key not in setting_names | replaced_names]
 
 
 def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
@@ -209,15 +211,15 @@ def plan_in_json(plan: Plan, table: VariantTable) -> dict[str, Any]:
                 if each.offered is None
                 else _plain(each.offered.epsilon, each.share, each.standard_error),
                 "settings": {} if each.offered is None else each.offered.settings,
-                "curve": [_point(offered, plan) for offered in each.curve],
+                "curve": [_point(offer, plan) for offer in each.curve],
             }
             for each in plan.variants
         ],
         "options": [_option(option) for option in plan.options],
         "is_cut": plan.is_cut,
     }
-    written: dict[str, Any] = snapped(msgspec.to_builtins(content))
-    return written
+    content_as_json: dict[str, Any] = snapped(msgspec.to_builtins(content))
+    return content_as_json
 
 
 def _plain(epsilon: float, share: float, standard_error: float) -> dict[str, float]:
@@ -229,10 +231,10 @@ def _plain(epsilon: float, share: float, standard_error: float) -> dict[str, flo
     }
 
 
-def _point(offered: VariantOffer, plan: Plan) -> dict[str, float]:
+def _point(offer: VariantOffer, plan: Plan) -> dict[str, float]:
     """Return what is offered to the people who are there."""
     whole = plan.unit.whole
-    return _plain(offered.epsilon, offered.quoted / whole, offered.error.standard_error / whole)
+    return _plain(offer.epsilon, offer.quoted / whole, offer.error.standard_error / whole)
 
 
 def _option(option: PlannedVariant) -> dict[str, Any]:
@@ -244,9 +246,9 @@ def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: 
     """Write `plan.json`, `plan.csv` with a row for each variant and price, and maybe a picture into a new folder."""
     folder.write_json("plan.json", plan_in_json(plan, table))
     rows = [
-        {"variant": each.name, "trusted": table.trusted(each.model), "people": plan.people, **_point(offered, plan)}
+        {"variant": each.name, "trusted": table.trusted(each.model), "people": plan.people, **_point(offer, plan)}
         for each in plan.variants
-        for offered in each.curve
+        for offer in each.curve
     ]
     folder.write_table(_TABLE, rows)
     if pictures:

@@ -64,7 +64,9 @@ def rows_drawn(
     if table is None:
         return None
     rows, size = protocol.encode(table), len(numbers)
-    private, public = (own.reshape(size, len(rows) // size, own.shape[1]) for own in (rows.private, rows.public))
+    private, public = (
+        drawn_rows.reshape(size, len(rows) // size, drawn_rows.shape[1]) for drawn_rows in (rows.private, rows.public)
+    )
     return private, public
 
 
@@ -72,10 +74,10 @@ def _with_seed(table: Mapping[str, Any], number: int) -> dict[str, Any]:
     return {**table, _SEED: table.get(_SEED, 0) + number}
 
 
-def check_redrawn(resolved: Local) -> None:
+def check_redrawn(setup: Local) -> None:
     """Raise ConfigurationError unless a generator makes the parties, so that it can make others."""
-    scenario, role = resolved.scenario, resolved.protocol.client_role
-    if not (resolved.is_generated and isinstance(scenario.parties, Mapping)):
+    scenario, role = setup.scenario, setup.protocol.client_role
+    if not (setup.is_generated and isinstance(scenario.parties, Mapping)):
         file = scenario.parties if isinstance(scenario.parties, str) else "as they are given"
         allowed = (
             f"left out, unless a generator makes the {role}s: these are not drawn from anything that could give others "
@@ -97,16 +99,16 @@ def spread_of(draws: Sequence[Sequence[float]]) -> Spread:
     count, size = len(draws), len(draws[0])
     means = list(map(_mean, draws))
     inner = [_variance(draw, mean, size) for draw, mean in zip(draws, means, strict=True)]
-    within, middle = mean_of(inner), _mean(means)
+    mean_within, middle = mean_of(inner), _mean(means)
     outer = _variance(means, middle, count)
     # Without one draw the variance of the others' means follows from the distance of its own mean.
     rests = [
         ((count - 1) * outer - square(mean - middle) * count / (count - 1)) / (count - 2)
-        - (count * within.value - own) / (count - 1) / size
-        for mean, own in zip(means, inner, strict=True)
+        - (count * mean_within.value - inner_numbers) / (count - 1) / size
+        for mean, inner_numbers in zip(means, inner, strict=True)
     ]
     error = (count - 1) * mean_of(rests).standard_error
-    return Spread(Measurement(outer - within.value / size, error), within)
+    return Spread(Measurement(outer - mean_within.value / size, error), mean_within)
 
 
 def _mean(numbers: Sequence[float]) -> float:

@@ -143,8 +143,8 @@ class Experiments(Generic[_FoundT]):
         files = {_file_of(name): name for name in _tables_of(self.found)}
         for file in only:
             require(file in files, "--table", file, list_choices(sorted(files), file))
-        chosen = {files[file] for file in only} or {*files.values()}
-        return chosen | {needed for name in chosen for needed in self.needs.get(name, ())}
+        chosen_tables = {files[file] for file in only} or {*files.values()}
+        return chosen_tables | {needed_table for name in chosen_tables for needed_table in self.needs.get(name, ())}
 
 
 def check_options(
@@ -171,11 +171,11 @@ def check_part(
         ConfigurationError: there is no such table, or nothing of that kind that can be set.
     """
     experiments = _experiments_of(paper, is_own=bool(own))
-    wanted = experiments.wanted(only)
+    tables_to_make = experiments.wanted(only)
     if experiments.grids is not None:
-        return wanted, experiments.grids(settings)
+        return tables_to_make, experiments.grids(settings)
     refuse(settings, "--set", ", ".join(settings), "left out: here are no grids")
-    return wanted, None
+    return tables_to_make, None
 
 
 @contextlib.contextmanager
@@ -194,8 +194,8 @@ def missing_in(folder: str, data_sets: Mapping[str, str]) -> dict[str, str]:
     """Return why data sets are not there, by their names, of which each is called otherwise in the folder of all."""
     if not folder:
         return dict.fromkeys(data_sets, "no folder of data sets was named")
-    lacking = [name for name, own in data_sets.items() if not (Path(folder) / own).is_dir()]
-    return dict.fromkeys(lacking, "not in the folder of data sets")
+    missing_names = [name for name, own in data_sets.items() if not (Path(folder) / own).is_dir()]
+    return dict.fromkeys(missing_names, "not in the folder of data sets")
 
 
 def reproduce(
@@ -240,43 +240,45 @@ def reproduce(
     trials = paper.trials if trials is None else trials
     check_options(paper, trials=trials, seed=seed, data=data, workers=workers, own=own)
     experiments = _experiments_of(paper, is_own=bool(own))
-    wanted, grids = check_part(paper, settings=settings, only=only, own=own)
-    begun: list[str] = []
+    tables_to_make, grids = check_part(paper, settings=settings, only=only, own=own)
+    tables_begun: list[str] = []
 
-    def tell(said: str) -> None:
-        on_progress(said, len(begun), experiments.steps)
-        begun.append(said)
+    def tell(text: str) -> None:
+        on_progress(text, len(tables_begun), experiments.steps)
+        tables_begun.append(text)
 
     tables: dict[str, list[Row]] = {name: [] for name in _tables_of(experiments.found)}
     missing: dict[str, str] = {}
     try:
         for part in experiments.parts(Asked(trials, seed, data, workers, tell, own, grids, tables)):
-            chosen = {name: rows for name, rows in part.rows.items() if name in wanted}
-            if part.told and len(chosen) == len(part.rows):
+            chosen_rows = {name: rows for name, rows in part.rows.items() if name in tables_to_make}
+            if part.told and len(chosen_rows) == len(part.rows):
                 tell(part.told)
             missing |= part.missing
-            for name, rows in chosen.items():
+            for name, rows in chosen_rows.items():
                 for row in rows:
                     tables[name].append(row)
                     if part.number:
-                        done = len(begun) - 1 + min(len(tables[name]) / part.number, 1.0)
+                        done = len(tables_begun) - 1 + min(len(tables[name]) / part.number, 1.0)
                         on_progress(part.told, done, experiments.steps)
     except BaseException:
         _write_tables(folder, {_file_of(name): rows for name, rows in tables.items()})
         raise
-    made: dict[str, Any] = {name: tuple(rows) for name, rows in tables.items()}
+    made_tables: dict[str, Any] = {name: tuple(rows) for name, rows in tables.items()}
     file = Path(next(iter(own.values()), "")).name
-    told: dict[str, Any] = {"missing": missing, "own": file, "settings": tuple(settings), "only": tuple(only)}
-    found = experiments.found(trials=trials, seed=seed, versions=_versions(), **told, **made)
-    own_findings = () if experiments.additions is None else tuple(experiments.additions(found))
-    found = msgspec.structs.replace(found, paper_findings=tuple(experiments.on_paper(found)), own_findings=own_findings)
-    _write(folder, found, page=page_of(paper, found))
-    drawn: Mapping[str, Picture] = experiments.pictures(found) if pictures else {}
-    write_study(folder, _study_of(experiments, found, drawn=drawn))
+    run_facts: dict[str, Any] = {"missing": missing, "own": file, "settings": tuple(settings), "only": tuple(only)}
+    reproduction = experiments.found(trials=trials, seed=seed, versions=_versions(), **run_facts, **made_tables)
+    own_findings = () if experiments.additions is None else tuple(experiments.additions(reproduction))
+    reproduction = msgspec.structs.replace(
+        reproduction, paper_findings=tuple(experiments.on_paper(reproduction)), own_findings=own_findings
+    )
+    _write(folder, reproduction, page=page_of(paper, reproduction))
+    drawn_pictures: Mapping[str, Picture] = experiments.pictures(reproduction) if pictures else {}
+    write_study(folder, _study_of(experiments, reproduction, picture_names=drawn_pictures))
     if pictures:
         tell("pictures")
-        save_pictures(drawn, folder.path)
-    return found
+        save_pictures(drawn_pictures, folder.path)
+    return reproduction
 
 
 def _experiments_of(paper: Paper, *, is_own: bool) -> Experiments[Any]:
@@ -291,69 +293,76 @@ def _versions() -> dict[str, str]:
 
 def _write_tables(folder: RunFolder, tables: Mapping[str, Sequence[Row]]) -> dict[str, Rows]:
     """Write a CSV for each table with rows, and return them as they are written."""
-    written = {name: flat(rows) for name, rows in tables.items() if rows}
-    for name, rows in written.items():
+    flat_tables = {name: flat(rows) for name, rows in tables.items() if rows}
+    for name, rows in flat_tables.items():
         folder.write_table(f"{name}.csv", rows)
-    return written
+    return flat_tables
 
 
-def _write(folder: RunFolder, found: PaperReproduction, *, page: str) -> None:
-    tables = _write_tables(folder, found.tables)
-    kept = (*_KEPT, *(name for name in ("missing", "own", "settings", "only") if getattr(found, name)))
-    folder.write_json("reproduction.json", {**{name: getattr(found, name) for name in kept}, "tables": tables})
+def _write(folder: RunFolder, reproduction: PaperReproduction, *, page: str) -> None:
+    tables = _write_tables(folder, reproduction.tables)
+    kept_fields = (*_KEPT, *(name for name in ("missing", "own", "settings", "only") if getattr(reproduction, name)))
+    folder.write_json(
+        "reproduction.json", {**{name: getattr(reproduction, name) for name in kept_fields}, "tables": tables}
+    )
     folder.write_text("summary.md", page)
     claims = [
         {"of": heading, "claim": each.claim, "verdict": each.judgement, "numbers": each.numbers, "source": each.source}
-        for heading, findings in found.findings.items()
+        for heading, findings in reproduction.findings.items()
         for each in findings
     ]
     if claims:
         folder.write_table(f"{_CLAIMS}.csv", claims)
 
 
-def _study_of(experiments: Experiments[Any], found: PaperReproduction, *, drawn: Collection[str]) -> Study:
+def _study_of(
+    experiments: Experiments[Any], reproduction: PaperReproduction, *, picture_names: Collection[str]
+) -> Study:
     """Return what the page of a reproduction says."""
-    introduction = experiments.introduction.format(run=found)
-    judged = found.findings.get(ON_OWN_DATA if found.own else ON_PAPER, ())
-    holds = sum(finding.judgement is Judgement.HOLDS for finding in judged)
+    introduction = experiments.introduction.format(run=reproduction)
+    findings = reproduction.findings.get(ON_OWN_DATA if reproduction.own else ON_PAPER, ())
+    num_holding = sum(finding.judgement is Judgement.HOLDS for finding in findings)
     of_rows = [
         StudyTable(name=name, caption=title_of(name.replace("-", " ")), is_mixed=True)
-        for name, rows in found.tables.items()
+        for name, rows in reproduction.tables.items()
         if rows
     ]
     return Study(
         kind="Reproduction",
         title=experiments.title,
         facts=[
-            pluralize(found.trials, "trial"),
-            f"seed {found.seed}",
-            *(f"{name} {each}" for name, each in found.versions.items()),
+            pluralize(reproduction.trials, "trial"),
+            f"seed {reproduction.seed}",
+            *(f"{name} {each}" for name, each in reproduction.versions.items()),
         ],
         verdict=[
-            f"{holds:,} of {pluralize(len(judged), 'claim')} of the paper hold{' on this data' * bool(found.own)}."
+            (
+                f"{num_holding:,} of {pluralize(len(findings), 'claim')} of the paper "
+                f"hold{' on this data' * bool(reproduction.own)}."
+            )
         ],
         tables=[
             StudyTable(name=_CLAIMS, caption="What was claimed", is_mixed=True),
-            *(StudyTable(name=name, picture=experiments.captions[name]) for name in drawn),
+            *(StudyTable(name=name, picture=experiments.captions[name]) for name in picture_names),
             *of_rows,
         ],
         notes=[" ".join(part.replace("`", "").split()) for part in (introduction, *experiments.remarks)],
     )
 
 
-def page_of(paper: Paper, found: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:
+def page_of(paper: Paper, reproduction: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:
     """Return the page of a reproduction: what holds and what does not, pictures by a prefix, and all tables."""
-    experiments = _experiments_of(paper, is_own=bool(found.own))
-    parts = [f"# {experiments.title}", experiments.introduction.format(run=found), *experiments.remarks]
-    parts += [*_lacks(found), *_left_out(found)]
-    for heading, findings in found.findings.items():
+    experiments = _experiments_of(paper, is_own=bool(reproduction.own))
+    parts = [f"# {experiments.title}", experiments.introduction.format(run=reproduction), *experiments.remarks]
+    parts += [*_lacks(reproduction), *_left_out(reproduction)]
+    for heading, findings in reproduction.findings.items():
         parts += [f"## {heading}", *_remark_on(heading), count_in_words(findings), findings_in_markdown(findings)]
     if pictures:
-        captions = {name: experiments.captions[name] for name in experiments.pictures(found)}
+        captions = {name: experiments.captions[name] for name in experiments.pictures(reproduction)}
         parts.append("## Pictures")
         parts += [f"![{words}]({prefix}{name}.png)\n\n{words}" for name, words in captions.items()]
     parts.append("## Tables")
-    parts += [markdown_of(sheet) for sheet in experiments.sheets(found) if sheet.rows]
+    parts += [markdown_of(sheet) for sheet in experiments.sheets(reproduction) if sheet.rows]
     return "\n\n".join(parts) + "\n"
 
 
@@ -361,35 +370,35 @@ def _remark_on(heading: str) -> list[str]:
     return [{ON_STAND_IN: _STAND_IN, ON_OWN_DATA: _OWN}[heading]] if heading in {ON_STAND_IN, ON_OWN_DATA} else []
 
 
-def show_reproduction(console: Console, paper: Paper, found: PaperReproduction) -> None:
+def show_reproduction(console: Console, paper: Paper, reproduction: PaperReproduction) -> None:
     """Print all tables, what holds and what does not, and what is missing."""
-    experiments = _experiments_of(paper, is_own=bool(found.own))
-    for sheet in experiments.sheets(found):
+    experiments = _experiments_of(paper, is_own=bool(reproduction.own))
+    for sheet in experiments.sheets(reproduction):
         if sheet.rows:
             show_sheet(console, sheet)
-    for heading, findings in found.findings.items():
+    for heading, findings in reproduction.findings.items():
         show_findings(console, heading, findings)
     console.print()
-    cells = experiments.cells.format(run=found)
-    notes = (f"{cells}, seed {found.seed}; ± is one standard error", *experiments.remarks)
-    warned = [*_lacks(found), *_left_out(found), *_remark_on(ON_OWN_DATA if found.own else "")]
+    cells = experiments.cells.format(run=reproduction)
+    notes = (f"{cells}, seed {reproduction.seed}; ± is one standard error", *experiments.remarks)
+    warned = [*_lacks(reproduction), *_left_out(reproduction), *_remark_on(ON_OWN_DATA if reproduction.own else "")]
     for style, lines in (("yellow", warned), ("dim", notes)):
         for line in lines:
             console.print(Text(line, style=style))
 
 
-def _left_out(found: PaperReproduction) -> Iterator[str]:
+def _left_out(reproduction: PaperReproduction) -> Iterator[str]:
     """Yield a sentence where not all of the paper's experiments were run, or others in their place."""
-    if found.is_part:
-        settings = [f"--set {setting}" for setting in found.settings]
-        told = ", ".join([*settings, *(f"--table {name}" for name in found.only)])
-        yield f"A part of the paper's experiments, or others: {told}. Claims whose rows are not there are left out."
+    if reproduction.is_part:
+        settings = [f"--set {setting}" for setting in reproduction.settings]
+        options = ", ".join([*settings, *(f"--table {name}" for name in reproduction.only)])
+        yield f"A part of the paper's experiments, or others: {options}. Claims whose rows are not there are left out."
 
 
-def _lacks(found: PaperReproduction) -> Iterator[str]:
+def _lacks(reproduction: PaperReproduction) -> Iterator[str]:
     """Yield a sentence for each reason why something is not there."""
     by_reason: dict[str, list[str]] = {}
-    for name, reason in found.missing.items():
+    for name, reason in reproduction.missing.items():
         by_reason.setdefault(reason, []).append(name)
     for reason, names in by_reason.items():
         yield f"Not run on {', '.join(names)}: {reason}. {_FOLDER}"

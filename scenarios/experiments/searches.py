@@ -65,12 +65,12 @@ class SearchClock:
         self._weights = weights
         self._before = self._weight = 0.0
 
-    def begin(self, piece: str, said: str) -> float:
+    def begin(self, piece: str, text: str) -> float:
         """Begin one of the pieces, with what is said of it to whoever waits, and return the moment."""
         self._before += self._weight
         self._weight = self._weights.get(piece, 0.0)
         self._began = self._clock()
-        self._said = said
+        self._said = text
         self._show(0.0)
         return self._began
 
@@ -78,9 +78,9 @@ class SearchClock:
         """Return how many seconds have passed."""
         return self._clock() - moment
 
-    def on_trial(self, said: str, done: float, total: float) -> None:
+    def on_trial(self, text: str, done: float, total: float) -> None:
         """Take note of a trial that begins; OutOfTimeError where there is no time for it."""
-        del said, done, total
+        del text, done, total
         self.check()
         spent = self.since(self._began)
         self._show(spent / (spent + self._weight) if spent else 0.0)  # never all of it: nobody knows how long it takes
@@ -90,11 +90,11 @@ class SearchClock:
         if self._clock() >= self._ends:
             raise OutOfTimeError
 
-    def _show(self, within: float) -> None:
+    def _show(self, margin: float) -> None:
         if self._tell is None:
             return
         all_of_it = math.fsum(self._weights.values())
-        share = (self._before + within * self._weight) / all_of_it if all_of_it else 0.0
+        share = (self._before + margin * self._weight) / all_of_it if all_of_it else 0.0
         self._shown = max(self._shown, self._from + (self._to - self._from) * min(share, 1.0))
         self._tell(self._said, self._shown, 1.0)
 
@@ -104,7 +104,7 @@ def least_by_trials(
     excess: Callable[[_T], float],
     *,
     start: float,
-    between: tuple[float, float],
+    limits: tuple[float, float],
     power: float,
 ) -> _T | None:
     """Return what is offered at about the least number that suffices.
@@ -113,7 +113,7 @@ def least_by_trials(
         offer: returns what there is at a number; None where a number is not possible.
         excess: by what factor that is worse than wanted; at most 1 suffices.
         start: the number to begin with.
-        between: the least and the greatest number.
+        limits: the least and the greatest number.
         power: of the number, by which the excess falls about.
 
     Returns:
@@ -123,35 +123,35 @@ def least_by_trials(
     best: _T | None = None
     number = start
     for _ in range(_MOST_STEPS):
-        found = offer(number)
+        offer_found = offer(number)
         guess = number
-        if found is not None:
-            factor = max(excess(found), 1e-9) ** (1 / power)
+        if offer_found is not None:
+            factor = max(excess(offer_found), 1e-9) ** (1 / power)
             guess = snapped(number * min(max(factor, 1 / _STRIDE), _STRIDE))
-            if excess(found) <= 1:
-                best, high = found, number
+            if excess(offer_found) <= 1:
+                best, high = offer_found, number
             else:
                 low = number
         elif best is None and number <= start:
             low = number  # too little to be possible
         else:
             high = number
-        following = _next_number(low, high, guess, between=between)
-        if following is None:
+        next_number = _next_number(low, high, guess, limits=limits)
+        if next_number is None:
             break
-        number = following
+        number = next_number
     return best
 
 
-def _next_number(low: float, high: float, guess: float, *, between: tuple[float, float]) -> float | None:
+def _next_number(low: float, high: float, guess: float, *, limits: tuple[float, float]) -> float | None:
     """Return the number to look at next; None where there is nothing more to know."""
-    least, greatest = between
-    if high / max(low, least) <= _WITHIN:
+    least_number, greatest = limits
+    if high / max(low, least_number) <= _WITHIN:
         return None
     if math.isinf(high):
         return min(max(guess, low) * _BEYOND, greatest) if low < greatest else None
     if low == 0:
-        return max(min(guess, high) / _BEYOND, least) if high > least else None
+        return max(min(guess, high) / _BEYOND, least_number) if high > least_number else None
     width = math.log(high / low)
     place = math.log(max(guess, 1e-300) / low) / width
     return snapped(low * math.exp(width * min(max(place, _MIDDLE), 1 - _MIDDLE)))

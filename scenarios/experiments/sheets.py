@@ -33,11 +33,11 @@ class _TableNotes(TypedDict, total=False):
     full: Rows
 
 
-def listing(rows: Iterable[Row], columns: str, *, words: Words | None = None, **told: Unpack[_TableNotes]) -> Table:
+def listing(rows: Iterable[Row], columns: str, *, words: Words | None = None, **notes: Unpack[_TableNotes]) -> Table:
     """Return a table with a line for each row, of headers and cells as the module says."""
     headers, cells = zip(*_columns(columns), strict=True)
     lines = [[_written(cell, row, words) for cell in cells] for row in rows]
-    return Table(columns=headers, rows=lines, **told)
+    return Table(columns=headers, rows=lines, **notes)
 
 
 def pivoting(
@@ -45,7 +45,7 @@ def pivoting(
     *blocks: tuple[Iterable[Row], str],
     missing: str = "",
     words: Words | None = None,
-    **told: Unpack[_TableNotes],
+    **notes: Unpack[_TableNotes],
 ) -> Table:
     """Return a table in which several rows stand on a line: those with the same labels.
 
@@ -66,32 +66,32 @@ def pivoting(
             columns[place] = None
             line = table.setdefault(tuple(_written(name, row, words) for name in names), {})
             line[place] = [_written(cell, row, words) for _, cell in parts]
-    found = [
-        [*at, *(cell for place in columns for cell in line.get(place, [missing] * len(place[1])))]
-        for at, line in table.items()
+    pivoted_rows = [
+        [*row_key, *(cell for place in columns for cell in line.get(place, [missing] * len(place[1])))]
+        for row_key, line in table.items()
     ]
     headers = [*heads, *(header for _, headers in columns for header in headers)]
-    return Table(columns=headers, rows=found, **told)
+    return Table(columns=headers, rows=pivoted_rows, **notes)
 
 
 def flat(rows: Iterable[Row]) -> Rows:
     """Return rows by column; a measurement's standard error gets a column of its own, and empty ones stay empty."""
-    given = list(rows)
-    measured = {
+    row_list = list(rows)
+    measured_columns = {
         name
-        for row in given
+        for row in row_list
         if isinstance(row, Mapping)
         for name, value in row.items()
         if isinstance(value, Measurement)
     }
-    return [_columns_of(row, measured) if isinstance(row, Mapping) else _flattened(row) for row in given]
+    return [_columns_of(row, measured_columns) if isinstance(row, Mapping) else _flattened(row) for row in row_list]
 
 
-def _columns_of(row: Mapping[str, Any], measured: Collection[str]) -> dict[str, object]:
+def _columns_of(row: Mapping[str, Any], measured_columns: Collection[str]) -> dict[str, object]:
     columns: dict[str, object] = {}
     for name, value in row.items():
         columns[name] = value.value if isinstance(value, Measurement) else value
-        if name in measured:
+        if name in measured_columns:
             columns[f"{name}_standard_error"] = value.standard_error if isinstance(value, Measurement) else None
     return columns
 
@@ -101,9 +101,9 @@ def _flattened(row: msgspec.Struct) -> dict[str, object]:
     for field in msgspec.structs.fields(type(row)):
         name, value = field.name, getattr(row, field.name)
         if field.type in _MEASURED:
-            found: Measurement | None = value
-            columns[name] = None if found is None else found.value
-            columns[f"{name}_standard_error"] = None if found is None else found.standard_error
+            measurement: Measurement | None = value
+            columns[name] = None if measurement is None else measurement.value
+            columns[f"{name}_standard_error"] = None if measurement is None else measurement.standard_error
         else:
             columns[name] = value
     return columns
@@ -127,12 +127,12 @@ class _Formatter(string.Formatter):
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, str]:
         name, _, part = field_name.partition(".")
-        own: Mapping[Any, str] | Callable[[Any], object] | None = kwargs.get(name)
-        value: Any = own(args[0]) if callable(own) else _value(args[0], name)
+        words_of_value: Mapping[Any, str] | Callable[[Any], object] | None = kwargs.get(name)
+        value: Any = words_of_value(args[0]) if callable(words_of_value) else _value(args[0], name)
         if part and value is not None:
             value = getattr(value, part)
-        if own is not None and not callable(own):
-            value = own.get(value, value)
+        if words_of_value is not None and not callable(words_of_value):
+            value = words_of_value.get(value, value)
         return value, name
 
     def format_field(self, value: Any, format_spec: str) -> str:

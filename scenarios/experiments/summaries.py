@@ -116,8 +116,10 @@ def refined_by_law(
     """
     if are_same:
         return _refined(plain, "law", Measurement(means[0], 0.0), (means[0], means[0]))
-    own = summary_of(plain.measure, np.array(means), limits=limits)
-    return _refined(plain, "law", Measurement(own.mean, own.standard_error), (own.low, own.high))
+    mean_summary = summary_of(plain.measure, np.array(means), limits=limits)
+    return _refined(
+        plain, "law", Measurement(mean_summary.mean, mean_summary.standard_error), (mean_summary.low, mean_summary.high)
+    )
 
 
 def refined_by_control(
@@ -130,15 +132,15 @@ def refined_by_control(
         >>> refined_by_control(plain, [1.0, 2.0, 3.0], [0.1, 0.0, -0.1], limits=(0.0, 9.0)) is None  # too few trials
         True
     """
-    count, given, control = len(numbers), np.array(numbers), np.array(controls)
-    mean, middle = mean_of(given).value, mean_of(control).value
-    given, off = given - mean, control - middle
-    squares = float(off @ off)
+    count, deviations, control = len(numbers), np.array(numbers), np.array(controls)
+    mean, middle = mean_of(deviations).value, mean_of(control).value
+    deviations, control_deviations = deviations - mean, control - middle
+    squares = float(control_deviations @ control_deviations)
     if count < _LEAST_CONTROLLED or not squares:
         return None
-    slope = float(given @ off) / squares
-    rest = given - slope * off
-    error = math.sqrt(float(rest @ rest) / (count - 2) * (1 / count + square(middle) / squares))
+    slope = float(deviations @ control_deviations) / squares
+    residuals = deviations - slope * control_deviations
+    error = math.sqrt(float(residuals @ residuals) / (count - 2) * (1 / count + square(middle) / squares))
     if error > _LEAST_GAIN * plain.standard_error:
         return None
     mean -= slope * middle
@@ -148,7 +150,7 @@ def refined_by_control(
     )
 
 
-def _refined(plain: MeasureSummary, by: str, mean: Measurement, ends: tuple[float, float]) -> Refined:
+def _refined(plain: MeasureSummary, method: str, mean: Measurement, ends: tuple[float, float]) -> Refined:
     is_known = mean.standard_error > 0 and plain.standard_error > 0
     return Refined(
         measure=plain.measure,
@@ -158,7 +160,7 @@ def _refined(plain: MeasureSummary, by: str, mean: Measurement, ends: tuple[floa
         low=ends[0],
         high=ends[1],
         draws=plain.draws,
-        by=by,
+        by=method,
         worth=plain.trials * square(plain.standard_error / mean.standard_error) if is_known else None,
     )
 
@@ -188,8 +190,8 @@ def summary_of(
         low, high = max(mean.value - reach, limits[0]), min(mean.value + reach, limits[1])
     quantiles: list[Quantile] = []
     if not is_event:
-        ordered: list[float] = np.sort(numbers).tolist()
-        quantiles = [found for level in QUANTILES if (found := _quantile_of(ordered, level)) is not None]
+        sorted_numbers: list[float] = np.sort(numbers).tolist()
+        quantiles = [quantile for level in QUANTILES if (quantile := _quantile_of(sorted_numbers, level)) is not None]
     return MeasureSummary(
         measure=measure,
         trials=count,
@@ -217,14 +219,14 @@ def summary_of_draws(
     size = len(draws[0])
     means = np.array([math.fsum(draw) / size for draw in draws])
     firsts = summary_of(measure, np.array([draw[0] for draw in draws]))
-    found = summary_of(measure, means, limits=limits)
-    found = msgspec.structs.replace(found, trials=len(draws) * size, draws=len(draws), quantiles=firsts.quantiles)
+    summary = summary_of(measure, means, limits=limits)
+    summary = msgspec.structs.replace(summary, trials=len(draws) * size, draws=len(draws), quantiles=firsts.quantiles)
     if size == 1:
-        return found
-    if 0 < found.mean < 1 and {number for draw in draws for number in draw} <= {0.0, 1.0}:
-        low, high = _around_share(found.mean, found.standard_error, len(draws), found.trials)
-        found = msgspec.structs.replace(found, low=low, high=high)
-    return msgspec.structs.replace(found, **spread_of(draws)._asdict())
+        return summary
+    if 0 < summary.mean < 1 and {number for draw in draws for number in draw} <= {0.0, 1.0}:
+        low, high = _around_share(summary.mean, summary.standard_error, len(draws), summary.trials)
+        summary = msgspec.structs.replace(summary, low=low, high=high)
+    return msgspec.structs.replace(summary, **spread_of(draws)._asdict())
 
 
 def _around_share(share: float, error: float, draws: int, trials: int) -> tuple[float, float]:
@@ -241,20 +243,20 @@ def _around_share(share: float, error: float, draws: int, trials: int) -> tuple[
 
 def _around(value: float, count: int, limits: tuple[float, float]) -> tuple[float, float]:
     """Return how far the mean may be from what all of so many trials gave; without limits nothing is known."""
-    others = float(upper_limits(np.array([0]), count, _RISK / 2)[0])
-    low, high = (value + others * (end - value) if math.isfinite(end) else value for end in limits)
+    max_rate = float(upper_limits(np.array([0]), count, _RISK / 2)[0])
+    low, high = (value + max_rate * (end - value) if math.isfinite(end) else value for end in limits)
     return low, high
 
 
-def _quantile_of(ordered: Sequence[float], level: float) -> Quantile | None:
+def _quantile_of(sorted_numbers: Sequence[float], level: float) -> Quantile | None:
     """Return a quantile of numbers in their order; None where no two of them enclose it surely enough."""
-    count = len(ordered)
+    count = len(sorted_numbers)
     ranks = np.arange(1, count + 1)
     # The number of rank r is above the quantile only where fewer than r are not, and below it only where r or more are.
     is_below = bdtr(ranks - 1, count, level) <= _RISK / 2
     is_above = bdtrc(ranks - 1, count, level) <= _RISK / 2
     if not is_below.any() or not is_above.any():
         return None
-    low = ordered[int(np.flatnonzero(is_below)[-1])]
-    high = ordered[int(np.flatnonzero(is_above)[0])]
-    return Quantile(level=level, value=ordered[math.ceil(count * level) - 1], low=low, high=high)
+    low = sorted_numbers[int(np.flatnonzero(is_below)[-1])]
+    high = sorted_numbers[int(np.flatnonzero(is_above)[0])]
+    return Quantile(level=level, value=sorted_numbers[math.ceil(count * level) - 1], low=low, high=high)

@@ -64,8 +64,8 @@ class _TrialsRun:
     def take(self, start: int, trials: Iterable[Trial]) -> None:
         """Take up trials from this number on; ConflictingCopyError: there was another one of a number."""
         for number, trial in enumerate(trials, start):
-            known = self._trials.setdefault(number, trial)
-            if known is not trial and msgspec.msgpack.encode(known) != msgspec.msgpack.encode(trial):
+            known_trial = self._trials.setdefault(number, trial)
+            if known_trial is not trial and msgspec.msgpack.encode(known_trial) != msgspec.msgpack.encode(trial):
                 raise ConflictingCopyError(f"trial {number}")
 
     def of(self, start: int, stop: int) -> tuple[Trial, ...]:
@@ -122,24 +122,24 @@ def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = Fals
     refuse(scenario.network, "network", scenario.network, allowed)
     own_seed = scenario.seed
     scenario = msgspec.structs.replace(scenario, transport=ARRAY, noise="simulated", seed=None)
-    resolved = resolve(scenario)
-    role = resolved.protocol.client_role
-    if isinstance(resolved, Streamed):
+    setup = resolve(scenario)
+    role = setup.protocol.client_role
+    if isinstance(setup, Streamed):
         allowed = f"read at once: trials hold outcomes against what {role}s hold, and of a stream nothing is kept"
-        raise ConfigurationError(field=f"{role}s", value=resolved.parties, allowed=allowed)
+        raise ConfigurationError(field=f"{role}s", value=setup.parties, allowed=allowed)
     allowed = (
         f"Each trial would spend the ε of each {role} again, and the mean of many takes the noise off. "
         "If nobody voted for real, add --set synthetic=true. Otherwise add --synthetic-yes: it tries as many "
         f"synthetic {role}s, without a look at what yours say."
     )
-    refuse(not resolved.may_show_truth, "synthetic", value=False, allowed=allowed)
-    drawn = seed if own_seed is None else own_seed
-    drawn = secrets.randbits(_SEED_BITS) if drawn is None else drawn
-    scenario = msgspec.structs.replace(scenario, seed=drawn)
-    resolved = msgspec.structs.replace(resolved, scenario=msgspec.structs.replace(resolved.scenario, seed=drawn))
+    refuse(not setup.may_show_truth, "synthetic", value=False, allowed=allowed)
+    seed_drawn = seed if own_seed is None else own_seed
+    seed_drawn = secrets.randbits(_SEED_BITS) if seed_drawn is None else seed_drawn
+    scenario = msgspec.structs.replace(scenario, seed=seed_drawn)
+    setup = msgspec.structs.replace(setup, scenario=msgspec.structs.replace(setup.scenario, seed=seed_drawn))
     if redraws:
-        check_redrawn(resolved)
-    return scenario, resolved
+        check_redrawn(setup)
+    return scenario, setup
 
 
 def prepare_all(
@@ -150,21 +150,21 @@ def prepare_all(
     Raises:
         ConfigurationError: none can be; the first one's. Or parties are drawn anew whose seeds are an axis.
     """
-    prepared: list[tuple[Settings, Scenario, Local]] = []
-    refused: list[RefusedCell] = []
+    prepared_cells: list[tuple[Settings, Scenario, Local]] = []
+    refused_cells: list[RefusedCell] = []
     first: ConfigurationError | None = None
     for settings, scenario in cells:
         for key, _ in settings:
             allowed = "left out with --redraw, whose draws have the seeds that follow: cells would share them unawares"
             refuse(redraws and key.endswith(".seed"), "--grid", key, allowed)
         try:
-            prepared.append((settings, *prepare(scenario, seed=seed, redraws=redraws)))
+            prepared_cells.append((settings, *prepare(scenario, seed=seed, redraws=redraws)))
         except ConfigurationError as error:
             first = first or error
-            refused.append(RefusedCell(settings=settings, reason=str(error)))
-    if first is not None and not prepared:
+            refused_cells.append(RefusedCell(settings=settings, reason=str(error)))
+    if first is not None and not prepared_cells:
         raise first
-    return prepared, refused
+    return prepared_cells, refused_cells
 
 
 def synthetic_like(scenario: Scenario, share: float) -> Scenario:
@@ -182,10 +182,10 @@ def synthetic_like(scenario: Scenario, share: float) -> Scenario:
     if like is None:
         allowed = f"left out: no parties like others are made up for protocol {scenario.protocol!r}"
         raise ConfigurationError(field="--synthetic-yes", value=share, allowed=allowed)
-    resolved = resolve(msgspec.structs.replace(scenario, adversary=(), transport=ARRAY, noise="simulated", seed=None))
-    parties, parameters = like(resolved.protocol, resolved.inputs, share)
-    known = {**scenario.parameters, **parameters}
-    return msgspec.structs.replace(scenario, parties=parties, parameters=known, synthetic=True)
+    setup = resolve(msgspec.structs.replace(scenario, adversary=(), transport=ARRAY, noise="simulated", seed=None))
+    parties, parameters = like(setup.protocol, setup.inputs, share)
+    all_parameters = {**scenario.parameters, **parameters}
+    return msgspec.structs.replace(scenario, parties=parties, parameters=all_parameters, synthetic=True)
 
 
 def run_trials(
@@ -194,8 +194,8 @@ def run_trials(
     trials: int,
     first: int = 0,
     workers: int = 0,
-    resolved: Mapping[Settings, Local] | None = None,
-    wanted: Wanted | None = None,
+    setups: Mapping[Settings, Local] | None = None,
+    precision: Wanted | None = None,
     pool: Pool | None = None,
     journal: FinishedParts | None = None,
     on_progress: OnStep | None = None,
@@ -207,8 +207,8 @@ def run_trials(
         trials: of each, at least one; with a wanted error, at most.
         first: the number of the first of them.
         workers: processes; 0 for as many as there are cores where that pays. The result does not depend on it.
-        resolved: what cells name, by their settings, where that is known.
-        wanted: ends a cell's trials as soon as its mean is known so well, looked at after each of `CHECKS`.
+        setups: what cells name, by their settings, where that is known.
+        precision: ends a cell's trials as soon as its mean is known so well, looked at after each of `CHECKS`.
         pool: runs them instead of processes of its own.
         journal: of these cells, which has what is finished, and takes up what will be.
         on_progress: told of trials, with the cell that they are of.
@@ -221,23 +221,23 @@ def run_trials(
     """
     if any(frames_in(cell.scenario.parties) for cell in cells):
         workers = 1  # a frame is in the memory of this process alone
-    known = dict(resolved or {})
-    benches = [Bench(known.get(cell.settings) or resolve(cell.scenario), cell) for cell in cells]
-    found = [_TrialsRun() for _ in cells]
+    known_setups = dict(setups or {})
+    benches = [Bench(known_setups.get(cell.settings) or resolve(cell.scenario), cell) for cell in cells]
+    runs = [_TrialsRun() for _ in cells]
     for key, answer in () if journal is None else journal.finished.items():
         place, start = map(int, key.split())
-        found[place].take(start, msgspec.msgpack.decode(answer, type=list[Trial]))
+        runs[place].take(start, msgspec.msgpack.decode(answer, type=list[Trial]))
     seconds = [0.0] * len(benches)
     for place, bench in enumerate(benches):  # of which it is known what trials take, and that they still come out so
         probed = range(first, first + 1 + min(bench.at_once, _PROBED, trials // _SHARE_PROBED))
         for numbers in filter(None, (probed[:1], probed[1:])):
-            started = time.perf_counter()
-            found[place].take(numbers.start, bench.run(numbers))
-            seconds[place] = (time.perf_counter() - started) / len(numbers)
+            started_at = time.perf_counter()
+            runs[place].take(numbers.start, bench.run(numbers))
+            seconds[place] = (time.perf_counter() - started_at) / len(numbers)
     ends = dict[int, int]()
-    for end in _ends(first, trials, wanted, of_draw=max(cell.redraw or 1 for cell in cells)):
+    for end in _ends(first, trials, precision, of_draw=max(cell.redraw or 1 for cell in cells)):
         still = [place for place in range(len(cells)) if place not in ends]
-        missing = [(place, *each) for place in still for each in found[place].missing(first, end)]
+        missing = [(place, *each) for place in still for each in runs[place].missing(first, end)]
         work = sum(seconds[place] * (stop - start) for place, start, stop in missing)
         if pool is None and (workers > 1 or (not workers and num_cores() > 1 and work >= _SECONDS_THAT_PAY)):
             pool = Processes(workers or num_cores())
@@ -247,17 +247,17 @@ def run_trials(
             if on_progress is not None:
                 words = ", ".join(f"{key} = {value}" for key, value in cells[place].settings)
                 on_progress(f"{words or cells[place].scenario.name}: {end - first:,} trials", done, total)
-            found[place].take(start, answer)
+            runs[place].take(start, answer)
             done += stop - start
             if journal is not None:
-                journal.add(f"{place} {start}", msgspec.msgpack.encode(found[place].of(start, stop)))
+                journal.add(f"{place} {start}", msgspec.msgpack.encode(runs[place].of(start, stop)))
         for place in still:
-            measured = _measured(cells[place], benches[place], found[place].of(first, end))
-            if end == first + trials or (wanted is not None and wanted.is_reached(measured)):
+            measured_cell = _measured(cells[place], benches[place], runs[place].of(first, end))
+            if end == first + trials or (precision is not None and precision.is_reached(measured_cell)):
                 ends[place] = end
     return [
-        _measured(cell, bench, own.of(first, ends[place]))
-        for place, (cell, bench, own) in enumerate(zip(cells, benches, found, strict=True))
+        _measured(cell, bench, cell_run.of(first, ends[place]))
+        for place, (cell, bench, cell_run) in enumerate(zip(cells, benches, runs, strict=True))
     ]
 
 
@@ -272,9 +272,9 @@ def _measured(cell: TrialCell, bench: Bench, trials: tuple[Trial, ...]) -> Measu
     )
 
 
-def _ends(first: int, trials: int, wanted: Wanted | None, *, of_draw: int) -> list[int]:
+def _ends(first: int, trials: int, precision: Wanted | None, *, of_draw: int) -> list[int]:
     """Return before which trials it is looked whether they suffice: where a draw of the parties ends."""
-    checks = () if wanted is None else [-(-check // of_draw) * of_draw for check in CHECKS]
+    checks = () if precision is None else [-(-check // of_draw) * of_draw for check in CHECKS]
     return [first + number for number in (*(check for check in checks if check < trials), trials)]
 
 
@@ -312,26 +312,24 @@ def _answers(
     come: Generator[tuple[int, bytes | None]] = ((number, None) for number in range(len(shares)))
     if pool is not None:
         tasks = (
-            msgspec.msgpack.encode(_TrialTask([_Part.of(cells[at], benches[at], *ends) for at, *ends in each]))
+            msgspec.msgpack.encode(_TrialTask([_Part.of(cells[index], benches[index], *ends) for index, *ends in each]))
             for each in shares
         )
 
-        def called(number: int) -> str:
+        def make_task(number: int) -> str:
             place, start, _ = shares[number][0]
             return f"trials from {start} of cell {place + 1}"
 
-        come = named_answers(pool, __name__, tasks, called)
+        come = named_answers(pool, __name__, tasks, make_task)
     with contextlib.closing(come):
         for number, answer in come:
             # Where a process failed, its share is run here, so that it fails here.
-            own = () if answer is None else msgspec.msgpack.decode(answer, type=list[list[Trial]])
-            for at, part in enumerate(shares[number]):
-                yield part, own[at] if own else benches[part[0]].run(range(*part[1:]))
+            trials_of_cells = () if answer is None else msgspec.msgpack.decode(answer, type=list[list[Trial]])
+            for index, part in enumerate(shares[number]):
+                yield part, trials_of_cells[index] if trials_of_cells else benches[part[0]].run(range(*part[1:]))
 
 
-def open_journal(
-    folder: Path, cells: Sequence[TrialCell], resolved: Sequence[Local], *, resumes: bool
-) -> FinishedParts:
+def open_journal(folder: Path, cells: Sequence[TrialCell], setups: Sequence[Local], *, resumes: bool) -> FinishedParts:
     """Return the journal of trials: a new one, or that of trials that were interrupted, of the same cells.
 
     Raises:
@@ -339,10 +337,10 @@ def open_journal(
         JournalError: it cannot be read.
     """
     digest = hashlib.sha256()
-    for cell, each in zip(cells, resolved, strict=True):
+    for cell, each in zip(cells, setups, strict=True):
         digest.update(msgspec.msgpack.encode((_with_seed(cell, None), Bench(each, cell).held)))
-    own = {"command": "trials", "scenario": cells[0].scenario.name, "seed": str(cells[0].scenario.seed)}
-    return FinishedParts(folder, {**own, "cells": digest.hexdigest(), **own_versions()}, resumes=resumes)
+    journal_fields = {"command": "trials", "scenario": cells[0].scenario.name, "seed": str(cells[0].scenario.seed)}
+    return FinishedParts(folder, {**journal_fields, "cells": digest.hexdigest(), **own_versions()}, resumes=resumes)
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -369,20 +367,20 @@ def _with_seed(cell: TrialCell, seed: int | None) -> TrialCell:
 
 
 @functools.lru_cache(maxsize=4)
-def _bench_of(cell: bytes, seed: int, held: object) -> Bench:
-    del held  # with other parties, whose files have changed, it is another one
-    own = _with_seed(msgspec.msgpack.decode(cell, type=TrialCell), seed)
-    return Bench(resolve(own.scenario), own)
+def _bench_of(cell: bytes, seed: int, held_bench: object) -> Bench:
+    del held_bench  # with other parties, whose files have changed, it is another one
+    trial_cell = _with_seed(msgspec.msgpack.decode(cell, type=TrialCell), seed)
+    return Bench(resolve(trial_cell.scenario), trial_cell)
 
 
 def _run_parts(task: _TrialTask) -> list[list[Trial]]:
-    found: list[list[Trial]] = []
+    trials_of_parts: list[list[Trial]] = []
     for part in task.parts:
         bench = _bench_of(msgspec.msgpack.encode(part.cell), int(part.seed), part.held)
         allowed = "what they were as the trials began: their files are others here, or have changed"
         require(bench.held == part.held, f"what the parties of {part.cell.scenario.name} hold", "others", allowed)
-        found.append(list(bench.run(range(part.start, part.stop))))
-    return found
+        trials_of_parts.append(list(bench.run(range(part.start, part.stop))))
+    return trials_of_parts
 
 
 work: Final = working(_TrialTask, _run_parts)

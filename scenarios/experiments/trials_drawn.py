@@ -27,21 +27,21 @@ _POINTS: Final[Mapping[str, Any]] = {"markersize": 4.5, "linewidth": 1.4, "capsi
 
 def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Picture | None:
     """Return the picture of trials, as many measures as fit, the most telling first; None if nothing was measured."""
-    told = [measure for measure in measures if any(measure.name in cell.best_summaries for cell in cells)]
-    told.sort(key=lambda measure: measure.is_detail)
+    shown_measures = [measure for measure in measures if any(measure.name in cell.best_summaries for cell in cells)]
+    shown_measures.sort(key=lambda measure: measure.is_detail)
     if len(cells) == 1:
-        return _picture_of_cell(cells[0], told)
-    differing = [measure for measure in told if len({*_means(cells, measure)}) > 1]
-    shown = (differing or told)[:_MOST_PANELS]
-    if not shown:
+        return _picture_of_cell(cells[0], shown_measures)
+    varying_measures = [measure for measure in shown_measures if len({*_means(cells, measure)}) > 1]
+    panel_measures = (varying_measures or shown_measures)[:_MOST_PANELS]
+    if not panel_measures:
         return None
-    columns = min(_COLUMNS, len(shown))
-    lines = math.ceil(len(shown) / columns)
+    columns = min(_COLUMNS, len(panel_measures))
+    lines = math.ceil(len(panel_measures) / columns)
     if (axis := _numeric_axis(cells)) is not None:
-        draw, height = functools.partial(_draw_lines, cells=cells, measures=shown, axis=axis), _HEIGHT
+        draw, height = functools.partial(_draw_lines, cells=cells, measures=panel_measures, axis=axis), _HEIGHT
     else:
         rows = cells[: drawing.MOST_ROWS]
-        draw, height = functools.partial(_draw_rows, cells=rows, measures=shown), _FRAME + _ROW * len(rows)
+        draw, height = functools.partial(_draw_rows, cells=rows, measures=panel_measures), _FRAME + _ROW * len(rows)
     return drawing.Picture(draw=draw, size=(drawing.WIDTH, _FRAME + height * lines), panels=(lines, columns))
 
 
@@ -49,14 +49,14 @@ def _picture_of_cell(cell: MeasuredCell, measures: Sequence[Measure]) -> drawing
     """Return the picture of one cell: shares of what happens or does not in one panel, and distributions."""
     events = [measure for measure in measures if {*_numbers(cell, measure)} <= {0.0, 1.0}]
     # What is the same in all trials has no distribution.
-    others = [measure for measure in measures if measure not in events and len({*_numbers(cell, measure)}) > 1]
-    others = others[: _MOST_PANELS - bool(events)]
-    number = len(others) + bool(events)
+    other_measures = [measure for measure in measures if measure not in events and len({*_numbers(cell, measure)}) > 1]
+    other_measures = other_measures[: _MOST_PANELS - bool(events)]
+    number = len(other_measures) + bool(events)
     if not number:
         return None
     columns = min(_COLUMNS, number)
     lines = math.ceil(number / columns)
-    draw = functools.partial(_draw_cell, cell=cell, events=events, others=others)
+    draw = functools.partial(_draw_cell, cell=cell, events=events, other_measures=other_measures)
     return drawing.Picture(draw=draw, size=(drawing.WIDTH, _FRAME + _HEIGHT * lines), panels=(lines, columns))
 
 
@@ -69,7 +69,7 @@ def _numbers(cell: MeasuredCell, measure: Measure) -> list[float]:
 
 
 def _draw_cell(
-    panels: Any, *, cell: MeasuredCell, events: Sequence[Measure], others: Sequence[Measure]
+    panels: Any, *, cell: MeasuredCell, events: Sequence[Measure], other_measures: Sequence[Measure]
 ) -> drawing.Marks:
     flat = list(panels.flat)
     marks: dict[str, Mapping[str, Any]] = {}
@@ -80,13 +80,13 @@ def _draw_cell(
         drawing.name_rows(axes, [title_of(measure.name) for measure in events], x="share of trials")
         drawing.percent_scale(axes, "x")
         marks["share, and where it lies with 95 %"] = _INTERVAL
-    for axes, measure in _panels(flat, others):
+    for axes, measure in _panels(flat, other_measures):
         _draw_distribution(axes, _numbers(cell, measure), cell.best_summaries[measure.name])
         drawing.clean(axes, title=title_of(measure.name), grid="y")
         drawing.percent_scale(axes)
         if measure.is_share:
             drawing.percent_scale(axes, "x")
-    if others:
+    if other_measures:
         marks["distribution over the trials"] = {
             "marker": "s",
             "markersize": 9,
@@ -100,7 +100,7 @@ def _draw_cell(
 def _draw_distribution(axes: Any, numbers: Sequence[float], summary: MeasureSummary) -> None:
     values = sorted(set(numbers))
     if len(values) <= _BINS:  # each by itself
-        gap = min((after - before for before, after in itertools.pairwise(values)), default=0.1)
+        gap = min((next_value - lower_value for lower_value, next_value in itertools.pairwise(values)), default=0.1)
         axes.bar(
             values, [numbers.count(value) / len(numbers) for value in values], 0.7 * gap, color=drawing.COLORS["sky"]
         )
@@ -116,8 +116,8 @@ def _numeric_axis(cells: Sequence[MeasuredCell]) -> int | None:
     for place in range(len(cells[0].settings)):
         values = [cell.settings[place][1] for cell in cells]
         if all(map(_is_number, values)) and len({*values}) > 1:
-            tied = _tied_to(cells, place)
-            return place if len({_series_of(cell, tied) for cell in cells}) <= len(drawing.COLORS) else None
+            tied_axes = _tied_to(cells, place)
+            return place if len({_series_of(cell, tied_axes) for cell in cells}) <= len(drawing.COLORS) else None
     return None
 
 
@@ -134,30 +134,34 @@ def _tied_to(cells: Sequence[MeasuredCell], axis: int) -> list[int]:
     number = len({row[axis] for row in rows})
     places = range(len(rows[0]))
     return [
-        at for at in places if len({row[at] for row in rows}) == number == len({(row[axis], row[at]) for row in rows})
+        axis_number
+        for axis_number in places
+        if len({row[axis_number] for row in rows}) == number == len({(row[axis], row[axis_number]) for row in rows})
     ]
 
 
-def _series_of(cell: MeasuredCell, tied: Sequence[int]) -> str:
-    return ", ".join(value for place, (_, value) in enumerate(cell.settings) if place not in tied)
+def _series_of(cell: MeasuredCell, tied_axes: Sequence[int]) -> str:
+    return ", ".join(value for place, (_, value) in enumerate(cell.settings) if place not in tied_axes)
 
 
 def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure], axis: int) -> drawing.Marks:
-    tied = _tied_to(cells, axis)
-    key = ", ".join(cells[0].settings[place][0] for place in (axis, *(each for each in tied if each != axis)))
-    names = list(dict.fromkeys(_series_of(cell, tied) for cell in cells))
+    tied_axes = _tied_to(cells, axis)
+    key = ", ".join(cells[0].settings[place][0] for place in (axis, *(each for each in tied_axes if each != axis)))
+    names = list(dict.fromkeys(_series_of(cell, tied_axes) for cell in cells))
     looks = {
         name: {"color": color, "marker": marker, **_POINTS}
         for name, color, marker in zip(names, drawing.COLORS.values(), drawing.MARKERS, strict=False)
     }
     for axes, measure in _panels(panels.flat, measures):
         for name in names:
-            own = [cell for cell in cells if _series_of(cell, tied) == name and measure.name in cell.best_summaries]
-            own.sort(key=lambda cell: float(cell.settings[axis][1]))
-            if own:
-                places = [float(cell.settings[axis][1]) for cell in own]
-                summaries = [cell.best_summaries[measure.name] for cell in own]
-                axes.errorbar(places, _means(own, measure), yerr=_reach(summaries), **looks[name])
+            series_cells = [
+                cell for cell in cells if _series_of(cell, tied_axes) == name and measure.name in cell.best_summaries
+            ]
+            series_cells.sort(key=lambda cell: float(cell.settings[axis][1]))
+            if series_cells:
+                places = [float(cell.settings[axis][1]) for cell in series_cells]
+                summaries = [cell.best_summaries[measure.name] for cell in series_cells]
+                axes.errorbar(places, _means(series_cells, measure), yerr=_reach(summaries), **looks[name])
         places = sorted({float(cell.settings[axis][1]) for cell in cells})
         if places[0] > 0 and places[-1] >= _FOR_LOG * places[0]:
             axes.set_xscale("log")
@@ -176,12 +180,12 @@ def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequenc
 def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Marks:
     names = [drawing.fold(", ".join(value for _, value in cell.settings)) for cell in cells]
     for number, (axes, measure) in enumerate(_panels(panels.flat, measures)):
-        own = [
+        rows_with_summary = [
             (row, cell.best_summaries[measure.name])
             for row, cell in enumerate(cells)
             if measure.name in cell.best_summaries
         ]
-        _draw_intervals(axes, [row for row, _ in own], [summary for _, summary in own])
+        _draw_intervals(axes, [row for row, _ in rows_with_summary], [summary for _, summary in rows_with_summary])
         drawing.name_rows(axes, names if not number % panels.shape[1] else [""] * len(names), x="")
         axes.set_title(title_of(measure.name))
         if measure.is_share:
@@ -204,7 +208,9 @@ def _draw_intervals(axes: Any, rows: Sequence[int], summaries: Sequence[MeasureS
 
 def _reach(summaries: Sequence[MeasureSummary]) -> list[list[float]]:
     """Return how far intervals reach below their means, and above; of what is positive, no farther down than 0."""
-    below = [max(summary.mean - summary.low, 0.0) for summary in summaries]
+    lengths_below = [max(summary.mean - summary.low, 0.0) for summary in summaries]
     if all(summary.mean > 0 for summary in summaries):
-        below = [min(reach, _NEARLY * summary.mean) for reach, summary in zip(below, summaries, strict=True)]
-    return [below, [max(summary.high - summary.mean, 0.0) for summary in summaries]]
+        lengths_below = [
+            min(reach, _NEARLY * summary.mean) for reach, summary in zip(lengths_below, summaries, strict=True)
+        ]
+    return [lengths_below, [max(summary.high - summary.mean, 0.0) for summary in summaries]]

@@ -64,8 +64,8 @@ def write_trials(
     pictures: bool,
     setting: str = "",
     form: str = "csv",
-    wanted: Wanted | None = None,
-    refused: Sequence[RefusedCell] = (),
+    precision: Wanted | None = None,
+    refused_cells: Sequence[RefusedCell] = (),
 ) -> None:
     """Write everything that trials of a scenario gave, and a picture if one is wanted."""
     measures = measures_in(cells)
@@ -104,8 +104,10 @@ def write_trials(
     traffic = [{**dict(cell.settings), **msgspec.structs.asdict(phase)} for cell in cells for phase in cell.traffic]
     if traffic:
         folder.write_table("traffic.csv", traffic)
-    folder.write_json("summary.json", summary_in_json(cells, name=name, wanted=wanted, refused=refused))
-    write_study(folder, _study_of(cells, measures, name=name, refused=refused))
+    folder.write_json(
+        "summary.json", summary_in_json(cells, name=name, precision=precision, refused_cells=refused_cells)
+    )
+    write_study(folder, _study_of(cells, measures, name=name, refused_cells=refused_cells))
     if pictures:
         picture = picture_of(cells, _told(measures))
         if picture is not None:
@@ -114,26 +116,26 @@ def write_trials(
 
 
 def _study_of(
-    cells: Sequence[MeasuredCell], measures: Sequence[Measure], *, name: str, refused: Sequence[RefusedCell]
+    cells: Sequence[MeasuredCell], measures: Sequence[Measure], *, name: str, refused_cells: Sequence[RefusedCell]
 ) -> Study:
     """Return what the page of trials says."""
-    lacking = [
+    notes_on_refused = [
         f"{', '.join(f'{key} = {value}' for key, value in cell.settings)}: N/A, since {cell.reason}."
-        for cell in refused
+        for cell in refused_cells
     ]
-    hidden = [f"quantile_{level:g}_{end}" for level in QUANTILES for end in ("low", "high")]
+    hidden_columns = [f"quantile_{level:g}_{end}" for level in QUANTILES for end in ("low", "high")]
     return Study(
         kind="Trials",
         title=f"Trials of {name}",
         facts=[f"{number_of_trials(cells)} trials of each cell"],
-        verdict=[verdict_of_trials(cells) or "Nothing was measured.", *lacking],
+        verdict=[verdict_of_trials(cells) or "Nothing was measured.", *notes_on_refused],
         tables=[
             StudyTable(name="trials", picture="The leading measures over all trials"),
             StudyTable(
                 name="summary",
                 caption="What was measured; low and high bound the mean with 95 % confidence",
                 columns={"standard_error": "mean_standard_error", "epsilon_proven": "ε proven"},
-                left_out=["trials", *hidden],
+                left_out=["trials", *hidden_columns],
                 is_mixed=True,
             ),
             StudyTable(name="traffic", caption="Messages and bytes of one party, on average", is_mixed=True),
@@ -168,16 +170,22 @@ def number_of_trials(cells: Sequence[MeasuredCell]) -> str:
     return f"{min(numbers):,}" if min(numbers) == max(numbers) else f"{min(numbers):,} to {max(numbers):,}"
 
 
-def _unreached(cells: Sequence[MeasuredCell], wanted: Wanted) -> int:
-    return sum(not wanted.is_reached(cell) for cell in cells)
+def _unreached(cells: Sequence[MeasuredCell], precision: Wanted) -> int:
+    return sum(not precision.is_reached(cell) for cell in cells)
 
 
 def summary_in_json(
-    cells: Sequence[MeasuredCell], *, name: str, wanted: Wanted | None = None, refused: Sequence[RefusedCell] = ()
+    cells: Sequence[MeasuredCell],
+    *,
+    name: str,
+    precision: Wanted | None = None,
+    refused_cells: Sequence[RefusedCell] = (),
 ) -> dict[str, Any]:
     """Return the content of `summary.json`."""
     aim = (
-        {} if wanted is None else {"wanted": {**msgspec.structs.asdict(wanted), "missed_in": _unreached(cells, wanted)}}
+        {}
+        if precision is None
+        else {"wanted": {**msgspec.structs.asdict(precision), "missed_in": _unreached(cells, precision)}}
     )
     content = {
         "scenario": name,
@@ -199,7 +207,7 @@ def summary_in_json(
             }
             for cell, losses in zip(cells, losses_of(cells), strict=True)
         ],
-        "refused": [{"settings": dict(cell.settings), "reason": cell.reason} for cell in refused],
+        "refused": [{"settings": dict(cell.settings), "reason": cell.reason} for cell in refused_cells],
         "versions": {name: importlib.metadata.version(name) for name in ("psephos", "numpy")},
     }
     format_number: dict[str, Any] = snapped(msgspec.to_builtins(content))
@@ -218,27 +226,29 @@ def _difference(difference: Measurement | None) -> dict[str, object]:
     }
 
 
-def _refined(refined: Refined | None) -> dict[str, object]:
+def _refined(refinement: Refined | None) -> dict[str, object]:
     names = ("mean", "standard_error", "low", "high", "by", "worth")
-    values = {name: None if refined is None else getattr(refined, name) for name in names}
-    return {("worth_trials" if name == "worth" else f"refined_{name}"): own for name, own in values.items()}
+    values = {name: None if refinement is None else getattr(refinement, name) for name in names}
+    return {("worth_trials" if name == "worth" else f"refined_{name}"): value for name, value in values.items()}
 
 
-def _worth(refined: Refined) -> str:
+def _worth(refinement: Refined) -> str:
     """Return how many trials alone would tell as much, as words."""
-    worth = refined.worth
-    return "exact" if refined.is_exact else "" if worth is None else f"{float(f'{worth:.2g}'):,.0f}"
+    worth = refinement.worth
+    return "exact" if refinement.is_exact else "" if worth is None else f"{float(f'{worth:.2g}'):,.0f}"
 
 
 def _worth_of_all(cells: Sequence[MeasuredCell]) -> str:
     """Return what the first measure is worth that is refined in all cells, as words; empty without one."""
     for measure in measures_in(cells):
-        refined = [cell.refined[measure.name] for cell in cells if measure.name in cell.refined]
-        if len(refined) == len(cells):
-            least = min(refined, key=lambda own: own.worth or math.inf)
-            if least.worth:
-                return f"{measure.name} worth {_worth(least)} plain trials{' or more' if len(cells) > 1 else ''}"
-            return f"{measure.name} exact" if least.is_exact else ""
+        refinements = [cell.refined[measure.name] for cell in cells if measure.name in cell.refined]
+        if len(refinements) == len(cells):
+            least_refined = min(refinements, key=lambda refinement: refinement.worth or math.inf)
+            if least_refined.worth:
+                return (
+                    f"{measure.name} worth {_worth(least_refined)} plain trials{' or more' if len(cells) > 1 else ''}"
+                )
+            return f"{measure.name} exact" if least_refined.is_exact else ""
     return ""
 
 
@@ -250,9 +260,9 @@ def _flat(summary: MeasureSummary) -> dict[str, object]:
             row |= {name: value.value, f"{name}_standard_error": value.standard_error}
         elif name != "quantiles" and value is not msgspec.UNSET:
             row[name] = value
-    known = {quantile.level: quantile for quantile in summary.quantiles}
+    quantile_of_level = {quantile.level: quantile for quantile in summary.quantiles}
     for level in QUANTILES:
-        quantile = known.get(level)
+        quantile = quantile_of_level.get(level)
         name = f"quantile_{level:g}"
         row[name] = None if quantile is None else quantile.value
         row[f"{name}_low"] = None if quantile is None else quantile.low
@@ -268,40 +278,57 @@ def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
     it says so. Nothing where nothing was measured.
     """
     for measure in sorted(_told(measures_in(cells)), key=lambda measure: not measure.said):
-        if known := [cell for cell in cells if measure.name in cell.summaries]:
-            return _verdict(measure, known)
+        if known_cells := [cell for cell in cells if measure.name in cell.summaries]:
+            return _verdict(measure, known_cells)
     return ""
 
 
 def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
-    said = measure.said or f"{title_of(measure.name)} is {{}}"
+    template = measure.said or f"{title_of(measure.name)} is {{}}"
     trials = f"{number_of_trials(cells)} trials"
-    ordered = sorted(cells, key=lambda cell: cell.best_summaries[measure.name].mean)
-    least, most = (cell.best_summaries[measure.name] for cell in (ordered[0], ordered[-1]))
+    sorted_cells = sorted(cells, key=lambda cell: cell.best_summaries[measure.name].mean)
+    least_summary, greatest_summary = (
+        cell.best_summaries[measure.name] for cell in (sorted_cells[0], sorted_cells[-1])
+    )
     if len(cells) == 1:
-        if isinstance(least, Refined) and least.is_exact:
-            return f"{said.format(format_number(least, measure))}, on average over all noise: by its exact law."
-        between = " and ".join(_together([least.low, least.high], measure, least)) + (" %" if measure.is_share else "")
-        sure = f"with 95 % certainty the mean is between {between}"
-        if isinstance(least, Refined) and (worth := _worth(least)):
+        if isinstance(least_summary, Refined) and least_summary.is_exact:
+            return (
+                f"{template.format(format_number(least_summary, measure))}, on average over all noise: by its exact "
+                "law."
+            )
+        interval_text = " and ".join(_together([least_summary.low, least_summary.high], measure, least_summary)) + (
+            " %" if measure.is_share else ""
+        )
+        certainty_text = f"with 95 % certainty the mean is between {interval_text}"
+        if isinstance(least_summary, Refined) and (worth := _worth(least_summary)):
             trials += f" that are worth {worth}"
-        return f"{said.format(format_number(least, measure))}, on average over {trials}; {sure}."
+        return f"{template.format(format_number(least_summary, measure))}, on average over {trials}; {certainty_text}."
     differ = _losses_differ(cells)
-    if least.mean == most.mean:
+    if least_summary.mean == greatest_summary.mean:
         each = f"on average over {trials}, in each of {len(cells):,} cells{differ and f'; {differ}'}"
-        return f"{said.format(format_number(least, measure))}, {each}."
-    both = said.format(f"{format_number(least, measure)} to {format_number(most, measure)}")
+        return f"{template.format(format_number(least_summary, measure))}, {each}."
+    range_text = template.format(
+        f"{format_number(least_summary, measure)} to {format_number(greatest_summary, measure)}"
+    )
     if differ:
-        return f"{both}; no cell is the best, since {differ}."
-    where = f"least with {_named(ordered[0])}, most with {_named(ordered[-1])}"
-    by_law = isinstance(least, Refined) and isinstance(most, Refined) and least.by == most.by == "law"
-    of = "expected" if by_law else "measures"
-    difference = ordered[-1].differences_from(ordered[0], of=of).get(measure.name, Measurement(0.0, 0.0))
-    least_error = 2 * unseen(least.num_independent) if measure.is_share and not by_law else 0.0  # it is from -1 to 1
+        return f"{range_text}; no cell is the best, since {differ}."
+    extremes_text = f"least with {_named(sorted_cells[0])}, most with {_named(sorted_cells[-1])}"
+    by_law = (
+        isinstance(least_summary, Refined)
+        and isinstance(greatest_summary, Refined)
+        and least_summary.by == greatest_summary.by == "law"
+    )
+    source = "expected" if by_law else "measures"
+    difference = (
+        sorted_cells[-1].differences_from(sorted_cells[0], field=source).get(measure.name, Measurement(0.0, 0.0))
+    )
+    least_error = (
+        2 * unseen(least_summary.num_independent) if measure.is_share and not by_law else 0.0
+    )  # it is from -1 to 1
     error = difference.standard_error or least_error
     is_told = difference.value > apart_by(len(cells)) * error
     end = "" if is_told else f"; but {trials} of each do not tell these apart"
-    return f"{both}: {where}{end}."
+    return f"{range_text}: {extremes_text}{end}."
 
 
 def losses_of(cells: Sequence[MeasuredCell]) -> list[dict[str, float]]:
@@ -326,7 +353,7 @@ def _losses_differ(cells: Sequence[MeasuredCell]) -> str:
     """Return how cells differ in what a session costs one party, as words; empty where they do not."""
     losses = losses_of(cells)
     for header in losses[0]:
-        proven = [own[header] for own in losses]
+        proven = [loss[header] for loss in losses]
         if min(proven) < max(proven) * (1 - _ROUNDING):
             return f"their losses differ: {header} is {_epsilon(min(proven))} to {_epsilon(max(proven))}"
     if len({cell.total.relation for cell in cells}) > 1:
@@ -347,21 +374,23 @@ def show_trials(
     console: Console,
     cells: Sequence[MeasuredCell],
     *,
-    wanted: Wanted | None = None,
-    refused: Sequence[RefusedCell] = (),
+    precision: Wanted | None = None,
+    refused_cells: Sequence[RefusedCell] = (),
 ) -> None:
     """Print a verdict, then of one cell all measures, of several the leading ones as far as they fit."""
     if verdict := verdict_of_trials(cells):
         console.print(Text(verdict, style="bold"))
         console.print()
-    if wanted is not None and (number := _unreached(cells, wanted)):
-        said = f"{number:,} of {len(cells):,} cells have" if len(cells) > 1 else "The trials have"
-        console.print(Text(f"{said} not reached the error that is wanted, ±{wanted.error:g} of {wanted.measure}."))
+    if precision is not None and (number := _unreached(cells, precision)):
+        cells_text = f"{number:,} of {len(cells):,} cells have" if len(cells) > 1 else "The trials have"
+        console.print(
+            Text(f"{cells_text} not reached the error that is wanted, ±{precision.error:g} of {precision.measure}.")
+        )
         console.print()
-    if len(cells) + len(refused) == 1:
+    if len(cells) + len(refused_cells) == 1:
         _show_cell(console, cells[0])
     else:
-        _show_grid(console, cells, refused)
+        _show_grid(console, cells, refused_cells)
     if traffic := cells[0].traffic:
         console.print()
         table = listed(
@@ -375,8 +404,10 @@ def show_trials(
             ],
         )
         show_table(console, table)
-        of = "" if len(cells) == 1 else f", in the first of the {len(cells):,} cells"
-        show_note(console, f"of one party, on average{of}; over TCP a frame adds 4 bytes to each, and TLS its own")
+        cell_note = "" if len(cells) == 1 else f", in the first of the {len(cells):,} cells"
+        show_note(
+            console, f"of one party, on average{cell_note}; over TCP a frame adds 4 bytes to each, and TLS its own"
+        )
 
 
 def _show_cell(console: Console, cell: MeasuredCell) -> None:
@@ -384,16 +415,24 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
     for measure in _told(cell.measures):
         if (summary := cell.summaries.get(measure.name)) is None:
             continue
-        known = {quantile.level: quantile.value for quantile in summary.quantiles}
-        between = _together([summary.low, summary.high], measure, summary)
-        places = iter(_together([known[level] for level in QUANTILES if level in known], measure, summary))
-        cells = [next(places) if level in known else "" for level in QUANTILES]
+        value_of_level = {quantile.level: quantile.value for quantile in summary.quantiles}
+        interval_texts = _together([summary.low, summary.high], measure, summary)
+        places = iter(
+            _together([value_of_level[level] for level in QUANTILES if level in value_of_level], measure, summary)
+        )
+        cells = [next(places) if level in value_of_level else "" for level in QUANTILES]
         unit = " %" if measure.is_share else ""
-        refined = cell.refined.get(measure.name)
-        better = ["", ""] if refined is None else [format_number(refined, measure), _worth(refined)]
-        better = better if cell.refined else []
+        refinement = cell.refined.get(measure.name)
+        refined_entries = ["", ""] if refinement is None else [format_number(refinement, measure), _worth(refinement)]
+        refined_entries = refined_entries if cell.refined else []
         rows.append(
-            [title_of(measure.name), format_number(summary, measure), *better, " to ".join(between) + unit, *cells]
+            [
+                title_of(measure.name),
+                format_number(summary, measure),
+                *refined_entries,
+                " to ".join(interval_texts) + unit,
+                *cells,
+            ]
         )
     refined_by = (_REFINED, _WORTH) if cell.refined else ()
     columns = ("Measure", "Mean", *refined_by, _WITHIN, *(_SHARES[level] for level in QUANTILES))
@@ -419,49 +458,54 @@ def _show_spread(console: Console, cell: MeasuredCell) -> None:
         if summary is None or not isinstance(summary.between, Measurement):
             continue
         parts = (part for part in (summary.between, summary.within) if isinstance(part, Measurement))
-        cells = (" ± ".join(digits_of(own, 2) for own in (part.value, part.standard_error)) for part in parts)
+        cells = (" ± ".join(digits_of(number, 2) for number in (part.value, part.standard_error)) for part in parts)
         rows.append([title_of(measure.name), *(each.removesuffix(" ± 0") for each in cells)])
     if rows:
         console.print()
         show_table(console, Table(columns=("Variance", "Between draws", "Within one"), rows=rows))
         draws = f"{len(cell.trials) // cell.redraw:,} draws of the parties, {cell.redraw} trials each"
-        meant = "between: of the mean over all noise; within: by the noise alone; of shares as numbers"
-        show_note(console, f"{draws}; {meant}")
+        note = "between: of the mean over all noise; within: by the noise alone; of shares as numbers"
+        show_note(console, f"{draws}; {note}")
 
 
-def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused: Sequence[RefusedCell]) -> None:
+def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused_cells: Sequence[RefusedCell]) -> None:
     keys = [key for key, _ in cells[0].settings]
-    leading = [measure for measure in measures_in(cells) if measure.name != MESSAGES.name]
-    leading.sort(key=lambda measure: measure.is_detail)
+    grid_measures = [measure for measure in measures_in(cells) if measure.name != MESSAGES.name]
+    grid_measures.sort(key=lambda measure: measure.is_detail)
     rows: list[list[str]] = []
     losses = losses_of(cells)
-    for cell, own in zip(cells, losses, strict=True):
-        found = [(measure, cell.best_summaries.get(measure.name)) for measure in leading]
-        written_ = ["" if summary is None else format_number(summary, measure) for measure, summary in found]
-        rows.append([*(value for _, value in cell.settings), *map(_epsilon, own.values()), *written_])
-    numbers = [*losses[0], *(title_of(measure.name) for measure in leading)]
-    rows += [[*(value for _, value in cell.settings), *(["N/A"] * len(numbers))] for cell in refused]
-    shown = Table(columns=[*keys, *numbers], rows=rows, labels=len(keys))
-    show_table(console, shown, drop=numbers[: len(losses[0]) : -1], whole="summary.csv")
+    for cell, losses_of_cell in zip(cells, losses, strict=True):
+        measure_summaries = [(measure, cell.best_summaries.get(measure.name)) for measure in grid_measures]
+        written_ = [
+            "" if summary is None else format_number(summary, measure) for measure, summary in measure_summaries
+        ]
+        rows.append([*(value for _, value in cell.settings), *map(_epsilon, losses_of_cell.values()), *written_])
+    numbers = [*losses[0], *(title_of(measure.name) for measure in grid_measures)]
+    rows += [[*(value for _, value in cell.settings), *(["N/A"] * len(numbers))] for cell in refused_cells]
+    grid_table = Table(columns=[*keys, *numbers], rows=rows, labels=len(keys))
+    show_table(console, grid_table, drop=numbers[: len(losses[0]) : -1], whole="summary.csv")
     words = f"means over {number_of_trials(cells)} trials of each cell {_whose(cells)} with fresh noise; ± is one "
     words += "standard error, and missing where all trials agree; summary.csv has intervals, and differences from the "
     words += "first cell"
     show_note(console, words)
     _show_refined(console, cells)
     _show_losses(console, cells)
-    for cell in refused:
+    for cell in refused_cells:
         show_note(console, f"N/A with {_named(cell)}: {cell.reason}")
 
 
 def _show_refined(console: Console, cells: Sequence[MeasuredCell]) -> None:
     """Print why means are known better than by trials alone, and which of a grid are."""
-    kinds = {own.by for cell in cells for own in cell.refined.values()}
+    kinds = {refinement.by for cell in cells for refinement in cell.refined.values()}
     if not kinds:
         return
-    how = {"law": "by the exact law of the noise", "control": "by a like number whose mean is known exactly"}
-    by = ", or ".join(how[kind] for kind in how if kind in kinds)
+    words_of_method = {
+        "law": "by the exact law of the noise",
+        "control": "by a like number whose mean is known exactly",
+    }
+    methods_text = ", or ".join(words_of_method[kind] for kind in words_of_method if kind in kinds)
     worth = "" if len(cells) == 1 else f" ({_worth_of_all(cells) or 'where it is known'}; summary.csv has both)"
-    show_note(console, f"refined {by}{worth}: so many trials alone would have its error")
+    show_note(console, f"refined {methods_text}{worth}: so many trials alone would have its error")
 
 
 def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:
@@ -469,11 +513,12 @@ def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:
     kinds: dict[str, list[MeasuredCell]] = {}
     for cell in cells:
         kinds.setdefault(f"{cell.total.relation.value} neighbors, against {cell.total.against}", []).append(cell)
-    own = ", ".join(f"{header} = {_epsilon(proven)}" for header, proven in losses_of(cells)[0].items())
-    for kind, alike in kinds.items():
-        where = f" with {' or '.join(map(_named, alike))}" if len(kinds) > 1 else ""
+    losses_text = ", ".join(f"{header} = {_epsilon(proven)}" for header, proven in losses_of(cells)[0].items())
+    for kind, equal_cells in kinds.items():
+        cells_note = f" with {' or '.join(map(_named, equal_cells))}" if len(kinds) > 1 else ""
         show_note(
-            console, f"{'ε proven' if len(cells) > 1 else own}: of what one party says in a session{where}, {kind}"
+            console,
+            f"{'ε proven' if len(cells) > 1 else losses_text}: of what one party says in a session{cells_note}, {kind}",
         )
 
 
@@ -482,8 +527,8 @@ def format_number(summary: MeasureSummary, measure: Measure) -> str:
     times, unit = (100, " %") if measure.is_share else (1, "")
     mean, error = times * summary.mean, times * summary.standard_error
     if not error:
-        usual = _EXACT_DECIMALS if isinstance(summary, Refined) else 1
-        decimals = usual if measure.is_share else min(decimals_of([mean], []), _MOST_DECIMALS)
+        usual_decimals = _EXACT_DECIMALS if isinstance(summary, Refined) else 1
+        decimals = usual_decimals if measure.is_share else min(decimals_of([mean], []), _MOST_DECIMALS)
         return f"{rounded(mean, decimals)}{unit}"
     decimals = decimals_of([mean], [error])
     if decimals > _MOST_DECIMALS:

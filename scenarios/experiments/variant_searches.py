@@ -54,12 +54,12 @@ class VariantSearch:
         return table.at(name, price, aim=aim, tell=self.clock.on_trial)
 
     def in_time(
-        self, search: Callable[..., _T], *given: Any, seconds: float = 0.0, **more: Any
+        self, search: Callable[..., _T], *arguments: Any, seconds: float = 0.0, **settings: Any
     ) -> tuple[_T | None, bool]:
         """Return what a search finds, and whether there was time for the seconds that it takes about."""
         with contextlib.suppress(OutOfTimeError):
             if not seconds or seconds <= self.clock.left:
-                return search(*given, **more), True
+                return search(*arguments, **settings), True
         self.is_cut = True
         return None, False
 
@@ -74,10 +74,10 @@ class VariantSearch:
         """Return the least price of a variant that brings an error, rounded up; None where none is known to."""
         if table.needs_values:
             return self._price_by_trials(table, name, aim)
-        aimed = aim * table.unit.whole
+        target_error = aim * table.unit.whole
 
-        def suffices(offered: VariantOffer | None) -> bool:
-            return offered is not None and offered.error.value <= aimed
+        def suffices(offer: VariantOffer | None) -> bool:
+            return offer is not None and offer.error.value <= target_error
 
         curve = self.grid(table, name, table.price)
         for end, factor in ((0, 1 / _FACTOR), (-1, _FACTOR)):  # further down, then further up
@@ -89,37 +89,41 @@ class VariantSearch:
                 curve = table.curve(name)
         if not curve:
             return None
-        enough = next((offered for offered in curve if suffices(offered)), None)
-        below = [offered.epsilon for offered in curve if enough is None or offered.epsilon < enough.epsilon]
-        high = curve[-1].epsilon * _FACTOR if enough is None else enough.epsilon
-        found = least_price(table, name, aimed, between=(max(below, default=high / _FACTOR), high), steps=_STEPS)
-        if found is None:
+        sufficient = next((offer for offer in curve if suffices(offer)), None)
+        smaller_epsilons = [
+            offer.epsilon for offer in curve if sufficient is None or offer.epsilon < sufficient.epsilon
+        ]
+        high = curve[-1].epsilon * _FACTOR if sufficient is None else sufficient.epsilon
+        price_found = least_price(
+            table, name, target_error, limits=(max(smaller_epsilons, default=high / _FACTOR), high), steps=_STEPS
+        )
+        if price_found is None:
             return None
-        price = round_up(found.epsilon, _DIGITS)
-        rounded = table.at(name, price)
-        if not suffices(rounded):
-            return found
-        while suffices(less := table.at(name, price := _next_below(price, _DIGITS))):
-            rounded = less  # the least of so many digits, wherever the search ended
-        return rounded
+        price = round_up(price_found.epsilon, _DIGITS)
+        rounded_offer = table.at(name, price)
+        if not suffices(rounded_offer):
+            return price_found
+        while suffices(smaller_offer := table.at(name, price := _next_below(price, _DIGITS))):
+            rounded_offer = smaller_offer  # the least of so many digits, wherever the search ended
+        return rounded_offer
 
     def _price_by_trials(self, table: VariantTable, name: str, aim: float) -> VariantOffer | None:
         """Return about the least price of a variant that brings an error, rounded up; None where none is known to."""
-        aimed = aim * table.unit.whole
-        found = least_by_trials(
-            lambda price: self.at(table, name, price, aim=aimed),
-            lambda offered: offered.quoted / aimed,
+        target_error = aim * table.unit.whole
+        offer_found = least_by_trials(
+            lambda price: self.at(table, name, price, aim=target_error),
+            lambda offer: offer.quoted / target_error,
             start=table.price,
-            between=(table.price / _REACH, table.price * _REACH),
+            limits=(table.price / _REACH, table.price * _REACH),
             power=1.0,
         )
-        if found is None:
+        if offer_found is None:
             return None
-        rounded = (round_up(found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
-        for price in (*rounded, found.epsilon):
-            offered = self.at(table, name, price)  # by all trials, as its error is said
-            if offered is not None and offered.quoted <= aimed:
-                return offered
+        rounded_prices = (round_up(offer_found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
+        for price in (*rounded_prices, offer_found.epsilon):
+            offer = self.at(table, name, price)  # by all trials, as its error is said
+            if offer is not None and offer.quoted <= target_error:
+                return offer
         return None
 
     def people_for(
@@ -139,8 +143,8 @@ class VariantSearch:
                 return None  # fewer than there are groups
 
         def suffices(number: int) -> bool:
-            offered = offered_to(number)
-            return offered is not None and offered.error.value <= aim * table.of_people(number).unit.whole
+            offer_made = offered_to(number)
+            return offer_made is not None and offer_made.error.value <= aim * table.of_people(number).unit.whole
 
         low, high = 0, table.people
         while not suffices(high):
@@ -159,27 +163,29 @@ class VariantSearch:
 
         def offer(number: float) -> tuple[int, VariantOffer] | None:
             people = max(round(number), 1)
-            own = self.of_people(table, people)
-            offered = self.at(own, name, price, aim=aim * own.unit.whole)
-            return None if offered is None else (people, offered)
+            table_of_people = self.of_people(table, people)
+            offer_at_price = self.at(table_of_people, name, price, aim=aim * table_of_people.unit.whole)
+            return None if offer_at_price is None else (people, offer_at_price)
 
-        def excess(found: tuple[int, VariantOffer]) -> float:
-            people, offered = found
-            return share_of(self.of_people(table, people), offered) / aim
+        def excess(people_and_offer: tuple[int, VariantOffer]) -> float:
+            people, offer_at_price = people_and_offer
+            return share_of(self.of_people(table, people), offer_at_price) / aim
 
-        between = table.people / _MOST_TIMES_PEOPLE, table.people * _MOST_TIMES_PEOPLE
-        found = least_by_trials(offer, excess, start=table.people, between=between, power=0.5)
-        if found is not None:
-            for people in (found[0], math.ceil(found[0] * _NEXT)):
-                offered = self.at(self.of_people(table, people), name, price)  # by all trials, as its error is said
-                if offered is not None and excess((people, offered)) <= 1:
-                    return people, offered
+        limits = table.people / _MOST_TIMES_PEOPLE, table.people * _MOST_TIMES_PEOPLE
+        people_and_offer = least_by_trials(offer, excess, start=table.people, limits=limits, power=0.5)
+        if people_and_offer is not None:
+            for people in (people_and_offer[0], math.ceil(people_and_offer[0] * _NEXT)):
+                offer_at_price = self.at(
+                    self.of_people(table, people), name, price
+                )  # by all trials, as its error is said
+                if offer_at_price is not None and excess((people, offer_at_price)) <= 1:
+                    return people, offer_at_price
         return None, self.at(table, name, price)
 
 
-def share_of(table: VariantTable, offered: VariantOffer) -> float:
+def share_of(table: VariantTable, offer: VariantOffer) -> float:
     """Return an error as a share of all that there is in a table: one that trials found at its upper limit."""
-    return offered.quoted / table.unit.whole
+    return offer.quoted / table.unit.whole
 
 
 def _next_below(number: float, digits: int) -> float:

@@ -161,15 +161,15 @@ class VariantTable(abc.ABC):
     error: str
     """What the error is of, in a few words that stand above its column."""
 
-    def __init__(self, resolved: Resolved, *, trials: int) -> None:
-        self.resolved = resolved
-        self.parameters: Any = resolved.protocol.parameters
+    def __init__(self, setup: Resolved, *, trials: int) -> None:
+        self.resolved = setup
+        self.parameters: Any = setup.protocol.parameters
         self.trials = trials
-        self.people = len(resolved.names)
+        self.people = len(setup.names)
         self._known: dict[tuple[str, float], VariantOffer | None] = {}
-        self.price = price_of(resolved.protocol)
+        self.price = price_of(setup.protocol)
         allowed = "one whose loss is bounded: no other variant has the same price"
-        require(math.isfinite(self.price), "the session", resolved.protocol.name, allowed)
+        require(math.isfinite(self.price), "the session", setup.protocol.name, allowed)
 
     @property
     @abc.abstractmethod
@@ -206,8 +206,10 @@ class VariantTable(abc.ABC):
 
     def curve(self, name: str) -> list[VariantOffer]:
         """Return all that was asked of a variant, the least price first."""
-        asked = [offered for (own, _), offered in self._known.items() if own == name and offered is not None]
-        return sorted({offered.epsilon: offered for offered in asked}.values(), key=lambda offered: offered.epsilon)
+        own_offers = [
+            offer for (offer_name, _), offer in self._known.items() if offer_name == name and offer is not None
+        ]
+        return sorted({offer.epsilon: offer for offer in own_offers}.values(), key=lambda offer: offer.epsilon)
 
     def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[VariantOffer]:
         """Return what the variants offer at the session's price; those that cannot have it are missing.
@@ -217,31 +219,33 @@ class VariantTable(abc.ABC):
         offers: list[VariantOffer] = []
         for name in self.names:
             tell(f"{name} at ε = {self.price:.4g}")
-            if (offered := self.offer(name, self.price)) is not None:
-                offers.append(offered)
+            if (offer := self.offer(name, self.price)) is not None:
+                offers.append(offer)
         return offers
 
     def missing(self, offers: Sequence[VariantOffer]) -> list[str]:
         """Return the names of the variants that offer nothing."""
-        return sorted({*self.names} - {offered.name for offered in offers})
+        return sorted({*self.names} - {offer.name for offer in offers})
 
     def sizes_of(self, *, is_masked: bool) -> dict[str, Any]:
         """Return T and c for so many people: in the session's proportion, or as usual; None where nothing is masked."""
-        own: dict[str, int] = {
+        own_sizes: dict[str, int] = {
             field: size for field in SIZES if isinstance(size := getattr(self.parameters, field, None), int)
         }
         if not is_masked:
-            return dict.fromkeys(own)
+            return dict.fromkeys(own_sizes)
         number = len(self.resolved.names)
-        threshold, colluders = own.values() if own else (number - number // _LEAVING, number // _LEAVING)
-        lacking = number - threshold
-        sizes = (self.people - self.people * lacking // number, self.people * colluders // number)
+        threshold, colluders = own_sizes.values() if own_sizes else (number - number // _LEAVING, number // _LEAVING)
+        num_missing = number - threshold
+        sizes = (self.people - self.people * num_missing // number, self.people * colluders // number)
         return dict(zip(SIZES, sizes, strict=True))
 
     def parameters_with(self, settings: Mapping[str, Any]) -> Any:
         """Return the session's parameters with some set anew; T and c are left out where they are None."""
-        given = {name: UNSET if name in SIZES and value is None else value for name, value in settings.items()}
-        return msgspec.structs.replace(self.parameters, **given)
+        settings_or_unset = {
+            name: UNSET if name in SIZES and value is None else value for name, value in settings.items()
+        }
+        return msgspec.structs.replace(self.parameters, **settings_or_unset)
 
     def model_of(self, name: str) -> TrustModel:
         """Return whom a variant trusts."""
@@ -281,16 +285,16 @@ class VariantTable(abc.ABC):
         """
         return resolve_served(_with(self.resolved.scenario, settings))
 
-    def losses_of(self, offered: VariantOffer) -> Sequence[PrivacyLoss]:
+    def losses_of(self, offer: VariantOffer) -> Sequence[PrivacyLoss]:
         """Return what a variant costs one party, phase by phase."""
-        settings = dict(offered.settings)
+        settings = dict(offer.settings)
         if isinstance(settings.get(SIZES[0]), int):  # of as many people as there are
             settings |= self.changed(people=len(self.resolved.names)).sizes_of(is_masked=True)
         return self.resolved_with(settings).protocol.losses
 
     def best(self, offers: Sequence[VariantOffer]) -> VariantOffer:
         """Return the best of them."""
-        return min(offers, key=lambda offered: offered.error.value)
+        return min(offers, key=lambda offer: offer.error.value)
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         """Return what the reader of the table needs to know."""
@@ -313,8 +317,8 @@ class SimulatedVariants(VariantTable):
 
     resolved: Local
 
-    def __init__(self, resolved: Local, *, trials: int) -> None:
-        super().__init__(resolved, trials=trials)
+    def __init__(self, setup: Local, *, trials: int) -> None:
+        super().__init__(setup, trials=trials)
         self._encoded: dict[str, Local] = {}
         self._tried: dict[tuple[str, float], MeasuredCell] = {}
 
@@ -326,7 +330,7 @@ class SimulatedVariants(VariantTable):
         """
 
     def with_epsilon(
-        self, given: Mapping[str, Any], price: float, *, low: float, high: float
+        self, settings: Mapping[str, Any], price: float, *, low: float, high: float
     ) -> Mapping[str, Any] | None:
         """Return parameters with the greatest ε, from `low` to `high`, at which a session costs no more than a price.
 
@@ -335,22 +339,22 @@ class SimulatedVariants(VariantTable):
 
         def proven(parameter: float) -> float:
             try:
-                return self.proven({**given, "epsilon": parameter})
+                return self.proven({**settings, "epsilon": parameter})
             except ConfigurationError:
                 if parameter == high:
                     raise
                 return 0.0  # so it is too small for this variant
 
         epsilon = epsilon_at(price, proven, low=low, high=high)
-        return None if epsilon is None else {**given, "epsilon": epsilon}
+        return None if epsilon is None else {**settings, "epsilon": epsilon}
 
-    def proven(self, given: Mapping[str, Any]) -> float:
+    def proven(self, settings: Mapping[str, Any]) -> float:
         """Return what a session costs with other parameters."""
-        return price_of(self.resolved.protocol.with_parameters(self.parameters_with(given)))
+        return price_of(self.resolved.protocol.with_parameters(self.parameters_with(settings)))
 
-    def cells(self, offered: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+    def cells(self, offer: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return what else stands in the table's columns, before ε and the error, by header."""
-        del offered, protocol
+        del offer, protocol
         return {}
 
     def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
@@ -377,12 +381,16 @@ class SimulatedVariants(VariantTable):
 
     def offer(self, name: str, price: float) -> VariantOffer | None:
         """Return what a variant offers at a price, by trials."""
-        found = self._resolved_at(name, price)
-        offered = None if found is None else self._find(name, price, found, aim=None, tell=None)
-        if found is None or offered is None:
+        variant_setup = self._resolved_at(name, price)
+        offer_found = None if variant_setup is None else self._find(name, price, variant_setup, aim=None, tell=None)
+        if variant_setup is None or offer_found is None:
             return None
-        cells = {**self.cells(offered, found[1].protocol), "ε in all": f"{offered.epsilon:.4g}", **offered.cells}
-        return msgspec.structs.replace(offered, cells=cells)
+        cells = {
+            **self.cells(offer_found, variant_setup[1].protocol),
+            "ε in all": f"{offer_found.epsilon:.4g}",
+            **offer_found.cells,
+        }
+        return msgspec.structs.replace(offer_found, cells=cells)
 
     def at(
         self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None
@@ -394,31 +402,41 @@ class SimulatedVariants(VariantTable):
         key = name, price
         if key in self._known and (self._known[key] is None or self._is_enough(key, aim)):
             return self._known[key]
-        if (found := self._resolved_at(name, price)) is not None:
-            return self._find(name, price, found, aim=aim, tell=tell)
+        if (variant_setup := self._resolved_at(name, price)) is not None:
+            return self._find(name, price, variant_setup, aim=aim, tell=tell)
         self._known[key] = None
         return None
 
     def _find(
-        self, name: str, price: float, found: tuple[Mapping[str, Any], Local], *, aim: float | None, tell: OnStep | None
+        self,
+        name: str,
+        price: float,
+        settings_and_setup: tuple[Mapping[str, Any], Local],
+        *,
+        aim: float | None,
+        tell: OnStep | None,
     ) -> VariantOffer | None:
         """Run the trials that are missing; an end in between leaves what was known."""
-        key, (settings, resolved) = (name, price), found
+        key, (settings, setup) = (name, price), settings_and_setup
         while not self._is_enough(key, aim):
-            earlier = self._tried.get(key)
-            done = 0 if earlier is None else len(earlier.trials)
+            earlier_cell = self._tried.get(key)
+            done = 0 if earlier_cell is None else len(earlier_cell.trials)
             stop = self.trials if aim is None else min(_FIRST_TRIALS if not done else _TIMES_TRIALS * done, self.trials)
-            cell = TrialCell(settings=(), scenario=resolved.scenario)
-            (more,) = run_trials([cell], trials=stop - done, first=done, resolved={(): resolved}, on_progress=tell)
-            measured = more if earlier is None else dataclasses.replace(more, trials=(*earlier.trials, *more.trials))
-            self._tried[key] = measured
-            if (summary := measured.summaries.get(self.measure)) is None:
+            cell = TrialCell(settings=(), scenario=setup.scenario)
+            (more_trials,) = run_trials([cell], trials=stop - done, first=done, setups={(): setup}, on_progress=tell)
+            measured_cell = (
+                more_trials
+                if earlier_cell is None
+                else dataclasses.replace(more_trials, trials=(*earlier_cell.trials, *more_trials.trials))
+            )
+            self._tried[key] = measured_cell
+            if (summary := measured_cell.summaries.get(self.measure)) is None:
                 self._known[key] = None
                 continue
             error = self.error_of(summary)
             cells = {self.error: self._written(error, summary)}
-            epsilon = price_of(resolved.protocol)
-            at_most = self._limit_of(error, summary, len(measured.trials))
+            epsilon = price_of(setup.protocol)
+            at_most = self._limit_of(error, summary, len(measured_cell.trials))
             self._known[key] = VariantOffer(
                 name=name, epsilon=epsilon, error=error, at_most=at_most, settings=settings, cells=cells
             )
@@ -444,21 +462,21 @@ class SimulatedVariants(VariantTable):
 
     def _is_enough(self, key: tuple[str, float], aim: float | None) -> bool:
         """Return whether there are trials enough to know an error, or on which side of an aim it is."""
-        measured = self._tried.get(key)
-        if measured is None:
+        measured_cell = self._tried.get(key)
+        if measured_cell is None:
             return False
-        if len(measured.trials) >= self.trials:
+        if len(measured_cell.trials) >= self.trials:
             return True
-        summary = measured.summaries.get(self.measure)
+        summary = measured_cell.summaries.get(self.measure)
         if aim is None or summary is None:
             return False
-        aimed = self.measured_at(aim)
-        is_far = abs(summary.mean - aimed) > _CLEAR * summary.standard_error
-        return is_far and not summary.low <= aimed <= summary.high
+        target_error = self.measured_at(aim)
+        is_far = abs(summary.mean - target_error) > _CLEAR * summary.standard_error
+        return is_far and not summary.low <= target_error <= summary.high
 
-    def have_equal_rows(self, own: PhasedProtocol[Any, Any], other: PhasedProtocol[Any, Any]) -> bool:
+    def have_equal_rows(self, protocol: PhasedProtocol[Any, Any], other: PhasedProtocol[Any, Any]) -> bool:
         """Return whether parties' rows are the same in two sessions that differ in `of_price` alone."""
-        del own, other
+        del protocol, other
         return True
 
     def resolved_with(self, settings: Mapping[str, Any]) -> Local:
@@ -475,16 +493,20 @@ class SimulatedVariants(VariantTable):
 
     def _priced(self, name: str, settings: Mapping[str, Any]) -> Local:
         """Return the session of a variant, whose parties are those of another price of it where there was one."""
-        if (known := self._encoded.get(name)) is not None:
-            changed = {key: settings[key] for key in self.of_price}
-            protocol = known.protocol.with_parameters(msgspec.structs.replace(known.protocol.parameters, **changed))
-            if self.have_equal_rows(protocol, known.protocol):
-                protocol.check_inputs(known.inputs)
-                return msgspec.structs.replace(known, scenario=_with(known.scenario, settings), protocol=protocol)
-        resolved = self.resolved_with(settings)
+        if (encoded_inputs := self._encoded.get(name)) is not None:
+            price_settings = {key: settings[key] for key in self.of_price}
+            protocol = encoded_inputs.protocol.with_parameters(
+                msgspec.structs.replace(encoded_inputs.protocol.parameters, **price_settings)
+            )
+            if self.have_equal_rows(protocol, encoded_inputs.protocol):
+                protocol.check_inputs(encoded_inputs.inputs)
+                return msgspec.structs.replace(
+                    encoded_inputs, scenario=_with(encoded_inputs.scenario, settings), protocol=protocol
+                )
+        setup = self.resolved_with(settings)
         if self.of_price:
-            self._encoded[name] = resolved
-        return resolved
+            self._encoded[name] = setup
+        return setup
 
     def _written(self, error: Measurement, summary: MeasureSummary) -> str:
         """Return a share that is an error, in percent; where all trials agree, how far it may be from that."""
@@ -506,25 +528,25 @@ def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
 
 
 def price_for(
-    table: VariantTable, name: str, error: float, *, between: tuple[float, float] | None = None, steps: int = _STEPS
+    table: VariantTable, name: str, error: float, *, limits: tuple[float, float] | None = None, steps: int = _STEPS
 ) -> VariantOffer | None:
     """Return what a variant offers at about the least price for an error; None where no price is known to suffice.
 
     Args:
         error: the most that is wanted, > 0.
-        between: prices of which the first is known to be too little, and the other to suffice or to be too dear.
+        limits: prices of which the first is known to be too little, and the other to suffice or to be too dear.
         steps: of the bisection.
     """
-    low, high = map(math.log, between or (table.price / REACH, table.price * REACH))
+    low, high = map(math.log, limits or (table.price / REACH, table.price * REACH))
     best: VariantOffer | None = None
-    if between is not None and (dear := table.at(name, between[1])) is not None and dear.error.value <= error:
+    if limits is not None and (dear := table.at(name, limits[1])) is not None and dear.error.value <= error:
         best = dear
     for _ in range(steps):
         middle = (low + high) / 2
-        offered = table.at(name, snapped(math.exp(middle)))
-        if offered is not None and offered.error.value <= error:
-            best, high = offered, middle
-        elif offered is not None or (best is None and middle <= math.log(table.price)):
+        offer_at_middle = table.at(name, snapped(math.exp(middle)))
+        if offer_at_middle is not None and offer_at_middle.error.value <= error:
+            best, high = offer_at_middle, middle
+        elif offer_at_middle is not None or (best is None and middle <= math.log(table.price)):
             low = middle  # too little
         else:  # too dear for this variant
             high = middle
@@ -554,11 +576,11 @@ def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, hi
 
 def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
     """Return a scenario with some parameters set anew, or left out where they are None: they say who is trusted."""
-    kept = {name: value for name, value in scenario.parameters.items() if name not in settings}
-    given = {name: value for name, value in settings.items() if value is not None}
-    said, parameters = scenario.said_of_trust, {**kept, **given}
+    kept_parameters = {name: value for name, value in scenario.parameters.items() if name not in settings}
+    new_parameters = {name: value for name, value in settings.items() if value is not None}
+    trust_words, parameters = scenario.said_of_trust, {**kept_parameters, **new_parameters}
     return msgspec.structs.replace(
-        scenario, trust=said, parameters=parameters, budget=None, budget_delta=0.0, budget_datum=None
+        scenario, trust=trust_words, parameters=parameters, budget=None, budget_delta=0.0, budget_datum=None
     )
 
 

@@ -43,25 +43,29 @@ def verdict_of_variants(
         error_there = f"{best.cells[table.error]} {table.unit.of}"
         if not table.needs_values:
             error_there = table.unit.long(best.error.value / table.unit.whole)
-        said = (
+        sentence = (
             f"{trusting(model, table)}, {people} at ε = {best.epsilon:.4g} in all get{s} {error_there}: by {best.name}"
         )
-        sentences.append(f"{said}{_ties(best, offers, of_model, table)}.")
+        sentences.append(f"{sentence}{_ties(best, offers, of_model, table)}.")
     if error is None:
         return sentences
     aim = table.unit.long(error / table.unit.whole)
-    known = [offered for offered in prices.values() if offered is not None]
-    for model, of_model in _by_model(table, known):
-        least = min(of_model, key=lambda offered: offered.epsilon)
-        needed = f"{people} need{s} ε = {least.epsilon:.4g} in all for {aim}"
-        sentences.append(f"{trusting(model, table)}, {needed}: by {least.name}.")
-    return sentences if known else [*sentences, f"No variant is known to bring {aim}, at any price that was tried."]
+    known_offers = [offer for offer in prices.values() if offer is not None]
+    for model, of_model in _by_model(table, known_offers):
+        least_offer = min(of_model, key=lambda offer: offer.epsilon)
+        need_text = f"{people} need{s} ε = {least_offer.epsilon:.4g} in all for {aim}"
+        sentences.append(f"{trusting(model, table)}, {need_text}: by {least_offer.name}.")
+    return (
+        sentences if known_offers else [*sentences, f"No variant is known to bring {aim}, at any price that was tried."]
+    )
 
 
 def _by_model(table: VariantTable, offers: Sequence[VariantOffer]) -> list[tuple[TrustModel, list[VariantOffer]]]:
     """Return the offers of each model of trust that has any; first of that in which nobody is trusted."""
-    found = [(model, [each for each in offers if table.model_of(each.name) is model]) for model in TrustModel]
-    return [(model, of_model) for model, of_model in found if of_model]
+    offers_of_models = [
+        (model, [each for each in offers if table.model_of(each.name) is model]) for model in TrustModel
+    ]
+    return [(model, of_model) for model, of_model in offers_of_models if of_model]
 
 
 def _ties(
@@ -70,12 +74,12 @@ def _ties(
     """Return the words for those of a model that are as good as the best of it, as far as trials tell."""
     if not table.needs_values:
         return ""
-    alike = as_good(best.error, [each.error for each in offers], trials=table.trials)
-    names = [each.name for each, is_alike in zip(offers, alike, strict=True) if is_alike and each in of_model]
-    others = [name for name in names if name != best.name]
-    if not others:
+    is_as_good = as_good(best.error, [each.error for each in offers], trials=table.trials)
+    names = [each.name for each, is_alike in zip(offers, is_as_good, strict=True) if is_alike and each in of_model]
+    other_names = [name for name in names if name != best.name]
+    if not other_names:
         return ""
-    words = others[0] if len(others) == 1 else f"{len(others)} other variants"
+    words = other_names[0] if len(other_names) == 1 else f"{len(other_names)} other variants"
     return f", though {table.trials:,} trials do not tell it from {words}"
 
 
@@ -89,12 +93,12 @@ def as_good(best: Measurement, errors: Sequence[Measurement], *, trials: int) ->
         >>> as_good(errors[0], errors, trials=50)
         [True, True, False]
     """
-    far = apart_by(len(errors))
+    max_distance = apart_by(len(errors))
 
     def surely(error: Measurement) -> Measurement:
         return error if error.standard_error else Measurement(error.value, unseen(trials))
 
-    return [deviation(surely(each), surely(best)) <= far for each in errors]
+    return [deviation(surely(each), surely(best)) <= max_distance for each in errors]
 
 
 def show_variants(
@@ -116,13 +120,13 @@ def show_variants(
     for line in meaning_of(table.losses_of(best), party=table.resolved.protocol.client_role):
         show_note(console, line)
     console.print()
-    headers = list(dict.fromkeys(header for offered in offers for header in offered.cells))
+    headers = list(dict.fromkeys(header for offer in offers for header in offer.cells))
     rows: list[Sequence[Entry]] = []
-    for offered in offers:
-        cells = [offered.name, *(offered.cells.get(header, "") for header in headers)]
-        if offered is best:
+    for offer in offers:
+        cells = [offer.name, *(offer.cells.get(header, "") for header in headers)]
+        if offer is best:
             cells[0] += table.mark
-        rows.append(best_of(cells) if offered is best else cells)
+        rows.append(best_of(cells) if offer is best else cells)
     show_table(console, Table(columns=["Variant", *headers], rows=rows), drop=table.dropped)
     for note in table.notes(offers):
         show_note(console, note)
@@ -133,21 +137,21 @@ def show_variants(
 
 def _show_counting(console: Console, table: VariantTable) -> None:
     """Print by which mechanism it is known how well how many hold each value, where a phase counts that."""
-    if (counted := table.counted) is None:
+    if (counted_values := table.counted) is None:
         return
-    errors = counting_errors(counted, people=table.people)
-    least = next(name for name, error in errors.items() if error <= min(errors.values()) * (1 + 1e-9))
+    errors = counting_errors(counted_values, people=table.people)
+    least_name = next(name for name, error in errors.items() if error <= min(errors.values()) * (1 + 1e-9))
     rows: list[Sequence[Entry]] = []
     for name, error in errors.items():
         cells = [name, format_number(error, 4), f"{format_number(100 * error / table.people)} %"]
-        rows.append(best_of([f"{name} <- least", *cells[1:]]) if name == least else cells)
+        rows.append(best_of([f"{name} <- least", *cells[1:]]) if name == least_name else cells)
     people = pluralize(table.people, table.resolved.protocol.client_role)
-    columns = [f"Who has {counted.what}", "± of a number", "of all"]
+    columns = [f"Who has {counted_values.what}", "± of a number", "of all"]
     console.print()
     show_table(console, Table(columns=columns, rows=rows))
-    at = f"{counted.num_choices:,} values at ε = {counted.epsilon:.4g}"
-    show_note(console, f"{at}; ± is the standard error of one that few of {people} have")
-    show_note(console, counted.note)
+    scope = f"{counted_values.num_choices:,} values at ε = {counted_values.epsilon:.4g}"
+    show_note(console, f"{scope}; ± is the standard error of one that few of {people} have")
+    show_note(console, counted_values.note)
 
 
 def best_of(words: Sequence[str]) -> list[Cell]:
@@ -162,15 +166,15 @@ def best_of(words: Sequence[str]) -> list[Cell]:
 
 def _show_prices(console: Console, table: VariantTable, prices: Prices, *, error: float) -> None:
     """Print what variants cost for an error that is wanted; the least is marked."""
-    known = [offered for offered in prices.values() if offered is not None]
-    least = min(known, key=lambda offered: offered.epsilon, default=None)
+    known_offers = [offer for offer in prices.values() if offer is not None]
+    least_offer = min(known_offers, key=lambda offer: offer.epsilon, default=None)
     console.print()
     rows: list[Sequence[Entry]] = []
-    for name, offered in prices.items():
+    for name, offer in prices.items():
         cells = [name, "", ""]
-        if offered is not None:
-            cells[1:] = [f"{offered.epsilon:.4g}", offered.cells[table.error]]
-        rows.append(best_of(cells) if offered is least and least else cells)
+        if offer is not None:
+            cells[1:] = [f"{offer.epsilon:.4g}", offer.cells[table.error]]
+        rows.append(best_of(cells) if offer is least_offer and least_offer else cells)
     show_table(console, Table(columns=("Variant", f"ε in all for {error:g}", table.error), rows=rows))
     words = f"the least price at which the error is {error:g} or less, within half a percent of it, and the error there"
     show_note(console, f"{words}; empty where no price is known to suffice")
@@ -186,18 +190,18 @@ def variants_in_json(
         "epsilon": table.price,
         "error": table.error,
         "verdict": verdict_of_variants(table, offers, prices, error=error),
-        "variants": [_plain(offered) for offered in offers],
+        "variants": [_plain(offer) for offer in offers],
     }
-    if (counted := table.counted) is not None:
-        errors = counting_errors(counted, people=table.people)
-        format_number["counting"] = {**msgspec.to_builtins(counted), "errors": errors}
+    if (counted_values := table.counted) is not None:
+        errors = counting_errors(counted_values, people=table.people)
+        format_number["counting"] = {**msgspec.to_builtins(counted_values), "errors": errors}
     if error is not None:
         format_number["wanted"] = error
         format_number["prices"] = [
-            {"name": name, "offered": None if offered is None else _plain(offered)} for name, offered in prices.items()
+            {"name": name, "offered": None if offer is None else _plain(offer)} for name, offer in prices.items()
         ]
     return snapped(format_number)
 
 
-def _plain(offered: VariantOffer) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.to_builtins(offered).items() if name != "cells"}
+def _plain(offer: VariantOffer) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.to_builtins(offer).items() if name != "cells"}

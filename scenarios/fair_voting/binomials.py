@@ -37,17 +37,17 @@ def draw_binomials(number: int, hits: IntArray, chances: IntArray, uniforms: Flo
     inner = np.flatnonzero((hits > 0) & (hits < chances))
     if not len(inner):
         return counts
-    least, masses = _laws(number, hits[inner], chances[inner])
-    left = uniforms[:, inner]
-    places = np.full(left.shape, -1, dtype=np.int64)
+    least_counts, masses = _laws(number, hits[inner], chances[inner])
+    remaining = uniforms[:, inner]
+    places = np.full(remaining.shape, -1, dtype=np.int64)
     for place, mass in enumerate(masses):
-        left = left - mass
-        places[(left < 0) & (places < 0)] = place
-    counts[:, inner] = least + places
+        remaining = remaining - mass
+        places[(remaining < 0) & (places < 0)] = place
+    counts[:, inner] = least_counts + places
     for trial, law in np.argwhere(places < 0).tolist():  # rounding
-        own = int(inner[law])
-        probability = Fraction(int(hits[own]), int(chances[own]))
-        counts[trial, own] = draw_binomial(number, probability, float(uniforms[trial, own]))
+        draw = int(inner[law])
+        probability = Fraction(int(hits[draw]), int(chances[draw]))
+        counts[trial, draw] = draw_binomial(number, probability, float(uniforms[trial, draw]))
     return counts
 
 
@@ -55,11 +55,11 @@ def _laws(number: int, hits: IntArray, chances: IntArray) -> tuple[IntArray, Flo
     """Return each law's count in the first row, and the masses: shape (rows, laws), 0 where they are negligible."""
     odds = hits / (chances - hits)
     modes = np.minimum((number + 1) * hits // chances, number)
-    above = _walk(modes, lambda counts: (number - counts) / (counts + 1) * odds, 1, number)
-    below = _walk(modes, lambda counts: counts / ((number - counts + 1) * odds), -1, 0)
-    masses = np.stack([*reversed(below), np.ones(len(odds)), *above])
+    counts_above = _walk(modes, lambda counts: (number - counts) / (counts + 1) * odds, 1, number)
+    counts_below = _walk(modes, lambda counts: counts / ((number - counts + 1) * odds), -1, 0)
+    masses = np.stack([*reversed(counts_below), np.ones(len(odds)), *counts_above])
     totals = np.array([math.fsum(column) for column in masses.T.tolist()])
-    return modes - len(below), masses / totals
+    return modes - len(counts_below), masses / totals
 
 
 def _walk(modes: IntArray, ratio: Callable[[IntArray], FloatArray], step: int, end: int) -> list[FloatArray]:

@@ -52,7 +52,13 @@ def with_mechanism(parameters: Parameters, name: str, *, epsilon: float) -> Para
         >>> with_mechanism(parameters, "exponential", epsilon=0.5).mechanism
         'exponential'
     """
-    others = MECHANISMS[name]
-    given = {key: getattr(parameters, key) for key in _PLAIN} if parameters.mechanism == others["mechanism"] else {}
-    alike = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
-    return msgspec.structs.replace(parameters, **{**_PLAIN, **given, **others, **alike}, epsilon=epsilon)
+    other_parameters = MECHANISMS[name]
+    kept_parameters = (
+        {key: getattr(parameters, key) for key in _PLAIN}
+        if parameters.mechanism == other_parameters["mechanism"]
+        else {}
+    )
+    unset_levels = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
+    return msgspec.structs.replace(
+        parameters, **{**_PLAIN, **kept_parameters, **other_parameters, **unset_levels}, epsilon=epsilon
+    )

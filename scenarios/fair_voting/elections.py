@@ -76,11 +76,11 @@ class ElectionRelease:
         largest = int(np.abs(values).max()) * common * sum(self.sizes)
         if largest * 2 * max(weight.numerator, weight.denominator) >= _MOST:
             values = values.astype(object)
-        scaled = values * np.array([common // each for each in self.denominators], dtype=values.dtype)[:, None]
-        disparity = scaled.max(axis=1) - scaled.min(axis=1)
+        scaled_values = values * np.array([common // each for each in self.denominators], dtype=values.dtype)[:, None]
+        disparity = scaled_values.max(axis=1) - scaled_values.min(axis=1)
         if objective.name == "parity":
             return _most(-disparity)
-        welfare = (scaled * np.array(self.sizes, dtype=values.dtype)[:, None]).sum(axis=1)
+        welfare = (scaled_values * np.array(self.sizes, dtype=values.dtype)[:, None]).sum(axis=1)
         if objective.name == "penalized":
             return _most(welfare * weight.denominator - disparity * (weight.numerator * sum(self.sizes)))
         is_within = np.asarray(disparity <= math.floor(objective.max_disparity * common / self.unit), dtype=np.bool_)
@@ -91,7 +91,7 @@ class ElectionRelease:
         return np.where(has_any[:, None], _most(welfare), _most(-disparity)).astype(np.bool_)
 
 
-def elect(released: ElectionRelease, objective: Objective) -> IntArray:
+def elect(election_release: ElectionRelease, objective: Objective) -> IntArray:
     """Return the winners: int64, shape (trials,).
 
     Examples:
@@ -99,14 +99,14 @@ def elect(released: ElectionRelease, objective: Objective) -> IntArray:
         >>> elect(released, Objective("parity")).tolist(), elect(released, Objective("welfare")).tolist()
         ([0], [0])
     """
-    best = released.best(objective)
+    best = election_release.best(objective)
     winners = best.argmax(axis=1)
-    if released.of_ties is not None:
+    if election_release.of_ties is not None:
         ties = best.sum(axis=1)
-        chosen = np.minimum((released.of_ties * ties).astype(np.int64), ties - 1)
-        winners = (best.cumsum(axis=1) == (chosen + 1)[:, None]).argmax(axis=1)
-    if released.random_winners is not None:
-        winners = np.where(released.random_winners == _NOBODY, winners, released.random_winners)
+        chosen_ties = np.minimum((election_release.of_ties * ties).astype(np.int64), ties - 1)
+        winners = (best.cumsum(axis=1) == (chosen_ties + 1)[:, None]).argmax(axis=1)
+    if election_release.random_winners is not None:
+        winners = np.where(election_release.random_winners == _NOBODY, winners, election_release.random_winners)
     return winners.astype(np.int64)
 
 
@@ -163,9 +163,9 @@ def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
         sums: list[int] = profiles.sums(phase.scoring).reshape(-1).tolist()
         return np.array([choice.probabilities(sums)])
     qualities = qualities_of(choice.objective, profiles)
-    behind = qualities.max(axis=1, keepdims=True) - qualities
+    quality_gaps = qualities.max(axis=1, keepdims=True) - qualities
     rate = float(choice.rate / Fraction(phase.scoring.step))
-    masses = cast("FloatArray", expm1(-rate * behind)) + 1.0
+    masses = cast("FloatArray", expm1(-rate * quality_gaps)) + 1.0
     if not choice.is_flipped:
         return masses / masses.sum(axis=1, keepdims=True)
     shares = np.empty_like(masses)
@@ -174,8 +174,11 @@ def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
         terms = [np.ones(len(masses))]
         for other in range(masses.shape[1]):
             if other != alternative:
-                shifted = [np.zeros(len(masses)), *(masses[:, other] * term for term in terms)]
-                terms = [own - less for own, less in zip([*terms, np.zeros(len(masses))], shifted, strict=True)]
+                shifted_terms = [np.zeros(len(masses)), *(masses[:, other] * term for term in terms)]
+                terms = [
+                    own_term - shifted_term
+                    for own_term, shifted_term in zip([*terms, np.zeros(len(masses))], shifted_terms, strict=True)
+                ]
         integral = sum((term / power for power, term in enumerate(terms, start=1)), np.zeros(len(masses)))
         shares[:, alternative] = masses[:, alternative] * integral
     return shares
@@ -209,9 +212,9 @@ def _masked(
     """Return the sums with the noise of all voters' shares, of which each is drawn at once, as on the continuum."""
     sums, number = profiles.sums(phase.scoring), sum(profiles.group_sizes)
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=sums[0].size).reshape(trials, *sums.shape[1:])
-    drawn = share_quantiles(uniforms, planned=phase.share.planned, number=number)
-    drawn = np.rint(drawn * math.sqrt(number * phase.share.noise_variance)).astype(np.int64)
-    return _of_sums(sums + drawn, phase.scoring, profiles)
+    share_noise = share_quantiles(uniforms, planned=phase.share.planned, number=number)
+    share_noise = np.rint(share_noise * math.sqrt(number * phase.share.noise_variance)).astype(np.int64)
+    return _of_sums(sums + share_noise, phase.scoring, profiles)
 
 
 def _sampled(
@@ -243,8 +246,8 @@ def _sampled(
         random_winners = np.where(uniforms[:, 0] < choice.gamma, places, _NOBODY)
     sizes = profiles.group_sizes
     unit = Fraction(size * choice.scoring.range, 2 * choice.num_samples) * Fraction(choice.scoring.step)
-    released = ElectionRelease(values, unit, (1,) * len(sizes), sizes, random_winners, uniforms[:, 1])
-    return released.rescaled() if choice.scale == "printed" else released
+    sampled_release = ElectionRelease(values, unit, (1,) * len(sizes), sizes, random_winners, uniforms[:, 1])
+    return sampled_release.rescaled() if choice.scale == "printed" else sampled_release
 
 
 def _sums_of_sampled(
@@ -263,8 +266,8 @@ def _sums_of_sampled(
             positions = profiles.positions[trial].astype(np.int64)
             # Sorted within each group, as the protocol's tally has them.
             positions = positions[np.lexsort((code_of_rankings(positions), profiles.members))]
-        chosen = starts + np.array(subsample.randomize_row([0], row), dtype=np.int64)
-        utilities = steps[positions[chosen]]
+        chosen_voters = starts + np.array(subsample.randomize_row([0], row), dtype=np.int64)
+        utilities = steps[positions[chosen_voters]]
         sums[trial] = utilities.reshape(len(parameters.groups), parameters.samples, -1).sum(axis=1)
     return sums
 
@@ -292,10 +295,10 @@ def _local(
             positions = profiles.positions[start:stop]
         rows = positions.reshape(-1, report.size).astype(np.int64)
         inputs = Inputs(rows, np.tile(members, stop - start)[:, None])
-        drawn = draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=start * num_voters)
-        drawn = drawn.reshape(stop - start, num_voters, -1)
+        drawn_reports = draw_reports(phase, inputs, noise=noise, protocol=vote.name, start=start * num_voters)
+        drawn_reports = drawn_reports.reshape(stop - start, num_voters, -1)
         for trial in range(start, stop):
-            by_group = np.split(drawn[trial - start], ends)
+            by_group = np.split(drawn_reports[trial - start], ends)
             counts = np.stack([report.totals_of(reports) for reports in by_group])
             values[trial] = counts.astype(units.dtype) @ units
             of_ties[trial] = lot_of(np.concatenate([np.array(sizes, dtype=np.int64)[:, None], counts], axis=1))
@@ -307,10 +310,11 @@ def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:
 
     Estimates are linear in the tally, so that the protocol's estimator is asked for that of single numbers.
     """
-    nothing = list(report.estimates([0] * report.width, 1))
+    zero_estimates = list(report.estimates([0] * report.width, 1))
     singles: list[list[int]] = np.eye(report.width, dtype=np.int64).tolist()
     rows = [
-        [value - base for value, base in zip(report.estimates(single, 1), nothing, strict=True)] for single in singles
+        [value - base for value, base in zip(report.estimates(single, 1), zero_estimates, strict=True)]
+        for single in singles
     ]
     common = math.lcm(*(value.denominator for row in rows for value in row))
     whole = [[int(value * common) for value in row] for row in rows]

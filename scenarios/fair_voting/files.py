@@ -7,9 +7,9 @@ from ...protocol.fair_voting import Outcome
 from ..verdicts import UNDECIDED, FileForm
 
 
-def _rename(outcome: dict[str, Any], before: str, after: str) -> None:
-    if outcome["assurance"]["verdict"] == before:
-        outcome["assurance"]["verdict"] = after
+def _rename(outcome: dict[str, Any], old_name: str, new_name: str) -> None:
+    if outcome["assurance"]["verdict"] == old_name:
+        outcome["assurance"]["verdict"] = new_name
 
 
 FILE_FORM: Final = FileForm(

@@ -35,8 +35,8 @@ _OF_CROSSINGS = Measure(
 
 
 def _of_feature(feature: Feature) -> Measure:
-    about = f"ΔW of the winner between the groups of {feature.name}"
-    return Measure(name=f"disparity of {feature.name}", about=about, is_detail=True)
+    description = f"ΔW of the winner between the groups of {feature.name}"
+    return Measure(name=f"disparity of {feature.name}", about=description, is_detail=True)
 
 
 class ElectionMeasures(Measures):
@@ -75,14 +75,14 @@ class ElectionMeasures(Measures):
         """Return ΔW of an alternative by each feature and between their crossings; nothing without features."""
         if not self._features:
             return {}
-        found = {_OF_CROSSINGS.name: float(disparity_of(utilities, place))}
+        disparities = {_OF_CROSSINGS.name: float(disparity_of(utilities, place))}
         for feature in self._features:
-            own = join_groups(utilities, sizes, feature.partition, place)
-            found[_of_feature(feature).name] = float(max(own) - min(own))
-        return found
+            joined_utilities = join_groups(utilities, sizes, feature.partition, place)
+            disparities[_of_feature(feature).name] = float(max(joined_utilities) - min(joined_utilities))
+        return disparities
 
     def _within(self, measure: Measure) -> Measure:
-        values = [found[measure.name] for found in self._of.values()]
+        values = [measure_found[measure.name] for measure_found in self._of.values()]
         return msgspec.structs.replace(measure, limits=(min(values), max(values)), is_bound_by_parties=True)
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
@@ -99,5 +99,5 @@ class ElectionMeasures(Measures):
         if inputs is not self.block:
             facts = [self._facts_of(inputs.inputs(number)) for number in range(len(inputs.private))]
         names = self._election.parameters.alternatives
-        won = [own[names[place]] for own, place in zip(facts, places, strict=True)]
+        won = [facts_of_place[names[place]] for facts_of_place, place in zip(facts, places, strict=True)]
         return {measure: np.array([each[measure] for each in won]) for measure in won[0]}

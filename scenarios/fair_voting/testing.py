@@ -61,7 +61,13 @@ def _profiles(seed: int) -> Iterator[tuple[Utilities, list[int]]]:
         sizes: list[int] = generator.integers(1, 50, groups).tolist()
         for reach in (0, 3, 1 << 40):  # all alike, near each other, and far beyond the scores, as noise may bring them
             totals: list[list[int]] = generator.integers(-reach, reach + 1, (groups, size)).tolist()
-            yield [[Fraction(own, 3 * number) for own in row] for row, number in zip(totals, sizes, strict=True)], sizes
+            yield (
+                [
+                    [Fraction(entry_number, 3 * number) for entry_number in row]
+                    for row, number in zip(totals, sizes, strict=True)
+                ],
+                sizes,
+            )
 
 
 def _merits(objective: ObjectiveFunction, utilities: Utilities, sizes: list[int]) -> list[Fraction]:
@@ -77,18 +83,20 @@ def _check_all_profiles(objective: ObjectiveFunction, seed: int) -> None:
 def _check_pure(objective: ObjectiveFunction, seed: int) -> None:
     """Equal utilities have equal numbers, to the bit."""
     for utilities, sizes in _profiles(seed):
-        first, again = (_merits(objective, utilities, sizes) for _ in range(2))
-        require(first == again, f"asked twice, it says {first} and {again}")
+        first, second_merits = (_merits(objective, utilities, sizes) for _ in range(2))
+        require(first == second_merits, f"asked twice, it says {first} and {second_merits}")
 
 
 def _check_neutral(objective: ObjectiveFunction, seed: int) -> None:
     """An alternative has the same number at each place: names and order decide nothing."""
     for utilities, sizes in _profiles(seed):
         turned = _merits(objective, [[*row[1:], row[0]] for row in utilities], sizes)
-        for place, own in enumerate(_merits(objective, utilities, sizes)):
+        for place, merits in enumerate(_merits(objective, utilities, sizes)):
             other = turned[place - 1]
-            close = abs(own - other) <= _ROUNDING * max(abs(own), abs(other))
-            require(close, f"of {utilities}, alternative {place} has {float(own)}, and at another place {float(other)}")
+            close = abs(merits - other) <= _ROUNDING * max(abs(merits), abs(other))
+            require(
+                close, f"of {utilities}, alternative {place} has {float(merits)}, and at another place {float(other)}"
+            )
 
 
 _CHECKS: Final[Mapping[str, Callable[[ObjectiveFunction, int], None]]] = {

@@ -59,7 +59,7 @@ def model_of(name: str) -> TrustModel:
     return next(each for each in MECHANISMS.values() if each.name == name).model
 
 
-def _names_of(parameters: Parameters, others: Sequence[str]) -> Sequence[str]:
+def _names_of(parameters: Parameters, other_names: Sequence[str]) -> Sequence[str]:
     """Return the mechanisms that are compared with a session's: the others, unless there is less to choose from.
 
     By pairs there is but one. Where voters have an ε of their own, all have the session's levels. Where groups are
@@ -69,7 +69,7 @@ def _names_of(parameters: Parameters, others: Sequence[str]) -> Sequence[str]:
         return (parameters.mechanism,)
     if parameters.own_levels.epsilons:
         return LOCAL
-    return JOINT if parameters.is_joint else others
+    return JOINT if parameters.is_joint else other_names
 
 
 class ElectionVariants(SimulatedVariants):
@@ -84,8 +84,8 @@ class ElectionVariants(SimulatedVariants):
     def names(self) -> Sequence[str]:
         """All mechanisms that have the session's kind of groups and of counts."""
         is_ours = self.parameters.objective in OBJECTIVES
-        others = [name for name in _NAMES if is_ours or MECHANISMS[name].estimates_utilities]
-        return _names_of(self.parameters, others)
+        other_names = [name for name in _NAMES if is_ours or MECHANISMS[name].estimates_utilities]
+        return _names_of(self.parameters, other_names)
 
     @property
     def unit(self) -> Unit:
@@ -101,20 +101,22 @@ class ElectionVariants(SimulatedVariants):
             return {"mechanism": name} if price == self.price else None
         sizes = self.sizes_of(is_masked=name == _MASKED)
         if name == "sampling" and self.parameters.calibration == "proven":
-            given = {"mechanism": name, "epsilon": price, "num_samples": None, **sizes}
-            return given if MIN_EPSILON <= price <= MAX_EPSILON else None
+            parameters = {"mechanism": name, "epsilon": price, "num_samples": None, **sizes}
+            return parameters if MIN_EPSILON <= price <= MAX_EPSILON else None
         if name == "sampling":
-            given = {"mechanism": name, "num_samples": None, **sizes}
+            parameters = {"mechanism": name, "num_samples": None, **sizes}
             # The most samples, with the session's γ, whose proven loss is within the price.
             possible = range(1, min(self.parameters.group_sizes) + 1)
-            most = bisect.bisect_right(possible, price, key=lambda own: self.proven({**given, "num_samples": own}))
-            return {**given, "num_samples": most} if most else None
-        given = {"mechanism": name, "calibration": "tight", "num_samples": None, **sizes}
-        return self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)
+            max_samples = bisect.bisect_right(
+                possible, price, key=lambda num_samples: self.proven({**parameters, "num_samples": num_samples})
+            )
+            return {**parameters, "num_samples": max_samples} if max_samples else None
+        parameters = {"mechanism": name, "calibration": "tight", "num_samples": None, **sizes}
+        return self.with_epsilon(parameters, price, low=MIN_EPSILON, high=MAX_EPSILON)
 
-    def cells(self, offered: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+    def cells(self, offer: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         del protocol
-        return {"Trusted": self.trusted(model_of(offered.name))}
+        return {"Trusted": self.trusted(model_of(offer.name))}
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
         parameters, missing = self.parameters, self.missing(offers)
@@ -123,7 +125,7 @@ class ElectionVariants(SimulatedVariants):
             of_samples = "Algorithm 2 has the γ and the samples that serve best of those it allows"
         is_replaced = parameters.relation is NeighboringRelation.REPLACE_ONE
         bound = bound_of_gain(self.price if is_replaced else 2 * self.price)  # who adds one and removes one replaces
-        is_priced = any(offered.name in BY_QUALITY for offered in offers)
+        is_priced = any(offer.name in BY_QUALITY for offer in offers)
         return (
             _NOTE.format(self.trials) + (f"; {of_samples}" if "sampling" in self.names else ""),
             *([_OF_LEVELS] if parameters.own_levels.epsilons else []),
@@ -149,11 +151,16 @@ class WelfareErrors(VariantTable):
     @property
     def unit(self) -> Unit:
         """A share of the way from the worst score to the best."""
-        own, explained = self.parameters.own_levels, "The scores' range is the way from the worst score to the best."
-        if own.epsilons:
-            whose = "all voters choose the smallest" if own.is_chosen else "voters have the ε that the roster says"
-            explained += f" ε is the greatest of the levels, to which the others are in proportion; {whose}."
-        return Unit(of="of the scores' range on a mean utility in the smallest group", explained=explained)
+        own_levels, explanation = (
+            self.parameters.own_levels,
+            "The scores' range is the way from the worst score to the best.",
+        )
+        if own_levels.epsilons:
+            owners_text = (
+                "all voters choose the smallest" if own_levels.is_chosen else "voters have the ε that the roster says"
+            )
+            explanation += f" ε is the greatest of the levels, to which the others are in proportion; {owners_text}."
+        return Unit(of="of the scores' range on a mean utility in the smallest group", explained=explanation)
 
     def model_of(self, name: str) -> TrustModel:
         return model_of(name)
@@ -167,12 +174,12 @@ class WelfareErrors(VariantTable):
         """Return the vote on two alternatives, and with one ε of all voters."""
         simpler: dict[str, Parameters] = {}
         if self.parameters.own_levels.epsilons:
-            alike = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
-            simpler["give all voters one ε"] = msgspec.structs.replace(self.parameters, **alike)
+            unset_levels = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
+            simpler["give all voters one ε"] = msgspec.structs.replace(self.parameters, **unset_levels)
         if len(self.parameters.alternatives) > 2 and isinstance(self.parameters.scores, str):  # noqa: PLR2004  the fewest
             two = msgspec.structs.replace(self.parameters, alternatives=self.parameters.alternatives[:2])
             simpler = {"rank two alternatives": two, **simpler}
-        return {do: self.changed(parameters=own) for do, own in simpler.items()}
+        return {do: self.changed(parameters=settings) for do, settings in simpler.items()}
 
     def offer(self, name: str, price: float) -> VariantOffer | None:
         """Return what a mechanism offers at a price, which is its ε: that is proven of all of these."""
@@ -192,21 +199,21 @@ class WelfareErrors(VariantTable):
         }
         return VariantOffer(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings, cells=cells)
 
-    def losses_of(self, offered: VariantOffer) -> Sequence[PrivacyLoss]:
+    def losses_of(self, offer: VariantOffer) -> Sequence[PrivacyLoss]:
         """Return what a session costs; the roster's ε may be no level of one at another price."""
         if self.parameters.own_levels.epsilons:
-            return FairVoting(self.parameters_with(offered.settings)).losses
-        return super().losses_of(offered)
+            return FairVoting(self.parameters_with(offer.settings)).losses
+        return super().losses_of(offer)
 
     @property
     def _shares(self) -> Sequence[float]:
         """What share of the smallest group has each level: all the smallest ε, where voters choose as they join."""
-        own, public = self.parameters.own_levels, self.resolved.inputs.public
-        if own.is_chosen or not own.epsilons:
+        own_levels, public = self.parameters.own_levels, self.resolved.inputs.public
+        if own_levels.is_chosen or not own_levels.epsilons:
             return [1.0, *[0.0] * (len(self.parameters.levels) - 1)]
         sizes: list[int] = np.bincount(public[:, 0]).tolist()
         of_smallest = public[public[:, 0] == sizes.index(min(sizes)), 1]
-        numbers: list[int] = np.bincount(of_smallest, minlength=len(own.epsilons)).tolist()
+        numbers: list[int] = np.bincount(of_smallest, minlength=len(own_levels.epsilons)).tolist()
         return [number / len(of_smallest) for number in numbers]
 
 
@@ -243,12 +250,14 @@ def sizes_of(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
     """
     refuse(number < len(sizes), "--people", number, f"at least {len(sizes)}: one voter in each group")
     total = sum(sizes)
-    found = [max(number * size // total, 1) for size in sizes]
+    scaled_sizes = [max(number * size // total, 1) for size in sizes]
     # What rounding left over goes to the groups that lack most, and what is too much comes from the largest.
-    while (rest := number - sum(found)) > 0:
-        lacks = [size * number / total - own for size, own in zip(sizes, found, strict=True)]
-        found[lacks.index(max(lacks))] += 1
-    while rest < 0:
-        found[found.index(max(found))] -= 1
-        rest += 1
-    return tuple(found)
+    while (num_remaining := number - sum(scaled_sizes)) > 0:
+        shortfalls = [
+            size * number / total - scaled_size for size, scaled_size in zip(sizes, scaled_sizes, strict=True)
+        ]
+        scaled_sizes[shortfalls.index(max(shortfalls))] += 1
+    while num_remaining < 0:
+        scaled_sizes[scaled_sizes.index(max(scaled_sizes))] -= 1
+        num_remaining += 1
+    return tuple(scaled_sizes)

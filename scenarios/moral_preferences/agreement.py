@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 
-def agreement_of(preferences: Sequence[float], others: Sequence[float]) -> float | None:
+def agreement_of(preferences: Sequence[float], other_preferences: Sequence[float]) -> float | None:
     """Return the share of pairs of alternatives of which both prefer the same one: 1 − angle/π.
 
     Pairs differ in each feature independently, by one normal law. None where one of them prefers nothing.
@@ -15,12 +15,13 @@ def agreement_of(preferences: Sequence[float], others: Sequence[float]) -> float
         >>> agreement_of([0.0, 0.0], [1.0, 0.0]) is None
         True
     """
-    if not any(preferences) or not any(others):
+    if not any(preferences) or not any(other_preferences):
         return None
-    lengths = math.hypot(*preferences), math.hypot(*others)
-    across, along = (
-        [value / length for value in own] for own, length in zip((preferences, others), lengths, strict=True)
+    lengths = math.hypot(*preferences), math.hypot(*other_preferences)
+    across, weights = (
+        [value / length for value in vector]
+        for vector, length in zip((preferences, other_preferences), lengths, strict=True)
     )
     # By the half of the angle: a cosine near 1 does not tell small angles apart.
-    half = math.hypot(*(a - b for a, b in zip(across, along, strict=True))) / 2
+    half = math.hypot(*(a - b for a, b in zip(across, weights, strict=True))) / 2
     return 1 - 2 * math.asin(min(half, 1.0)) / math.pi

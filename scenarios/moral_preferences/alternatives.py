@@ -64,8 +64,8 @@ def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
         return
     by_folded = {feature.casefold(): feature for feature in reversed(outcome.features)}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-    more = len(outcome.features) - _MOST_NAMED
-    allowed = f"one of {', '.join(outcome.features[:_MOST_NAMED])}{f' and {more:,} more' if more > 0 else ''}"
+    num_more = len(outcome.features) - _MOST_NAMED
+    allowed = f"one of {', '.join(outcome.features[:_MOST_NAMED])}{f' and {num_more:,} more' if num_more > 0 else ''}"
     if close:
         allowed = f"a feature that voters were asked about (did you mean {by_folded[close[0]]!r}?)"
     raise ConfigurationError(field=field, value=name, allowed=allowed)
@@ -97,9 +97,9 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
         lines[code] = lines[code] or int(table.lines[row])
     for name, sides, line in zip(names, alternatives, lines, strict=True):
         if len(sides) < len(_SIDES):
-            (given,) = sides
-            (missing,) = (side for side in _SIDES if side != given)
-            value = f"the {given} alternative alone"
+            (side_given,) = sides
+            (missing,) = (side for side in _SIDES if side != side_given)
+            value = f"the {side_given} alternative alone"
             allowed = f"two lines: the {missing} one is missing"
             raise ConfigurationError(field=f"pair {name!r} ({path.name} line {line})", value=value, allowed=allowed)
     return [
@@ -109,11 +109,11 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
 
 
 def _side_of(table: NumberTable, row: int) -> str:
-    given = str(table.names[_ALTERNATIVE][row])
-    side = given.strip()
+    side_given = str(table.names[_ALTERNATIVE][row])
+    side = side_given.strip()
     if side not in _SIDES:
         field = f"{_ALTERNATIVE} ({table.where(row)})"
-        raise ConfigurationError(field=field, value=given, allowed="'first' or 'second'")
+        raise ConfigurationError(field=field, value=side_given, allowed="'first' or 'second'")
     return side
 
 
@@ -128,11 +128,15 @@ def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float
     """
     table, features = _read(path, (_ALTERNATIVE,), outcome, field="--alternatives")
     alternatives: dict[str, dict[str, float]] = {}
-    for row, (given, numbers) in enumerate(zip(table.names[_ALTERNATIVE], table.numbers.tolist(), strict=True)):
-        name = str(given).strip()
+    for row, (alternative_name, numbers) in enumerate(
+        zip(table.names[_ALTERNATIVE], table.numbers.tolist(), strict=True)
+    ):
+        name = str(alternative_name).strip()
         if not name or not name.isprintable() or name in alternatives:
             allowed = "a name of printable characters that no other alternative has"
-            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=given, allowed=allowed)
+            raise ConfigurationError(
+                field=f"{_ALTERNATIVE} ({table.where(row)})", value=alternative_name, allowed=allowed
+            )
         alternatives[name] = dict(zip(features, numbers, strict=True))
     return alternatives
 
@@ -142,12 +146,12 @@ def _read(path: Path, names: Sequence[str], outcome: Outcome, *, field: str) -> 
     features: list[str] = []
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        shown = list(map(repr, names))
+        shown_names = list(map(repr, names))
         for name in names:
-            allowed = f"a header with the columns {', '.join(shown)} and features"
+            allowed = f"a header with the columns {', '.join(shown_names)} and features"
             require(name in header, "header", list(header), allowed)
         features.extend(name for name in header if name not in names)
-        require(features, "header", list(header), f"a header with features after {' and '.join(shown)}")
+        require(features, "header", list(header), f"a header with features after {' and '.join(shown_names)}")
         for name in features:
             _check_feature(name, outcome, field="header")
         return names, features

@@ -104,19 +104,19 @@ def decide(
         show_ranking,
     )
 
-    others = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
+    other_options = {"--first": first, "--second": second, "--pairs": pairs_file, "--alternatives": list_file}
     if with_differences:
-        _say_differences(run, {**others, "--prior": prior, "--society": society}, level=level, as_json=as_json)
+        _say_differences(run, {**other_options, "--prior": prior, "--society": society}, level=level, as_json=as_json)
         return
-    files = [option for option in ("--alternatives", "--pairs") if others[option] is not None]
+    files = [option for option in ("--alternatives", "--pairs") if other_options[option] is not None]
     if files:
-        for option, given in others.items():
-            is_other = given is not None and option != files[0]
-            refuse(is_other, option, str(given), f"left out, since {files[0]} is given")
+        for option, value in other_options.items():
+            is_other = value is not None and option != files[0]
+            refuse(is_other, option, str(value), f"left out, since {files[0]} is given")
     else:
         for option in ("--first", "--second"):
             allowed = "given: an alternative, as in 'Man=1, Dog=0' (or --pairs FILE, or --alternatives FILE)"
-            refuse(others[option] is None, option, "nothing", allowed)
+            refuse(other_options[option] is None, option, "nothing", allowed)
     outcome = read_outcome(run)
     if society is not None:
         outcome = outcome.society_outcome(society)
@@ -149,8 +149,8 @@ def decide(
         show_decisions(make_console(), outcome, pairs, decisions)
 
 
-def _say_differences(run: Path, others: Mapping[str, object], *, level: float | None, as_json: bool) -> None:
-    """Print where the societies of a run differ; `others` is what else was asked for, by its option, or None."""
+def _say_differences(run: Path, other_options: Mapping[str, object], *, level: float | None, as_json: bool) -> None:
+    """Print where the societies of a run differ; `other_options` is what else was asked for, by its option, or None."""
     from rich.text import Text
 
     from ...protocol.errors import refuse
@@ -162,20 +162,20 @@ def _say_differences(run: Path, others: Mapping[str, object], *, level: float | 
     from .decisions import read_outcome
     from .societies import compare_largest, show_differences, verdict_on_differences
 
-    for option, given in others.items():
-        refuse(given is not None, option, str(given), "left out, since --differences is given")
+    for option, value in other_options.items():
+        refuse(value is not None, option, str(value), "left out, since --differences is given")
     outcome = read_outcome(run)
-    found = compare_largest(outcome, level=level)
-    why = why_no_verdict(outcome) or "fewer than two societies reported"
-    refuse(not found, "--differences", str(run), f"left out: {why}")
+    comparison = compare_largest(outcome, level=level)
+    reason = why_no_verdict(outcome) or "fewer than two societies reported"
+    refuse(not comparison, "--differences", str(run), f"left out: {reason}")
     if as_json:
-        for difference in found:
+        for difference in comparison:
             click.echo(to_json(difference))
         return
     console = make_console()
     console.print()
-    console.print(Text(verdict_on_differences(found), style="bold"))
+    console.print(Text(verdict_on_differences(comparison), style="bold"))
     console.print()
-    show_differences(console, outcome, found)
+    show_differences(console, outcome, comparison)
     if (number := len(outcome.society_outcomes)) > MOST_COMPARED:
         show_note(console, f"of {number:,} societies the {MOST_COMPARED} with most voters are compared")

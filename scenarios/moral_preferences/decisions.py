@@ -58,23 +58,23 @@ def read_outcome(run: Path) -> Outcome:
     with readable(path, field=_RUN, value=run, what="the folder of a run, or its result.json or outcome.json"):
         content = path.read_bytes()
     try:
-        read: Any = msgspec.json.decode(content, type=dict[str, Any])
+        outcome_fields: Any = msgspec.json.decode(content, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         allowed = f"a run's result or outcome in JSON ({error})"
         raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None
-    check_schema(read, path.name)
-    ours = MoralPreferences.name
-    if {"protocol", "outcome"} <= read.keys():  # a run's result
-        value = f"{run}, a run of protocol {read['protocol']!r}"
-        require(read["protocol"] == ours, _RUN, value, f"a run of protocol {ours!r}")
-        read = read["outcome"]
+    check_schema(outcome_fields, path.name)
+    own_name = MoralPreferences.name
+    if {"protocol", "outcome"} <= outcome_fields.keys():  # a run's result
+        value = f"{run}, a run of protocol {outcome_fields['protocol']!r}"
+        require(outcome_fields["protocol"] == own_name, _RUN, value, f"a run of protocol {own_name!r}")
+        outcome_fields = outcome_fields["outcome"]
     try:
-        outcome: Outcome = convert(read, Outcome, path.name)
+        outcome: Outcome = convert(outcome_fields, Outcome, path.name)
     except ConfigurationError as error:
-        allowed = f"a run of protocol {ours!r} ({error})"
+        allowed = f"a run of protocol {own_name!r} ({error})"
         raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed) from None
     names = [society.name for society in outcome.society_outcomes]
-    allowed = f"a run of protocol {ours!r} (societies must have names of their own)"
+    allowed = f"a run of protocol {own_name!r} (societies must have names of their own)"
     refuse(len(set(names)) < len(names), _RUN, str(run), allowed)
     _check(outcome, run)
     for society in outcome.society_outcomes:
@@ -146,11 +146,11 @@ def show_decision(
     console.print()
     _show_verdict(console, *_verdict_on(outcome, decision))
     if societies:
-        choices = {own.choice for own in societies.values()}
-        alike = "All societies choose alike" if len(choices) == 1 else "The societies do not choose alike"
-        if {"first", "second"} <= {own.verdict for own in societies.values()}:
-            alike += ", nor do their verdicts"
-        console.print(Text(f"{alike}.", style="bold"))
+        choices = {choices_of_society.choice for choices_of_society in societies.values()}
+        agreement_text = "All societies choose alike" if len(choices) == 1 else "The societies do not choose alike"
+        if {"first", "second"} <= {choices_of_society.verdict for choices_of_society in societies.values()}:
+            agreement_text += ", nor do their verdicts"
+        console.print(Text(f"{agreement_text}.", style="bold"))
     console.print()
     chances = dict.fromkeys(_SIDES, decision.probability)
     if decision.probability is not None:
@@ -180,25 +180,25 @@ def _show_verdict(console: Console, sentence: str, is_sure: bool) -> None:  # no
 def _verdict_on(outcome: Outcome, decision: Decision) -> tuple[str, bool]:
     """Return a decision in sentences that can be read aloud, and whether it is one."""
     if decision.choice is None:
-        why = "both are worth the same to it" if any(outcome.preferences) else "the reports cancel out"
-        return f"The society prefers neither: {why}.", False
+        reason = "both are worth the same to it" if any(outcome.preferences) else "the reports cancel out"
+        return f"The society prefers neither: {reason}.", False
     if decision.level is None:
-        sure = _sure_on_average("the choice", decision.certainty, decision.prior, "")
-        return f"By the release the society prefers the {decision.choice}. {sure}", False
+        certainty_text = _sure_on_average("the choice", decision.certainty, decision.prior, "")
+        return f"By the release the society prefers the {decision.choice}. {certainty_text}", False
     if decision.verdict == decision.choice:
         return f"The society prefers the {decision.choice}. {_wrong(decision.level)}", True
-    said = f"Undecided at {_percent(decision.level)}. By the release the society prefers the {decision.choice}"
-    return f"{said}, but the noise alone may have made it so.", False
+    sentence = f"Undecided at {_percent(decision.level)}. By the release the society prefers the {decision.choice}"
+    return f"{sentence}, but the noise alone may have made it so.", False
 
 
-def _sure_on_average(what: str, certainty: float | None, prior: str | None, least: str) -> str:
+def _sure_on_average(subject: str, certainty: float | None, prior: str | None, qualifier: str) -> str:
     """Return how sure something without a verdict is, as far as that is known."""
     if certainty is None:
         return _SURE_OF_NOTHING
     chance = _probability(certainty)
-    chance = chance if chance.startswith(">") else f"{least}{chance}"
+    chance = chance if chance.startswith(">") else f"{qualifier}{chance}"
     average = f"on average over societies (prior: {prior}); no verdict holds for each of them"
-    return f"Without the noise {what} is the same with a probability of {chance}, {average}."
+    return f"Without the noise {subject} is the same with a probability of {chance}, {average}."
 
 
 def _wrong(level: float) -> str:
@@ -220,10 +220,10 @@ def show_decisions(
 ) -> None:
     """Print how many pairs were decided, a line for each decision, and how they are to be read."""
     counts = Counter(decision.choice for decision in decisions)
-    said = [f"the {side} in {counts[side]:,}" for side in _SIDES]
+    parts = [f"the {side} in {counts[side]:,}" for side in _SIDES]
     if counts[None]:
-        said.append(f"neither in {counts[None]:,}")
-    sentence, close = f"Of {pluralize(len(decisions), 'pair')} the society prefers {', '.join(said)}.", 0
+        parts.append(f"neither in {counts[None]:,}")
+    sentence, close = f"Of {pluralize(len(decisions), 'pair')} the society prefers {', '.join(parts)}.", 0
     if why_no_verdict(outcome) is None:
         close = sum(decision.verdict == UNDECIDED for decision in decisions)
         sentence += f" {close:,} {'is' if close == 1 else 'are'} undecided."
@@ -244,16 +244,16 @@ def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Ite
     columns += ["Verdict"] * with_verdict
     rows: list[Sequence[Entry]] = []
     for name, decision in decisions:
-        chosen = Cell(decision.choice or "neither", tone="strong" if decision.choice else "warning")
-        cells: list[Entry] = [name, chosen, f"{decision.margin:+,.4g}" if decision.margin else "0"]
+        choice_cell = Cell(decision.choice or "neither", tone="strong" if decision.choice else "warning")
+        cells: list[Entry] = [name, choice_cell, f"{decision.margin:+,.4g}" if decision.margin else "0"]
         if with_probability:
             cells.append("" if decision.probability is None else _probability(decision.probability))
         if with_certainty:
             cells.append("" if decision.certainty is None else _probability(decision.certainty))
         if with_verdict:
             is_sure = decision.verdict in _SIDES
-            said = (decision.verdict or "") if is_sure or decision.verdict is None else UNDECIDED
-            cells.append(Cell(said, tone="" if is_sure else "warning"))
+            verdict_text = (decision.verdict or "") if is_sure or decision.verdict is None else UNDECIDED
+            cells.append(Cell(verdict_text, tone="" if is_sure else "warning"))
         rows.append(cells)
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Margin",))
 
@@ -275,9 +275,12 @@ def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
     _show_verdict(console, *_verdict_of_ranking(ranking))
     console.print()
     show_table(console, Table(columns=columns, rows=rows))
-    sure = f" {_probability(ranking.certainty_at_least)}" if ranking.certainty_at_least else ""
+    certainty_text = f" {_probability(ranking.certainty_at_least)}" if ranking.certainty_at_least else ""
     certainty = [
-        f"certainty{sure}: at least the chance of the same winner without the noise, on average over societies"
+        (
+            f"certainty{certainty_text}: at least the chance of the same winner without the noise, on average over "
+            "societies"
+        )
     ]
     verdict = ""
     if level is not None:
@@ -292,31 +295,35 @@ def _verdict_of_ranking(ranking: Ranking) -> tuple[str, bool]:
     number = len(ranking.alternatives)
     if ranking.winner is None:
         return "The society prefers none: the best are worth the same to it.", False
-    said = f"of {number:,} alternatives the society prefers {ranking.winner}"
+    sentence = f"of {number:,} alternatives the society prefers {ranking.winner}"
     if ranking.level is None:
-        sure = _sure_on_average("the winner", ranking.certainty_at_least or None, ranking.prior, "at least ")
-        return f"By the release, {said}. {sure}", False
+        certainty_text = _sure_on_average("the winner", ranking.certainty_at_least or None, ranking.prior, "at least ")
+        return f"By the release, {sentence}. {certainty_text}", False
     if ranking.verdict == ranking.winner:
-        return f"{said[:1].upper()}{said[1:]}. {_wrong(ranking.level)}", True
+        return f"{sentence[:1].upper()}{sentence[1:]}. {_wrong(ranking.level)}", True
     close = f"Undecided at {_percent(ranking.level)}"
-    return f"{close}. By the release, {said}, but the noise alone may have made it so.", False
+    return f"{close}. By the release, {sentence}, but the noise alone may have made it so.", False
 
 
 def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     """Return how decisions are to be read, and why a number is missing."""
-    chosen = [decision for decision in decisions if decision.choice]
+    decided = [decision for decision in decisions if decision.choice]
     if outcome.is_direction:
         probability = "no probability: only the direction of preferences was released, no strength"
     else:
         column = "preferred" if len(decisions) == 1 else "P(first)"
         probability = f"{column}: the probability by the probit model, Φ(margin), for the preferences as released"
-    sure = f" {_probability(chosen[0].certainty)}" if len(decisions) == len(chosen) == 1 and chosen[0].certainty else ""
-    certainty = [f"certainty{sure}: the chance of the same choice without the noise, on average over societies"]
-    if errors := [decision.certainty_error for decision in chosen if decision.certainty_error is not msgspec.UNSET]:
+    certainty_text = (
+        f" {_probability(decided[0].certainty)}" if len(decisions) == len(decided) == 1 and decided[0].certainty else ""
+    )
+    certainty = [
+        f"certainty{certainty_text}: the chance of the same choice without the noise, on average over societies"
+    ]
+    if errors := [decision.certainty_error for decision in decided if decision.certainty_error is not msgspec.UNSET]:
         certainty.append(f"certainty: by simulating the noise in objectives, to within about {2 * max(errors):.3f}")
     prior, verdict = None, ""
-    if chosen:
-        prior, wrong = chosen[0].prior, _percent(chosen[0].level or 0.0)
+    if decided:
+        prior, wrong = decided[0].prior, _percent(decided[0].level or 0.0)
         if len(decisions) > 1:  # else the verdict itself says so
             verdict = f"verdict: each wrong in at most {wrong} of such votes, whatever the society is"
     return [probability, *_notes(outcome, prior=prior, certainty=certainty, verdict=verdict)]
@@ -325,13 +332,13 @@ def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
 def _notes(outcome: Outcome, *, prior: str | None, certainty: Sequence[str], verdict: str) -> list[str]:
     """Return what certainties and verdicts mean, or why there are none."""
     notes: list[str] = []
-    if why := why_no_certainty(outcome):
-        notes.append(f"no certainty: {why}")
+    if reason := why_no_certainty(outcome):
+        notes.append(f"no certainty: {reason}")
     elif prior is not None:
-        first, *others = certainty
-        notes += [f"{first} {_PRIORS[prior]}", *others]
-    if why := why_no_verdict(outcome):
-        notes.append(f"no verdict: {why}")
+        first, *other_sentences = certainty
+        notes += [f"{first} {_PRIORS[prior]}", *other_sentences]
+    if reason := why_no_verdict(outcome):
+        notes.append(f"no verdict: {reason}")
     elif verdict:
         notes.append(verdict)
     return notes
@@ -339,10 +346,10 @@ def _notes(outcome: Outcome, *, prior: str | None, certainty: Sequence[str], ver
 
 def _probability(probability: float) -> str:
     """Return a probability; none as if it were certain, which a float near 1 does not tell."""
-    least = 0.001
-    if probability < least:
-        return f"< {least:g}"
-    return f"{probability:.3f}" if probability <= 1 - least else f"> {1 - least:g}"
+    least_shown = 0.001
+    if probability < least_shown:
+        return f"< {least_shown:g}"
+    return f"{probability:.3f}" if probability <= 1 - least_shown else f"> {1 - least_shown:g}"
 
 
 def _percent(share: float) -> str:

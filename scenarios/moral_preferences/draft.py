@@ -9,7 +9,7 @@ from ..running.drafts import Chosen, Draft, SavedTable, ScenarioLine, ScenarioTe
 _COLUMNS: Final = ("voter", "record", "choice")
 
 
-def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
+def _draft(sheet: SavedTable, options: Chosen) -> Draft:
     """Return a draft of a survey. See `ScenarioTemplate`."""
     for name in _COLUMNS:
         allowed = f"a header with {', '.join(_COLUMNS)} and the features{did_you_mean(name, sheet.header)}"
@@ -17,9 +17,9 @@ def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
     features = [name for name in sheet.header if name not in _COLUMNS]
     voters = list(dict.fromkeys(sheet.column("voter")))
     lines = [ScenarioLine("choices", sheet.written, "two lines for each record: choice 1 is the alternative chosen")]
-    lines += filled(alike_line(sheet, chosen, voters, "voter"))
+    lines += filled(alike_line(sheet, options, voters, "voter"))
     number = sheet.count(
-        len(set(map(normalize_name, voters))) if "one" in chosen.get("alike-voters", ()) else len(voters)
+        len(set(map(normalize_name, voters))) if "one" in options.get("alike-voters", ()) else len(voters)
     )
     return Draft(
         title="What voters prefer",

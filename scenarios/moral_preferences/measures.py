@@ -53,13 +53,15 @@ class PreferenceMeasures(Measures):
         assert isinstance(protocol, MoralPreferences)  # noqa: S101  what the descriptor says
         features = protocol.parameters.features
         truth = protocol.truth(inputs)
-        known = [float(gold[feature]) for feature in features if feature in gold]
+        gold_values = [float(gold[feature]) for feature in features if feature in gold]
         references = [([truth[feature] for feature in features], _EQUAL, _DISTANCE)]
-        if len(known) == len(features):
-            references.append((known, _RIGHT, _FROM_TRUTH))
+        if len(gold_values) == len(features):
+            references.append((gold_values, _RIGHT, _FROM_TRUTH))
         has_length = protocol.parameters.mechanism != "direction"
         self._shares = [(reference, share) for reference, share, _ in references if any(reference)]
-        self._distances = [(other, far) for other, _, far in references if has_length or far is _DISTANCE]
+        self._distances = [
+            (other, distance_name) for other, _, distance_name in references if has_length or distance_name is _DISTANCE
+        ]
 
     @property
     def measures(self) -> Sequence[Measure]:
@@ -78,12 +80,12 @@ class PreferenceMeasures(Measures):
         assert isinstance(decisions, PreferenceDecisions)  # noqa: S101  what this protocol decides
         if inputs is not self.block:
             raise NotImplementedError("voters who are drawn anew are looked at one draw after another")
-        found = list(map(self._numbers_of, decisions.preferences.tolist()))
-        return {name: np.array([numbers[name] for numbers in found]) for name in found[0]}
+        numbers_of_trials = list(map(self._numbers_of, decisions.preferences.tolist()))
+        return {name: np.array([numbers[name] for numbers in numbers_of_trials]) for name in numbers_of_trials[0]}
 
     def _numbers_of(self, preferences: Sequence[float]) -> Mapping[str, float]:
-        found = {measure.name: math.dist(preferences, other) for other, measure in self._distances}
+        numbers = {measure.name: math.dist(preferences, other) for other, measure in self._distances}
         for other, measure in self._shares:
             same = agreement_of(preferences, other)
-            found[measure.name] = 1 / 2 if same is None else same
-        return found
+            numbers[measure.name] = 1 / 2 if same is None else same
+        return numbers

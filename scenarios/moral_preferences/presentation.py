@@ -65,48 +65,50 @@ class _Feature:
         )
 
 
-def _features(outcome: Outcome, known: Known) -> list[_Feature]:
+def _features(outcome: Outcome, known_truth: Known) -> list[_Feature]:
     """Return the features as the outcome has them."""
     errors = outcome.errors or [None] * len(outcome.features)
     columns = zip(outcome.features, outcome.preferences, errors, strict=True)
-    return [_Feature(*entries, None if known.truth is None else known.truth[entries[0]]) for entries in columns]
+    return [
+        _Feature(*entries, None if known_truth.truth is None else known_truth.truth[entries[0]]) for entries in columns
+    ]
 
 
-def _strongest(features: Sequence[_Feature], *, most: int = drawing.MOST_ROWS) -> list[_Feature]:
+def _strongest(features: Sequence[_Feature], *, max_features: int = drawing.MOST_ROWS) -> list[_Feature]:
     """Return at most so many features as can be read, those farthest from 0; what speaks most for comes first."""
-    strongest = sorted(features, key=lambda feature: -abs(feature.value))[:most]
+    strongest = sorted(features, key=lambda feature: -abs(feature.value))[:max_features]
     return sorted(strongest, key=lambda feature: -feature.value)
 
 
-def _show(console: Console, outcome: Outcome, known: Known) -> None:
-    features = _features(outcome, known)
+def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
+    features = _features(outcome, known_truth)
     if outcome.is_direction:
         show_note(console, "Only the direction means anything: how features compare with each other.", style="yellow")
         show_note(
             console, "How strong preferences are is not released; the numbers' squares add up to 1.", style="yellow"
         )
         console.print()
-    shown = _strongest(features, most=_BRIEFLY if known.is_brief else drawing.MOST_ROWS)
-    _show_features(console, shown, _decimals(shown), known.table)
-    if len(features) > len(shown):
-        more = pluralize(len(features) - len(shown), "feature")
-        show_note(console, f"and {more} nearer to 0 in {known.table}")
+    shown_features = _strongest(features, max_features=_BRIEFLY if known_truth.is_brief else drawing.MOST_ROWS)
+    _show_features(console, shown_features, _decimals(shown_features), known_truth.table)
+    if len(features) > len(shown_features):
+        rest_text = pluralize(len(features) - len(shown_features), "feature")
+        show_note(console, f"and {rest_text} nearer to 0 in {known_truth.table}")
     clean = [feature.clean for feature in features if feature.clean is not None]
     if (
         len(clean) == len(features)
         and (same := agreement_of([feature.value for feature in features], clean)) is not None
     ):
-        said = f"in {100 * same:.1f} % of pairs, drawn from one normal law, the same choice as without noise"
-        show_note(console, said, style="bold")
-    notes = list(_notes(outcome, shown))
-    if known.is_brief:
+        agreement_text = f"in {100 * same:.1f} % of pairs, drawn from one normal law, the same choice as without noise"
+        show_note(console, agreement_text, style="bold")
+    notes = list(_notes(outcome, shown_features))
+    if known_truth.is_brief:
         show_note(console, f"{'; '.join(notes)}." if notes else "")
         return
     for note in notes:
         show_note(console, note)
     if outcome.society_outcomes:
         console.print()
-        show_societies(console, outcome, [feature.name for feature in shown], known.table)
+        show_societies(console, outcome, [feature.name for feature in shown_features], known_truth.table)
     if len(outcome.levels) > 1:
         console.print()
         _show_levels(console, outcome.levels)
@@ -129,12 +131,12 @@ def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
     total = math.fsum(level.weight * level.num_voters for level in levels)
     rows: list[Sequence[Entry]] = []
     for start in range(0, len(levels), size):
-        joined = levels[start : start + size]
-        number = sum(level.num_voters for level in joined)
-        weight = math.fsum(level.weight * level.num_voters for level in joined)
-        name = f"{joined[0].epsilon:g}"
-        if len(joined) > 1:
-            name = f"{name} to {joined[-1].epsilon:g}"
+        level_group = levels[start : start + size]
+        number = sum(level.num_voters for level in level_group)
+        weight = math.fsum(level.weight * level.num_voters for level in level_group)
+        name = f"{level_group[0].epsilon:g}"
+        if len(level_group) > 1:
+            name = f"{name} to {level_group[-1].epsilon:g}"
         share = f"{100 * weight / total:.1f} %" if total else ""
         rows.append((name, f"{number:,}", f"{weight / number:.3g}", share))
     weights = "Weight of a report" if size == 1 else "Mean weight"
@@ -146,8 +148,8 @@ def _show_features(console: Console, features: Sequence[_Feature], decimals: int
     greatest = max(abs(feature.value) for feature in features)
     rows: list[Sequence[Entry]] = []
     for feature in features:
-        written = Cell(feature.written(decimals), tone="" if feature.is_sure else "quiet")
-        cells: list[Entry] = [feature.name, _bar(feature, greatest), written]
+        preference_cell = Cell(feature.written(decimals), tone="" if feature.is_sure else "quiet")
+        cells: list[Entry] = [feature.name, _bar(feature, greatest), preference_cell]
         if with_clean:
             cells.append("" if feature.clean is None else rounded(feature.clean, decimals, signed=True))
         rows.append(cells)
@@ -159,19 +161,19 @@ def _show_features(console: Console, features: Sequence[_Feature], decimals: int
 def _bar(feature: _Feature, greatest: float) -> Text:
     """Return a bar that starts at 0, to the right for what speaks for an alternative; the greatest one is full."""
     cells = round(_REACH * abs(feature.value) / greatest) if greatest else 0
-    drawn = cells * (_SURE if feature.is_sure else _UNSURE)
-    before, after = (drawn, "") if feature.value < 0 else ("", drawn)
+    bar = cells * (_SURE if feature.is_sure else _UNSURE)
+    text_before, text_after = (bar, "") if feature.value < 0 else ("", bar)
     style = "red" if feature.value < 0 else "green"
     return Text.assemble(
-        (before.rjust(_REACH), style),
+        (text_before.rjust(_REACH), style),
         (_AXIS, "dim"),
-        (after.ljust(_REACH), style),
+        (text_after.ljust(_REACH), style),
         justify="left",  # a cell at the right would lose its blanks
         no_wrap=True,
     )
 
 
-def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
+def _notes(outcome: Outcome, shown_features: Sequence[_Feature]) -> Iterable[str]:
     """Yield what readers of the table need to know."""
     if outcome.is_direction and not any(outcome.preferences):
         yield "the reports cancel out: they have no direction"
@@ -186,7 +188,7 @@ def _notes(outcome: Outcome, shown: Sequence[_Feature]) -> Iterable[str]:
         yield "± is one standard error of the noise, not of how voters differ"
     if outcome.is_projected:
         yield "preferences were projected to the ball of the bound; ± is from before that"
-    if not all(feature.is_sure for feature in shown):
+    if not all(feature.is_sure for feature in shown_features):
         yield f"{_UNSURE} or pale: within {_SURE_ERRORS} standard errors of 0; the noise may have turned the sign"
 
 
@@ -194,24 +196,24 @@ def _decimals(features: Sequence[_Feature]) -> int:
     return decimals_of([feature.value for feature in features], [feature.error for feature in features])
 
 
-def _rows(outcome: Outcome, known: Known) -> Rows:
+def _rows(outcome: Outcome, known_truth: Known) -> Rows:
     rows: Rows = []
     of_all: dict[str, object] = {"society": "all voters"} if outcome.society_outcomes else {}
-    for feature in _features(outcome, known):
+    for feature in _features(outcome, known_truth):
         row: dict[str, object] = {**of_all, "feature": feature.name, "preference": feature.value}
         if outcome.errors is not None:
             row["standard_error"] = feature.error
-        if known.truth is not None:
+        if known_truth.truth is not None:
             row["clean_preference"] = feature.clean
         rows.append(row)
-    return rows + rows_of_societies(outcome, known)
+    return rows + rows_of_societies(outcome, known_truth)
 
 
-def _draw(outcome: Outcome, known: Known) -> Chart:
-    features = _strongest(_features(outcome, known))
+def _draw(outcome: Outcome, known_truth: Known) -> Chart:
+    features = _strongest(_features(outcome, known_truth))
     if outcome.society_outcomes:
-        shown = [feature.name for feature in features]
-        return draw_societies(outcome, known, shown, x=_meaning(outcome), setting=_source(outcome))
+        feature_names = [feature.name for feature in features]
+        return draw_societies(outcome, known_truth, feature_names, x=_meaning(outcome), setting=_source(outcome))
     panel = Panel(
         x=Axis(_meaning(outcome)), y=Axis(names=[drawing.fold(feature.name) for feature in features]), height=0.17
     )
@@ -223,8 +225,8 @@ def _draw(outcome: Outcome, known: Known) -> Chart:
         panel.whisker((feature.value, row), feature.error or 0.0)
         if feature.clean is not None:
             panel.mark(feature.clean, row, **drawing.TRUTH)
-        said = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
-        panel.beside[row] = said, drawing.INK if feature.is_sure else drawing.MUTED
+        label = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
+        panel.beside[row] = label, drawing.INK if feature.is_sure else drawing.MUTED
     is_all = len(features) == len(outcome.features)
     title = "" if is_all else f" (the strongest {len(features)} of {len(outcome.features)} features)"
     return Chart(panels=[panel], marks=_marks(features), setting=_source(outcome), title=title)
@@ -259,10 +261,10 @@ def _source(outcome: Outcome) -> str:
     paradigm = Paradigm(outcome.paradigm)
     epsilons = [level.epsilon for level in outcome.levels]
     epsilon = f"{epsilons[0]:g}" + (f" to {epsilons[-1]:g}" if len(epsilons) > 1 else "")
-    said = f"{paradigm.value}, {outcome.mechanism}"
+    source_text = f"{paradigm.value}, {outcome.mechanism}"
     if paradigm.level is Level.RECORD or len(epsilons) > 1:  # else it is that of the voter in all
-        said += f", ε = {epsilon} per {paradigm.level.value}"
-    return said + (", no standard errors" if outcome.errors is None else "")
+        source_text += f", ε = {epsilon} per {paradigm.level.value}"
+    return source_text + (", no standard errors" if outcome.errors is None else "")
 
 
 def _brief(outcome: Outcome) -> list[Brief]:
@@ -282,21 +284,25 @@ def _conclude(outcome: Outcome) -> str:
     features = _features(outcome, Known())
     if not any(feature.value for feature in features):
         return "The reports cancel out: no feature speaks for or against an alternative."
-    sure = sorted((each for each in features if each.is_sure), key=lambda feature: -abs(feature.value))
-    unsure = [feature.name for feature in features if not feature.is_sure]
-    if not sure:
+    sure_features = sorted((each for each in features if each.is_sure), key=lambda feature: -abs(feature.value))
+    unsure_names = [feature.name for feature in features if not feature.is_sure]
+    if not sure_features:
         return f"Nothing stands out of the noise: all is within {_SURE_ERRORS} standard errors of 0."
     clauses: list[str] = []
     for sign, end in ((1, "for an alternative"), (-1, "against one")):
-        if names := [each.name for each in sure if sign * each.value > 0]:
+        if names := [each.name for each in sure_features if sign * each.value > 0]:
             verb = "speaks" if len(names) == 1 else "speak most" if len(names) > _MOST_NAMED else "speak"
             clauses.append(f"{join_words(names[:_MOST_NAMED])} {verb} {end}")
     sentences = [f"{'; '.join(clauses)}."]
     if outcome.errors is None:
         sentences.append("How far the noise moved them is not known.")
-    if unsure:
-        which = join_words(unsure) if len(unsure) <= _MOST_NAMED else pluralize(len(unsure), "feature")
-        sentences.append(f"The noise may have turned the sign of {which}: within {_SURE_ERRORS} standard errors of 0.")
+    if unsure_names:
+        unsure_text = (
+            join_words(unsure_names) if len(unsure_names) <= _MOST_NAMED else pluralize(len(unsure_names), "feature")
+        )
+        sentences.append(
+            f"The noise may have turned the sign of {unsure_text}: within {_SURE_ERRORS} standard errors of 0."
+        )
     if outcome.is_direction:
         sentences.append("Only how features compare is released, not how strong preferences are.")
     if outcome.society_outcomes:

@@ -53,8 +53,8 @@ class PreferenceVariants(SimulatedVariants):
     dropped: ClassVar[Sequence[str]] = ("ε a record", "Trusted")
     parameters: Parameters
 
-    def __init__(self, resolved: Local, *, trials: int) -> None:
-        super().__init__(resolved, trials=trials)
+    def __init__(self, setup: Local, *, trials: int) -> None:
+        super().__init__(setup, trials=trials)
         allowed = (
             "left out in the file, and with it chosen_by and the voters' own epsilon: variants are compared at one "
             "ε of all voters (epsilon = ...)"
@@ -82,17 +82,17 @@ class PreferenceVariants(SimulatedVariants):
         """Return the parameters of a mechanism at a price of everything that a voter says."""
         paradigm, _, mechanism = name.partition("/")
         sizes = self.sizes_of(is_masked=Paradigm(paradigm).model.is_masked)
-        given: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism, **sizes}
+        parameters: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism, **sizes}
         if mechanism != "direction":
-            given["covariance"] = ()
-        found = self.with_epsilon(given, price, low=MIN_EPSILON, high=MAX_EPSILON)
-        return None if found is None else {**found, "paradigm": paradigm}
+            parameters["covariance"] = ()
+        settings_found = self.with_epsilon(parameters, price, low=MIN_EPSILON, high=MAX_EPSILON)
+        return None if settings_found is None else {**settings_found, "paradigm": paradigm}
 
-    def have_equal_rows(self, own: PhasedProtocol[Any, Any], other: PhasedProtocol[Any, Any]) -> bool:
+    def have_equal_rows(self, protocol: PhasedProtocol[Any, Any], other: PhasedProtocol[Any, Any]) -> bool:
         """Return whether summaries are on one grid: that of masked sums follows their noise, and so the price."""
-        assert isinstance(own, MoralPreferences)  # noqa: S101  of this table
+        assert isinstance(protocol, MoralPreferences)  # noqa: S101  of this table
         assert isinstance(other, MoralPreferences)  # noqa: S101  likewise
-        return own.summary.step == other.summary.step
+        return protocol.summary.step == other.summary.step
 
     @functools.cached_property
     def _reference(self) -> Sequence[float]:
@@ -102,14 +102,14 @@ class PreferenceVariants(SimulatedVariants):
 
     def clean_of(self, settings: Mapping[str, Any]) -> list[float]:
         """Return what a variant would release without noise."""
-        resolved = self.resolved_with(settings)
-        truth = resolved.protocol.truth(resolved.inputs) or {}
+        setup = self.resolved_with(settings)
+        truth = setup.protocol.truth(setup.inputs) or {}
         return [float(truth[feature]) for feature in self.parameters.features]
 
-    def cells(self, offered: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+    def cells(self, offer: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return who is trusted, the price of a record, and how often it would choose as the voters' mean does."""
         (loss,) = protocol.losses
-        same = agreement_of(self.clean_of(offered.settings), self._reference)
+        same = agreement_of(self.clean_of(offer.settings), self._reference)
         return {
             "Trusted": self.trusted(loss.model),
             "ε a record": at_most(loss.finest_loss.proven, 4),
@@ -117,5 +117,5 @@ class PreferenceVariants(SimulatedVariants):
         }
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
-        missing = [name for name in self.names if name not in {offered.name for offered in offers}]
+        missing = [name for name in self.names if name not in {offer.name for offer in offers}]
         return (_NOTE.format(self.trials), *([f"not at this price: {', '.join(missing)}"] if missing else []))

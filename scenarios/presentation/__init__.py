@@ -100,8 +100,8 @@ def verdict_of(outcome: msgspec.Struct) -> str:
         'Town is Bern and mean is 2,998 ± 12. Each ± is one standard error.'
     """
     with _asking(outcome, "verdict") as presenter:
-        said = plain_verdict(briefs_of(outcome)) if presenter.verdict is None else presenter.verdict(outcome)
-    return printable(said)
+        verdict_text = plain_verdict(briefs_of(outcome)) if presenter.verdict is None else presenter.verdict(outcome)
+    return printable(verdict_text)
 
 
 def show_verdict(console: Console, outcome: msgspec.Struct) -> None:
@@ -135,8 +135,8 @@ def sheet_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str,
         True
     """
     with _asking(outcome, "sheet") as presenter:
-        known = Known(truth=truth, gold=gold)
-        return None if presenter.sheet is None else presenter.sheet(outcome, known)
+        known_truth = Known(truth=truth, gold=gold)
+        return None if presenter.sheet is None else presenter.sheet(outcome, known_truth)
 
 
 def draw_outcome(
@@ -202,5 +202,5 @@ def _presenter_of(outcome: msgspec.Struct) -> Presenter[Any]:
         if type(outcome) in table:
             return table[type(outcome)]
     tables: list[Mapping[type, Presenter[Any]]] = [table for _, table in load_each("presenters", Mapping)]
-    found = (table[kind] for kind in type(outcome).__mro__ for table in tables if kind in table)
-    return next(found, PLAIN)
+    presenters = (table[kind] for kind in type(outcome).__mro__ for table in tables if kind in table)
+    return next(presenters, PLAIN)

@@ -32,10 +32,10 @@ def show_lesson(console: Console, attack_report: AttackReport) -> None:
         console.print()
         headers = list(attack_report.rows[0])
         texts = [key for key in headers if isinstance(attack_report.rows[0][key], str)]
-        ordered = [*texts, *(key for key in headers if key not in texts)]
-        columns = [[_cell(row[key]) for row in attack_report.rows] for key in ordered]
+        sorted_keys = [*texts, *(key for key in headers if key not in texts)]
+        columns = [[_cell(row[key]) for row in attack_report.rows] for key in sorted_keys]
         rows = list(zip(*columns, strict=True))
-        show_table(console, Table(columns=[title_of(key) for key in ordered], rows=rows, labels=len(texts)))
+        show_table(console, Table(columns=[title_of(key) for key in sorted_keys], rows=rows, labels=len(texts)))
 
 
 def written_lesson(attack_report: AttackReport) -> dict[str, Any]:

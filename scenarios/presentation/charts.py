@@ -117,16 +117,16 @@ class Axis:
         room = _MARGIN * (high - low) or abs(low) or 1.0
         return low - room * (low != self.base), high + room * (low == high or high != self.base)
 
-    def words(self, most: int) -> Mapping[float, str]:
+    def words(self, max_ticks: int) -> Mapping[float, str]:
         """Return what stands at the axis, by its places: at most so many round numbers."""
         if self.names:
             return dict(enumerate(self.names))
         if self.ticks is not None:
             return self.ticks
         low, high = self.reach
-        least = max((high - low) / most, self.least_step)
-        power = 10.0 ** math.floor(math.log10(least))
-        step = next(step * power for step in _STEPS if step * power >= least * (1 - _ROUND))
+        min_step = max((high - low) / max_ticks, self.least_step)
+        power = 10.0 ** math.floor(math.log10(min_step))
+        step = next(step * power for step in _STEPS if step * power >= min_step * (1 - _ROUND))
         places = (step * place for place in range(math.ceil(low / step - _ROUND), math.floor(high / step + _ROUND) + 1))
         unit, sign = (100, " %") if self.is_share else (1, "")
         decimals = len(f"{unit * step:.12f}".rstrip("0").partition(".")[2])
@@ -180,18 +180,20 @@ class Panel:
         """Draw a mark."""
         self.line((x,), (y,), **{"level": 4.0, **style})
 
-    def measured(self, found: NumberWithError, row: float, **style: Any) -> None:
+    def measured(self, measurement: NumberWithError, row: float, **style: Any) -> None:
         """Draw a number in a row, with its whisker."""
-        self.whisker((found.value, row), found.standard_error, **style)
-        self.mark(found.value, row, **style)
+        self.whisker((measurement.value, row), measurement.standard_error, **style)
+        self.mark(measurement.value, row, **style)
 
-    def whisker(self, at: Ends, error: float, *, is_upright: bool = False, cap: float = 6, **style: Any) -> None:
+    def whisker(self, ends: Ends, error: float, *, is_upright: bool = False, cap: float = 6, **style: Any) -> None:
         """Draw how far a number may be off: two standard errors to either side."""
-        (x, y), reach = at, ERRORS_SHOWN * error
+        (x, y), reach = ends, ERRORS_SHOWN * error
         across, up, marker = (0.0, reach, "_") if is_upright else (reach, 0.0, "|")
-        own = {"color": style.get("color", INK), "linewidth": style.get("linewidth", 1.4)}
+        line_style = {"color": style.get("color", INK), "linewidth": style.get("linewidth", 1.4)}
         if reach:
-            self.line((x - across, x + across), (y - up, y + up), level=3.0, marker=marker, markersize=cap, **own)
+            self.line(
+                (x - across, x + across), (y - up, y + up), level=3.0, marker=marker, markersize=cap, **line_style
+            )
 
     def _draw(
         self, x: Sequence[float], y: Sequence[float], style: Mapping[str, Any], level: float, *, is_area: bool = False
@@ -237,14 +239,14 @@ def save_chart(chart: Chart, *, folder: Path, name: str, title: str = "", settin
     """
     words = {"title": title + chart.title, "setting": " · ".join(filter(None, (setting, chart.setting)))}
     sentences = [words["setting"], *map(_described, chart.panels), chart.note]
-    told = {
+    metadata = {
         "title": words["title"],
         "description": " ".join(f"{each.removesuffix('.')}." for each in sentences if each),
     }
     paths = [folder / f"{name}.svg", folder / f"{name}{NARROW}.svg"]
-    for path, drawn, width in zip(paths, (chart, _narrow(chart)), _MOST_TICKS, strict=True):
-        frame = frame_of(list(drawn.marks), width, note=chart.note, **words)
-        replace_private(path, embeddable(_SvgSheet(width).draw(drawn, frame), **told).encode())
+    for path, drawn_chart, width in zip(paths, (chart, _narrow(chart)), _MOST_TICKS, strict=True):
+        frame = frame_of(list(drawn_chart.marks), width, note=chart.note, **words)
+        replace_private(path, embeddable(_SvgSheet(width).draw(drawn_chart, frame), **metadata).encode())
     seal(folder, paths)
     return paths[:1]
 
@@ -259,13 +261,13 @@ def _narrow(chart: Chart) -> Chart:
     """Return a chart with words in short lines; what stands beside rows stands below their names."""
     panels: list[Panel] = []
     for panel in chart.panels:
-        beside = [f"{name}\n{panel.beside.get(row, ('',))[0]}" for row, name in enumerate(panel.y.names)]
+        names_with_notes = [f"{name}\n{panel.beside.get(row, ('',))[0]}" for row, name in enumerate(panel.y.names)]
         panels.append(
             dataclasses.replace(
                 panel,
                 title=in_short_lines(panel.title),
                 x=dataclasses.replace(panel.x, label=in_short_lines(panel.x.label)),
-                y=dataclasses.replace(panel.y, names=[in_short_lines(name, is_name=True) for name in beside]),
+                y=dataclasses.replace(panel.y, names=[in_short_lines(name, is_name=True) for name in names_with_notes]),
                 ends={in_short_lines(name, is_name=True): end for name, end in panel.ends.items()},
                 beside={},
             )
@@ -292,8 +294,10 @@ def _height(text: str, size: float = _SIZE) -> float:
 
 def _height_of(panel: Panel) -> float:
     """Return how high what is drawn of a panel is."""
-    names, said = (max((1 + each.count("\n") for each in own), default=0) for own in (panel.y.names, _said(panel)))
-    row = max(panel.height + _LINE_INCHES * names, _LINE_INCHES * (said + 0.3))
+    names, num_lines = (
+        max((1 + each.count("\n") for each in texts), default=0) for texts in (panel.y.names, _said(panel))
+    )
+    row = max(panel.height + _LINE_INCHES * names, _LINE_INCHES * (num_lines + 0.3))
     return _INCH * row * (len(panel.y.names) or 1)
 
 
@@ -343,12 +347,12 @@ class _SvgSheet:
         for text, size, color in ((frame.head, _HEAD, INK), (frame.small, _SMALL, MUTED)):
             self._write(text, _GAP, top, size=size, color=color, is_bold=color == INK)
             top += _height(text, size)
-        left, right = (max(map(side, chart.panels)) for side in (_left_of, _right_of))
-        span = self._width - left - right + _GAP
+        left_margin, right = (max(map(side, chart.panels)) for side in (_left_of, _right_of))
+        span = self._width - left_margin - right + _GAP
         for panel in chart.panels:
             top += _height(panel.title, _TITLE) + _height("x") * bool(panel.above) + 2 * _GAP
             bottom = top + _height_of(panel)
-            self._draw_panel(panel, (left, top, left + span - _GAP, bottom))
+            self._draw_panel(panel, (left_margin, top, left_margin + span - _GAP, bottom))
             top = bottom + _GAP + (_below(panel) + _height(panel.x.label))
         top = self._draw_legend(chart.marks, frame.columns, top + _GAP)
         self._write(frame.foot, _GAP, top, size=_SMALL, color=MUTED)
@@ -363,13 +367,13 @@ class _SvgSheet:
         left, top, right, bottom = box
         across = functools.partial(_place, reach=panel.x.reach, start=left, end=right)
         up = functools.partial(_place, reach=panel.y.reach, start=bottom, end=top)
-        most = self._most_ticks
-        while sum(_width(words) + _GAP for words in panel.x.words(most).values()) > right - left and most > 1:
-            most -= 1
-        ticks = panel.x.words(most)
-        beside = _beside(panel)
+        max_ticks = self._most_ticks
+        while sum(_width(words) + _GAP for words in panel.x.words(max_ticks).values()) > right - left and max_ticks > 1:
+            max_ticks -= 1
+        ticks = panel.x.words(max_ticks)
+        notes = _beside(panel)
         lines = [[(tick, end) for end in EDGES] for tick in ticks if panel.y.names]
-        lines += [[(end, tick) for end in EDGES] for tick in beside if not panel.y.names]
+        lines += [[(end, tick) for end in EDGES] for tick in notes if not panel.y.names]
         grid = [Shape(line, _GRID, 0.5) for line in lines]
         for shape in sorted([*grid, *panel.shapes], key=lambda shape: shape.level):
             self._draw(shape.style, [(across(x), up(y)) for x, y in shape.points], is_area=shape.is_area)
@@ -382,13 +386,13 @@ class _SvgSheet:
             self._draw({"linewidth": 0.8}, [(across(place), bottom), (across(place), bottom + _GAP / 2)])
             self._write(words, across(place), bottom + _GAP, anchor="middle")
         self._write(panel.x.label, (left + right) / 2, bottom + _GAP + _below(panel), anchor="middle")
-        for place, words in beside.items():
+        for place, words in notes.items():
             color = panel.strong.get(int(place), INK)
             self._write(words, left - _GAP, up(place), rise=0.5, color=color, anchor="end", is_bold=color != INK)
         if panel.y.label:
-            x, y = left - _GAP - max(map(_width, beside.values())) - _GAP, (top + bottom) / 2
+            x, y = left - _GAP - max(map(_width, notes.values())) - _GAP, (top + bottom) / 2
             turn = f' transform="rotate(-90 {x:.1f} {y:.1f})"'
-            self._write(panel.y.label, x, y, rise=1, anchor="middle", more=turn)
+            self._write(panel.y.label, x, y, rise=1, anchor="middle", attributes=turn)
         for row, (words, color) in panel.beside.items():
             self._write(words, right + _GAP, up(row), rise=0.5, color=color)
         ends = {name: bottom - up(value) for name, (value, _) in panel.ends.items()}
@@ -408,59 +412,64 @@ class _SvgSheet:
         color: str = INK,
         anchor: str = "start",
         is_bold: bool = False,
-        more: str = "",
+        attributes: str = "",
     ) -> None:
-        if not more:  # all of it can be seen
+        if not attributes:  # all of it can be seen
             width = _width(text) * size / _SIZE * (_BOLD if is_bold else 1.0)
-            before = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
-            x = max(_GAP + before, min(x, self._width - width + before))
+            width_before = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
+            x = max(_GAP + width_before, min(x, self._width - width + width_before))
         style = f"font-size: {size}px; font-family: 'DejaVu Sans'; fill: {color}; text-anchor: {anchor}"
         style += "; font-weight: bold" * is_bold
         for number, line in enumerate(text.split("\n") if text else ()):
-            at = y - rise * _height(text, size) + size * (_BASE + _LINE * number)
+            baseline = y - rise * _height(text, size) + size * (_BASE + _LINE * number)
             words = html.escape(line, quote=False)
-            self._parts.append(f'<text x="{x:.1f}" y="{at:.1f}"{more} style="{style}">{words}</text>')
+            self._parts.append(f'<text x="{x:.1f}" y="{baseline:.1f}"{attributes} style="{style}">{words}</text>')
 
     def _draw(self, style: Mapping[str, Any], places: Sequence[tuple[float, float]], *, is_area: bool = False) -> None:
         """Draw an area, or a line with marks."""
         color, alpha, width = style.get("color", INK), style.get("alpha", 1.0), style.get("linewidth", 1.5)
         path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         line, kind = style.get("linestyle", "-"), style.get("marker", "none")
-        drawn: list[tuple[str, str, float]] = []
+        elements: list[tuple[str, str, float]] = []
         if is_area:
-            drawn.append((f"{path}Z", f"fill: {color}; stroke: {style.get('edge', 'none')}", alpha))
+            elements.append((f"{path}Z", f"fill: {color}; stroke: {style.get('edge', 'none')}", alpha))
         elif line != "none" and len(places) > 1:
-            drawn.append((path, f"fill: none; stroke: {color}; stroke-width: {width}{_DASHES.get(line, '')}", alpha))
+            elements.append((path, f"fill: none; stroke: {color}; stroke-width: {width}{_DASHES.get(line, '')}", alpha))
         if kind != "none":
             fill, edge = (style.get(key, color).replace("white", WHITE) for key in ("mfc", "mec"))
             look = f"fill: {fill}; stroke: {edge}; stroke-width: {style.get('mew', 1.0)}"
-            drawn += ((marks, look, own) for marks, own in _marks(kind, style.get("markersize", 6) / 2, places, alpha))
+            elements += (
+                (marks, look, alpha_of_mark)
+                for marks, alpha_of_mark in _marks(kind, style.get("markersize", 6) / 2, places, alpha)
+            )
         if style.get("hatch"):
             self._parts.append(_HATCH)
-            drawn.append((f"{path}Z", "fill: url(#hatch)", 1.0))
-        for shape, look, opacity in drawn:
+            elements.append((f"{path}Z", "fill: url(#hatch)", 1.0))
+        for shape, look, opacity in elements:
             self._parts.append(f'<path d="{shape}" style="{look}{f"; opacity: {opacity}" * (opacity < 1)}"/>')
 
     def _draw_legend(self, marks: Marks, columns: Sequence[Sequence[str]], top: float) -> float:
         """Draw what marks mean, column by column; return where it ends."""
-        left, ends = _GAP, [top]
+        row_left, ends = _GAP, [top]
         for column in columns:
             y = top
             for label in column:
                 middle, style = y + _height("x") / 2, marks[label]
-                self._draw({**style, "marker": "none"}, [(left, middle), (left + _HANDLE, middle)])
-                self._draw({**style, "linestyle": "none"}, [(left + _HANDLE / 2, middle)])
-                self._write(label, left + _HANDLE + _GAP, y)
+                self._draw({**style, "marker": "none"}, [(row_left, middle), (row_left + _HANDLE, middle)])
+                self._draw({**style, "linestyle": "none"}, [(row_left + _HANDLE / 2, middle)])
+                self._write(label, row_left + _HANDLE + _GAP, y)
                 y += _height(label) + _GAP / 2
-            left += _HANDLE + 3 * _GAP + max(map(_width, column))
+            row_left += _HANDLE + 3 * _GAP + max(map(_width, column))
             ends.append(y + _GAP / 2)
         return max(ends)
 
 
 def _marks(kind: str, half: float, places: Sequence[tuple[float, float]], alpha: float) -> Iterator[tuple[str, float]]:
     """Yield marks by how opaque they are: pale ones at one place are one, and darker."""
-    near = _NEAR if alpha < 1 else 0.1
-    numbers = collections.Counter((near * round(x / near), near * round(y / near)) for x, y in places)
+    min_distance = _NEAR if alpha < 1 else 0.1
+    numbers = collections.Counter(
+        (min_distance * round(x / min_distance), min_distance * round(y / min_distance)) for x, y in places
+    )
     for number in sorted(set(numbers.values())):
         paths = (_mark(kind, x, y, half) for (x, y), own in numbers.items() if own == number)
         yield "".join(paths), round(1 - (1 - alpha) ** number, 3)

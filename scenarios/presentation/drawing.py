@@ -170,14 +170,14 @@ def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, n
         >>> frame.head, frame.small, [list(column) for column in frame.columns]
         ('A vote', '30 partners · ε = 1', [['estimate'], ['truth']])
     """
-    most = int(_CHARACTERS_OF_SMALL * width) - (_LESS_WHEN_NARROW if width == NARROW_INCHES else 0)
+    max_characters = int(_CHARACTERS_OF_SMALL * width) - (_LESS_WHEN_NARROW if width == NARROW_INCHES else 0)
     small: list[str] = []  # lines end with a whole part of the setting, where they can
     for part in filter(None, setting.split(_BETWEEN)):
-        if small and len(joined := small[-1] + _BETWEEN + part) <= most:
-            small[-1] = joined
+        if small and len(joined_line := small[-1] + _BETWEEN + part) <= max_characters:
+            small[-1] = joined_line
         else:
-            small += textwrap.wrap(part, most)
-    head, foot = textwrap.fill(title, int(_CHARACTERS_OF_TITLE * width)), textwrap.fill(note, most)
+            small += textwrap.wrap(part, max_characters)
+    head, foot = textwrap.fill(title, int(_CHARACTERS_OF_TITLE * width)), textwrap.fill(note, max_characters)
     return ChartFrame(head, "\n".join(small), foot, _columns_of_legend(labels, width))
 
 
@@ -185,11 +185,11 @@ def _columns_of_legend(labels: Sequence[str], width: float) -> Sequence[Sequence
     """Return labels in the greatest number of columns for which there is room, in inches."""
     columns: list[Sequence[str]] = []
     for number in range(len(labels), 0, -1):
-        least, longer = divmod(len(labels), number)  # the first columns have a label more
-        ends = [0, *itertools.accumulate(least + (place < longer) for place in range(number))]
+        least_rows, longer = divmod(len(labels), number)  # the first columns have a label more
+        ends = [0, *itertools.accumulate(least_rows + (place < longer) for place in range(number))]
         columns = [labels[start:end] for start, end in itertools.pairwise(ends)]
-        widest = [max(len(line) for label in own for line in label.split("\n")) for own in columns]
-        if sum(_MARK_INCHES + _CHARACTER_INCHES * most for most in widest) <= width:
+        widest = [max(len(line) for label in column for line in label.split("\n")) for column in columns]
+        if sum(_MARK_INCHES + _CHARACTER_INCHES * max_width for max_width in widest) <= width:
             break
     return columns
 
@@ -202,8 +202,8 @@ def in_short_lines(text: str, *, is_name: bool = False) -> str:
         joint data space
         of all members
     """
-    most = _NARROW_NAME if is_name else _NARROW_LINE
-    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, most))
+    max_characters = _NARROW_NAME if is_name else _NARROW_LINE
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, max_characters))
 
 
 def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
@@ -231,7 +231,7 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
         png = io.BytesIO()
         figure.savefig(png, format="png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
         replace_private(paths[1], png.getvalue())
-        drawn = [paths[0]]
+        saved_paths = [paths[0]]
         if picture.size[0] == WIDTH:
             rows, columns = picture.panels
             height = picture.size[1] * columns
@@ -241,9 +241,9 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
             height += sum(_narrow(axes, line[0]) for line in panels for axes in line if axes in figure.axes)
             narrow = dataclasses.replace(picture, size=(NARROW_INCHES, height))
             _frame(figure, narrow, marks, **words)
-            drawn.append(folder / f"{name}{NARROW}.svg")
-            _write_svg(figure, narrow, drawn[1], **words)
-    seal(folder, drawn)
+            saved_paths.append(folder / f"{name}{NARROW}.svg")
+            _write_svg(figure, narrow, saved_paths[1], **words)
+    seal(folder, saved_paths)
     return paths
 
 
@@ -274,7 +274,9 @@ def _narrow(axes: Any, first: Any) -> float:
         names = [tick.label1.get_text() for tick in first.yaxis.get_major_ticks()]
     lines = [in_short_lines(name, is_name=True) for name in names]
     axes.set_yticks(axes.get_yticks(), lines)
-    return sum(_LINE_INCHES * (own.count("\n") - name.count("\n")) for own, name in zip(lines, names, strict=True))
+    return sum(
+        _LINE_INCHES * (own_line.count("\n") - name.count("\n")) for own_line, name in zip(lines, names, strict=True)
+    )
 
 
 def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: str) -> None:
@@ -283,23 +285,23 @@ def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: 
     frame = frame_of(list(marks), width, title=title, setting=setting, note=picture.note)
     head, small, foot = (len(text.splitlines()) for text in (frame.head, frame.small, frame.foot))
     lines = max(map(len, frame.columns), default=0) + max((label.count("\n") for label in marks), default=0)
-    above = _TITLE_INCHES * head + _SMALL_INCHES * small + _GAP_INCHES
+    height_above = _TITLE_INCHES * head + _SMALL_INCHES * small + _GAP_INCHES
     noted = _SMALL_INCHES * foot + _GAP_INCHES * bool(foot)
-    below = noted + (_LEGEND_INCHES * lines + _GAP_INCHES if marks else 0.0)
-    height += above - _TITLE_INCHES + noted + _LEGEND_INCHES * max(lines - 1, 0)
+    height_below = noted + (_LEGEND_INCHES * lines + _GAP_INCHES if marks else 0.0)
+    height += height_above - _TITLE_INCHES + noted + _LEGEND_INCHES * max(lines - 1, 0)
     figure.set_size_inches(width, height)
-    figure.get_layout_engine().set(rect=(0, below / height, 1, 1 - (above + below) / height))
+    figure.get_layout_engine().set(rect=(0, height_below / height, 1, 1 - (height_above + height_below) / height))
     place: dict[str, Any] = {"x": _LEFT_INCHES / width, "ha": "left", "va": "top"}
     figure.text(y=1 - _PAD_INCHES / height, s=frame.head, fontsize=11.5, fontweight="bold", color=INK, **place)
-    under = _PAD_INCHES + _TITLE_INCHES * head
-    figure.text(y=1 - under / height, s=frame.small, fontsize=8.5, color=MUTED, **place)
+    title_height = _PAD_INCHES + _TITLE_INCHES * head
+    figure.text(y=1 - title_height / height, s=frame.small, fontsize=8.5, color=MUTED, **place)
     figure.text(y=noted / height, s=frame.foot, fontsize=8.5, color=MUTED, **place)
     if marks:
         lines_of: Any = importlib.import_module("matplotlib.lines")
         # No plotted line has a width of its error bars.
-        drawn = {label: {key: mark[key] for key in mark if key != "elinewidth"} for label, mark in marks.items()}
+        legend_marks = {label: {key: mark[key] for key in mark if key != "elinewidth"} for label, mark in marks.items()}
         figure.legend(
-            handles=[lines_of.Line2D([], [], label=label, **mark) for label, mark in drawn.items()],
+            handles=[lines_of.Line2D([], [], label=label, **mark) for label, mark in legend_marks.items()],
             loc="lower left",
             bbox_to_anchor=(0, noted / height),
             borderaxespad=0,
@@ -311,12 +313,12 @@ def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: 
 
 def _described(figure: Any, *, setting: str, note: str) -> str:
     """Return in words what is written in a figure's panels, for those who cannot see where it stands."""
-    told: list[str] = []
+    sentences: list[str] = []
     for axes in figure.axes:
         if axes.get_visible():
             texts = [text.get_text() for text in axes.texts]
-            told.append(in_words([axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel(), *texts]))
-    return " ".join(f"{each}." for each in (setting, *told, note) if each)
+            sentences.append(in_words([axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel(), *texts]))
+    return " ".join(f"{each}." for each in (setting, *sentences, note) if each)
 
 
 def in_words(parts: Iterable[str]) -> str:
@@ -337,19 +339,21 @@ def embeddable(svg: str, *, title: str, description: str) -> str:
     no name in one of them is one of another's, and no style of one reaches beyond it.
     """
     digest = hashlib.blake2s(svg.encode(), digest_size=_DIGEST_BYTES).hexdigest()
-    _, opening, rest = svg.partition("<svg ")
-    attributes, _, content = rest.partition(">")
-    own = (
+    _, opening, remainder = svg.partition("<svg ")
+    attributes, _, content = remainder.partition(">")
+    own_attributes = (
         f'role="img" aria-labelledby="title-{digest}" aria-describedby="desc-{digest}" '
         'style="max-width: 100%; height: auto" stroke-linejoin="round" stroke-linecap="butt"'
     )
-    named = (
+    title_elements = (
         f'\n <title id="title-{digest}">{html.escape(title, quote=False)}</title>'
         f'\n <desc id="desc-{digest}">{html.escape(description, quote=False)}</desc>'
     )
     content = _LEFT_OUT.sub("", content)
     content = re.sub(r'<g id="[^"]*"', "<g", content)  # nothing refers to groups
-    return _NO_XML.sub("", f"{opening}{attributes} {own}>{named}{content.replace(_MEASURED_FONT, _FONTS)}")
+    return _NO_XML.sub(
+        "", f"{opening}{attributes} {own_attributes}>{title_elements}{content.replace(_MEASURED_FONT, _FONTS)}"
+    )
 
 
 def save_pictures(pictures: Mapping[str, Picture], folder: Path) -> list[Path]:
@@ -357,15 +361,15 @@ def save_pictures(pictures: Mapping[str, Picture], folder: Path) -> list[Path]:
     return [path for name, picture in pictures.items() for path in save_picture(picture, folder=folder, name=name)]
 
 
-def fold(name: str, *, most_lines: int | None = None, most: int = _CHARACTERS_OF_NAME) -> str:
+def fold(name: str, *, most_lines: int | None = None, max_characters: int = _CHARACTERS_OF_NAME) -> str:
     """Return a name in as many lines as it needs beside its row, or in so many of them.
 
     Examples:
-        >>> print(fold("a candidate with a long name", most=16))
+        >>> print(fold("a candidate with a long name", max_characters=16))
         a candidate with
         a long name
     """
-    return textwrap.fill(name, most, max_lines=most_lines, placeholder=" …")
+    return textwrap.fill(name, max_characters, max_lines=most_lines, placeholder=" …")
 
 
 def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal["both", "x", "y"] = "both") -> None:
@@ -394,9 +398,9 @@ def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:
 
 def draw_measured(axes: Any, places: Iterable[float], measured: Iterable[NumberWithError], **style: Any) -> None:
     """Draw numbers with their errors at these places of the horizontal axis."""
-    found = list(measured)
-    errors = [ERRORS_SHOWN * each.standard_error for each in found]
-    axes.errorbar(list(places), [each.value for each in found], yerr=errors, **style)
+    measurements = list(measured)
+    errors = [ERRORS_SHOWN * each.standard_error for each in measurements]
+    axes.errorbar(list(places), [each.value for each in measurements], yerr=errors, **style)
 
 
 def log_scale(axes: Any) -> None:
@@ -421,9 +425,9 @@ def _percent(value: float, _place: int) -> str:
 
 def name_ticks(axes: Any, places: Sequence[float], axis: Literal["x", "y"] = "x") -> None:
     """Give an axis these ticks, and no other."""
-    scaled = getattr(axes, f"{axis}axis")
-    scaled.set_ticks(places, [f"{place:g}" for place in places])
-    scaled.set_ticks([], minor=True)
+    scaled_axis = getattr(axes, f"{axis}axis")
+    scaled_axis.set_ticks(places, [f"{place:g}" for place in places])
+    scaled_axis.set_ticks([], minor=True)
 
 
 def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float = 0.065) -> None:
@@ -448,18 +452,20 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
         )
 
 
-def apart(heights: Mapping[str, float], gap: float, most: float) -> dict[str, float]:
+def apart(heights: Mapping[str, float], gap: float, max_height: float) -> dict[str, float]:
     """Return heights that differ by a gap at least, the lowest first; none is higher than so much.
 
     Examples:
-        >>> apart({"ann": 1.0, "bob": 1.0}, gap=0.5, most=2.0)
+        >>> apart({"ann": 1.0, "bob": 1.0}, gap=0.5, max_height=2.0)
         {'ann': 1.0, 'bob': 1.5}
     """
     names = sorted(heights, key=lambda name: heights[name])
-    moved: list[float] = []
+    moved_heights: list[float] = []
     for name in names:
-        moved.append(max(heights[name], moved[-1] + gap) if moved else heights[name])
+        moved_heights.append(max(heights[name], moved_heights[-1] + gap) if moved_heights else heights[name])
     # What was pushed up too far moves down again as a whole.
-    for place in range(len(moved) - 1, -1, -1):
-        moved[place] = min(moved[place], most if place == len(moved) - 1 else moved[place + 1] - gap)
-    return dict(zip(names, moved, strict=True))
+    for place in range(len(moved_heights) - 1, -1, -1):
+        moved_heights[place] = min(
+            moved_heights[place], max_height if place == len(moved_heights) - 1 else moved_heights[place + 1] - gap
+        )
+    return dict(zip(names, moved_heights, strict=True))

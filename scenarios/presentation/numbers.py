@@ -21,8 +21,8 @@ def decimals_of(values: Iterable[float], errors: Iterable[float | None]) -> int:
     numbers, digits = [error for error in errors if error], _DIGITS
     if not numbers:
         numbers, digits = [max(map(abs, values))], _DIGITS_WITHOUT_ERRORS
-    least = min(numbers)
-    return min(max(digits - 1 - math.floor(math.log10(least)), 0), _MOST_DECIMALS) if least else 0
+    min_number = min(numbers)
+    return min(max(digits - 1 - math.floor(math.log10(min_number)), 0), _MOST_DECIMALS) if min_number else 0
 
 
 def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
@@ -32,8 +32,8 @@ def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
         >>> rounded(1234.56, 1), rounded(3.0, 0, signed=True), rounded(-0.001, 1)
         ('1,234.6', '+3', '0.0')
     """
-    shown = f"{value:{'+' if signed else ''},.{min(decimals, _MOST_DECIMALS)}f}"
-    return shown if any(digit in shown for digit in "123456789") else shown.lstrip("+-")
+    number_text = f"{value:{'+' if signed else ''},.{min(decimals, _MOST_DECIMALS)}f}"
+    return number_text if any(digit in number_text for digit in "123456789") else number_text.lstrip("+-")
 
 
 def format_number(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
@@ -45,8 +45,8 @@ def format_number(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
     """
     if not math.isfinite(number):
         return f"{number:g}"
-    shown = rounded(number, max(digits - 1 - math.floor(math.log10(abs(number))), 0) if number else 0)
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    number_text = rounded(number, max(digits - 1 - math.floor(math.log10(abs(number))), 0) if number else 0)
+    return number_text.rstrip("0").rstrip(".") if "." in number_text else number_text
 
 
 def pluralize(number: int, noun: str, plural: str = "") -> str:

@@ -45,18 +45,20 @@ def text_of(value: object) -> str:
     """
     match value:
         case Ledger():
-            left = "" if value.remaining == float("inf") else f"; the budget leaves {round_down(value.remaining, 6):g}"
+            budget_note = (
+                "" if value.remaining == float("inf") else f"; the budget leaves {round_down(value.remaining, 6):g}"
+            )
             relation = f"{value.relation.value} neighbors{mark_of(value.entries)}"
             losses = pluralize(len(value.entries), "loss", "losses")
-            told = f"{losses}, ε = {at_most(value.spent)} in all (proven, {relation}){left}"
-            return printable(f"{value.person}: {told}")
+            text = f"{losses}, ε = {at_most(value.spent)} in all (proven, {relation}){budget_note}"
+            return printable(f"{value.person}: {text}")
         case Estimates():
             rows = _rows_of_estimates(value)[:_MOST_LINES]
-            said = [
-                f"  {value.of} {place.words}: {told.words}"
-                for place, told in (table_of_rows(rows).cells if rows else ())
+            lines = [
+                f"  {value.of} {place.words}: {text.words}"
+                for place, text in (table_of_rows(rows).cells if rows else ())
             ]
-            return "\n".join([f"{pluralize(len(value), 'estimate')}:", *said, _explained(len(value) - len(said))])
+            return "\n".join([f"{pluralize(len(value), 'estimate')}:", *lines, _explained(len(value) - len(lines))])
         case AttackReport():
             return "\n".join(map(printable, [f"{value.role}, {value.who}", *value.sentences]))
         case msgspec.Struct():
@@ -76,9 +78,9 @@ def _lines_of(outcome: msgspec.Struct) -> Iterator[str]:
     yield _explained(len(briefs) - _MOST_LINES)
 
 
-def _explained(more: int) -> str:
+def _explained(num_more: int) -> str:
     """Return the line below estimates, of which so many more were left out."""
-    left_out = f"and {more:,} more, which to_frame() has; " if more > 0 else ""
+    left_out = f"and {num_more:,} more, which to_frame() has; " if num_more > 0 else ""
     return f"  ({left_out}± is one standard error)"
 
 
@@ -114,9 +116,9 @@ def frame_of(value: object) -> "pd.DataFrame":
         case FiniteMechanism():
             import pandas as pd  # noqa: PLC0415  only frames need it
 
-            (low, high), (least, most) = value.value_range, value.report_range
+            (low, high), (least_report, greatest_report) = value.value_range, value.report_range
             index = pd.RangeIndex(low, high + 1, name="value")
-            columns = pd.RangeIndex(least, most + 1, name="report")
+            columns = pd.RangeIndex(least_report, greatest_report + 1, name="report")
             return pd.DataFrame(value.channel_matrix(), index=index, columns=columns)
         case msgspec.Struct():
             return frame_of_rows(rows_of(value, truth=None))
@@ -169,8 +171,8 @@ def _html_of_rows(rows: Rows) -> str:
 
 
 def _html_of_law(value: FiniteMechanism) -> str:
-    (low, high), (least, most) = value.value_range, value.report_range
-    rows, columns = high - low + 1, most - least + 1
+    (low, high), (least_report, greatest_report) = value.value_range, value.report_range
+    rows, columns = high - low + 1, greatest_report - least_report + 1
     law = f"{type(value).__name__}: P[report | value] of {pluralize(rows, 'value')} and {pluralize(columns, 'report')}."
     if rows * columns > _MOST_ENTRIES:
         return paragraph(f"{law} The matrix is large: to_frame() returns it.")
@@ -234,14 +236,14 @@ def frame_of_views(views: Iterable[View]) -> "pd.DataFrame":
 
 
 def _rows_of_view(view: View) -> Iterator[dict[str, object]]:
-    for step, seen in enumerate(view.observations):
-        content = None if seen.message is None else describe(seen.message)
+    for step, observation in enumerate(view.observations):
+        content = None if observation.message is None else describe(observation.message)
         yield {
             "party": view.party,
             "side": view.side.value,
             "step": step,
-            "happening": seen.happening.value,
-            "peer": seen.peer,
+            "happening": observation.happening.value,
+            "peer": observation.peer,
             "message": None if content is None else content.pop("type"),
             "content": content,
         }
@@ -262,10 +264,14 @@ def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 
 
     The number of rows is that of all, where the frame does not have them.
     """
-    shown = frame.head(_MOST_ROWS)
-    written: str = shown.to_html(index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True)
-    more = max(len(frame), num_rows) - len(shown)
-    return written + (paragraph(f"… and {pluralize(more, 'more row')}: to_frame() returns all.") if more else "")
+    shown_rows = frame.head(_MOST_ROWS)
+    table_html: str = shown_rows.to_html(
+        index=has_index, border=0, float_format="{:.4g}".format, na_rep="", escape=True
+    )
+    num_more = max(len(frame), num_rows) - len(shown_rows)
+    return table_html + (
+        paragraph(f"… and {pluralize(num_more, 'more row')}: to_frame() returns all.") if num_more else ""
+    )
 
 
 def mark_of(entries: Iterable[LedgerEntry]) -> str:

@@ -27,11 +27,11 @@ _ROW_INCHES: Final = 0.25  # what a row takes beside the lines of its name
 _HEIGHT_OF_BARS: Final = 0.45
 
 
-def columns_of(released: msgspec.Struct, fields: Iterable[str]) -> dict[str, object]:
+def columns_of(released_outcome: msgspec.Struct, fields: Iterable[str]) -> dict[str, object]:
     """Return fields by name, an estimate's standard error in a column of its own."""
     columns: dict[str, object] = {}
     for field in fields:
-        value = getattr(released, field)
+        value = getattr(released_outcome, field)
         if value is not None:
             columns |= _columns(field, value)
     return columns
@@ -43,32 +43,32 @@ def _columns(column: str, field: Field) -> dict[str, object]:
     return {column: msgspec.to_builtins(field)}
 
 
-def _truth_in(table: Lines, line: OutcomeLine, column: str, known: Known) -> tuple[str, Field] | None:
+def _truth_in(table: Lines, line: OutcomeLine, column: str, known_truth: Known) -> tuple[str, Field] | None:
     """Return what is true of a cell, and the name by which that is told; None where nobody says."""
-    truth: Mapping[str, Field] = known.truth or {}
+    truth: Mapping[str, Field] = known_truth.truth or {}
     return next(((name, truth[name]) for name in truth_of(table, line, column) if name in truth), None)
 
 
-def _truths(table: Lines, column: str, known: Known) -> list[Field] | None:
+def _truths(table: Lines, column: str, known_truth: Known) -> list[Field] | None:
     """Return what is true of a column, None where nobody says; None for a column of which nothing is told."""
-    found = [_truth_in(table, line, column, known) for line in table.lines]
-    return [None if each is None else each[1] for each in found] if any(found) else None
+    truths = [_truth_in(table, line, column, known_truth) for line in table.lines]
+    return [None if each is None else each[1] for each in truths] if any(truths) else None
 
 
-def _show(console: Console, outcome: msgspec.Struct, known: Known) -> None:
+def _show(console: Console, outcome: msgspec.Struct, known_truth: Known) -> None:
     tables = tables_of(outcome)
-    others = [table for table in tables if table.name]
-    for table in others:
-        if len(others) > 1:
+    other_tables = [table for table in tables if table.name]
+    for table in other_tables:
+        if len(other_tables) > 1:
             console.print(Text(title_of(table.name), style="bold"))
-        _show_table(console, table, known)
+        _show_table(console, table, known_truth)
         console.print()
-    _show_fields(console, tables, known)
+    _show_fields(console, tables, known_truth)
     if any(table.measured for table in tables):
         show_note(console, "± is one standard error of the randomization.")
 
 
-def _show_table(console: Console, table: Lines, known: Known) -> None:
+def _show_table(console: Console, table: Lines, known_truth: Known) -> None:
     """Print a table's lines, numbers to the right and what is true beside them."""
     texts: dict[str, Sequence[str]] = {
         title_of(key): [line.keys.get(key, "") for line in table.lines] for key in table.keys
@@ -80,34 +80,40 @@ def _show_table(console: Console, table: Lines, known: Known) -> None:
         is_number = all(cell is None or number_of(cell) is not None for cell in cells)
         kind, title = numbers if is_number else texts, title_of(column)
         kind[title] = _written(cells)
-        if (truths := _truths(table, column, known)) is not None:
+        if (truths := _truths(table, column, known_truth)) is not None:
             title = f"True {column.replace('_', ' ')}"
             kind[title] = _written(truths)
             true.append(title)
     rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
     drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
     drop.sort(key=lambda title: title in true)
-    show_table(console, Table(columns=[*texts, *numbers], rows=rows, labels=len(texts)), drop=drop, whole=known.table)
+    show_table(
+        console, Table(columns=[*texts, *numbers], rows=rows, labels=len(texts)), drop=drop, whole=known_truth.table
+    )
     if len(table.lines) > len(rows):
-        show_note(console, f"… and {pluralize(len(table.lines) - len(rows), 'more line')} in {known.table}")
+        show_note(console, f"… and {pluralize(len(table.lines) - len(rows), 'more line')} in {known_truth.table}")
 
 
-def _show_fields(console: Console, tables: Sequence[Lines], known: Known) -> None:
+def _show_fields(console: Console, tables: Sequence[Lines], known_truth: Known) -> None:
     """Print the outcome's own fields, and what is told to be true of nothing that was shown."""
-    told = {
-        found[0]
+    told_truths = {
+        truth[0]
         for table in tables
         for line in table.lines
         for column in table.columns
-        if (found := _truth_in(table, line, column, known)) is not None
+        if (truth := _truth_in(table, line, column, known_truth)) is not None
     }
     rows: list[Sequence[str]] = []
     for table in tables:
         for column in () if table.name else table.columns:
             (line,) = table.lines
-            true = _truth_in(table, line, column, known)
+            true = _truth_in(table, line, column, known_truth)
             rows.append([column, *_written([line.cells[column]]), "" if true is None else _number(true[1])])
-    rows += [[f"{name} (true)", _number(value), ""] for name, value in (known.truth or {}).items() if name not in told]
+    rows += [
+        [f"{name} (true)", _number(value), ""]
+        for name, value in (known_truth.truth or {}).items()
+        if name not in told_truths
+    ]
     with_truth = any(row[-1] for row in rows)
     headers = ("Released", "Value", "True") if with_truth else ("Released", "Value")
     if rows:
@@ -116,8 +122,12 @@ def _show_fields(console: Console, tables: Sequence[Lines], known: Known) -> Non
 
 def _written(cells: Sequence[Field]) -> list[str]:
     """Return the cells of one column, estimates with as many decimals as the least error deserves."""
-    found = [cell for cell in cells if isinstance(cell, Estimate) and _is_drawn(cell)]
-    decimals = decimals_of((each.value for each in found), (each.standard_error for each in found)) if found else 0
+    drawn_cells = [cell for cell in cells if isinstance(cell, Estimate) and _is_drawn(cell)]
+    decimals = (
+        decimals_of((each.value for each in drawn_cells), (each.standard_error for each in drawn_cells))
+        if drawn_cells
+        else 0
+    )
     return [_estimate(cell, decimals) if isinstance(cell, Estimate) else _number(cell) for cell in cells]
 
 
@@ -137,24 +147,24 @@ def _is_drawn(estimate: Estimate) -> bool:
     return math.isfinite(estimate.value) and math.isfinite(estimate.standard_error)
 
 
-def _rows(outcome: msgspec.Struct, known: Known) -> Rows:
+def _rows(outcome: msgspec.Struct, known_truth: Known) -> Rows:
     tables = tables_of(outcome)
-    others = [table for table in tables if table.name]
-    (own,) = next((_rows_of(table, known) for table in tables if not table.name), [dict[str, object]()])
-    if not others:
-        return [own]
+    other_tables = [table for table in tables if table.name]
+    (own_row,) = next((_rows_of(table, known_truth) for table in tables if not table.name), [dict[str, object]()])
+    if not other_tables:
+        return [own_row]
     rows: Rows = []
-    for table in others:
-        which: dict[str, object] = {"table": table.name} if len(others) > 1 else {}
-        rows += [{**which, **row} for row in _rows_of(table, known)]
+    for table in other_tables:
+        table_column: dict[str, object] = {"table": table.name} if len(other_tables) > 1 else {}
+        rows += [{**table_column, **row} for row in _rows_of(table, known_truth)]
     columns = list(dict.fromkeys(column for row in rows for column in row))
-    beside = {f"outcome_{name}" if name in columns else name: value for name, value in own.items()}
-    return [{**{column: row.get(column, "") for column in columns}, **beside} for row in rows]
+    outcome_columns = {f"outcome_{name}" if name in columns else name: value for name, value in own_row.items()}
+    return [{**{column: row.get(column, "") for column in columns}, **outcome_columns} for row in rows]
 
 
-def _rows_of(table: Lines, known: Known) -> Rows:
+def _rows_of(table: Lines, known_truth: Known) -> Rows:
     """Return a table's lines as rows of a file, with what is true of a column behind them."""
-    truths = {column: _truths(table, column, known) for column in table.columns}
+    truths = {column: _truths(table, column, known_truth) for column in table.columns}
     rows: Rows = []
     for place, line in enumerate(table.lines):
         row: dict[str, object] = {key: line.keys.get(key, "") for key in table.keys}
@@ -176,9 +186,9 @@ def plain_briefs(outcome: msgspec.Struct) -> Sequence[Brief]:
     Of a table without estimates they are its cells, where nothing else was released.
     """
     tables = tables_of(outcome)
-    own = [brief for table in tables if not table.name for brief in _briefs_of_cells(table)]
+    own_briefs = [brief for table in tables if not table.name for brief in _briefs_of_cells(table)]
     estimates = [brief for table in tables for brief in _briefs_of_estimates(table)]
-    return [*own, *estimates] or [brief for table in tables[:1] for brief in _briefs_of_cells(table)]
+    return [*own_briefs, *estimates] or [brief for table in tables[:1] for brief in _briefs_of_cells(table)]
 
 
 def _briefs_of_cells(table: Lines) -> list[Brief]:
@@ -197,8 +207,8 @@ def _briefs_of_estimates(table: Lines) -> list[Brief]:
         of_column = "" if column == table.measured[0] else f" ({words})"
         names = [f"{line.name}{of_column}" if line.name else words for line in table.lines]
         cells = [line.cells.get(column) for line in table.lines]
-        told = zip(names, _written(cells), cells, strict=True)
-        briefs += [Brief(name, Text(said), cell) for name, said, cell in told if isinstance(cell, Estimate)]
+        named_texts = zip(names, _written(cells), cells, strict=True)
+        briefs += [Brief(name, Text(text), cell) for name, text, cell in named_texts if isinstance(cell, Estimate)]
     return briefs
 
 
@@ -206,10 +216,10 @@ def plain_verdict(briefs: Sequence[Brief]) -> str:
     """Return the first of what is said of an outcome as a sentence, and what ± means where it stands there."""
     if not briefs:
         return "Nothing was released but that the session ended."
-    said = [f"{brief.name} is {brief.said.plain}" for brief in briefs[:_MOST_SAID]]
+    clauses = [f"{brief.name} is {brief.said.plain}" for brief in briefs[:_MOST_SAID]]
     if len(briefs) > _MOST_SAID:
-        said.append(f"there {'is' if len(briefs) == _MOST_SAID + 1 else 'are'} {len(briefs) - _MOST_SAID:,} more")
-    sentence = f"{capitalized(join_words(said))}."
+        clauses.append(f"there {'is' if len(briefs) == _MOST_SAID + 1 else 'are'} {len(briefs) - _MOST_SAID:,} more")
+    sentence = f"{capitalized(join_words(clauses))}."
     return f"{sentence} Each ± is one standard error." if "±" in sentence else sentence
 
 
@@ -228,13 +238,13 @@ class _Kind(NamedTuple):
     bars: Sequence[_Bar]
 
 
-def _draw(outcome: msgspec.Struct, known: Known) -> Chart | None:
-    panels = [panel for table in tables_of(outcome) for panel in _panels_of(table, known)]
+def _draw(outcome: msgspec.Struct, known_truth: Known) -> Chart | None:
+    panels = [panel for table in tables_of(outcome) for panel in _panels_of(table, known_truth)]
     if not panels:
         return None
-    shown = panels[:_MOST_PANELS]
-    most = max(drawing.MOST_ROWS // len(shown), _FEWEST_ROWS)
-    bars = [bar for panel in shown for bar in panel.bars[:most]]
+    shown_panels = panels[:_MOST_PANELS]
+    max_rows = max(drawing.MOST_ROWS // len(shown_panels), _FEWEST_ROWS)
+    bars = [bar for panel in shown_panels for bar in panel.bars[:max_rows]]
     has_errors = any(bar.estimate.standard_error for bar in bars)
     blue = drawing.COLORS["blue"]
     mark: dict[str, Any] = {"marker": "s", "markersize": 9, "mfc": blue, "mec": blue}
@@ -242,14 +252,14 @@ def _draw(outcome: msgspec.Struct, known: Known) -> Chart | None:
     marks: dict[str, Mapping[str, Any]] = {drawing.ESTIMATE if has_errors else "estimate": mark}
     if any(bar.true is not None for bar in bars):
         marks["truth"] = drawing.TRUTH
-    title = "" if shown == panels else f" (the first {len(shown)} of {len(panels)} kinds of estimates)"
-    return Chart(panels=[_drawn(panel, most) for panel in shown], marks=marks, title=title)
+    title = "" if shown_panels == panels else f" (the first {len(shown_panels)} of {len(panels)} kinds of estimates)"
+    return Chart(panels=[_drawn(panel, max_rows) for panel in shown_panels], marks=marks, title=title)
 
 
-def _panels_of(table: Lines, known: Known) -> Iterator[_Kind]:
+def _panels_of(table: Lines, known_truth: Known) -> Iterator[_Kind]:
     """Yield what is drawn of a table: a panel for each column; of the outcome's own, one for what is comparable."""
     for column in table.measured if table.name else ():
-        bars = [bar for line in table.lines if (bar := _bar(table, line, column, line.name, known)) is not None]
+        bars = [bar for line in table.lines if (bar := _bar(table, line, column, line.name, known_truth)) is not None]
         if bars:
             label = table.name if column == "value" else f"{table.name}: {column}"
             yield _Kind(label.replace("_", " "), bars)
@@ -258,7 +268,7 @@ def _panels_of(table: Lines, known: Known) -> Iterator[_Kind]:
     (line,) = table.lines
     groups: list[list[_Bar]] = []
     for column in table.measured:
-        bar = _bar(table, line, column, column.replace("_", " "), known)
+        bar = _bar(table, line, column, column.replace("_", " "), known_truth)
         if bar is None:
             continue
         for group in groups:
@@ -271,12 +281,12 @@ def _panels_of(table: Lines, known: Known) -> Iterator[_Kind]:
     yield from (_Kind("", group) for group in groups)
 
 
-def _bar(table: Lines, line: OutcomeLine, column: str, name: str, known: Known) -> _Bar | None:
+def _bar(table: Lines, line: OutcomeLine, column: str, name: str, known_truth: Known) -> _Bar | None:
     estimate = line.cells.get(column)
     if not isinstance(estimate, Estimate) or not _is_drawn(estimate):
         return None
-    told = _truth_in(table, line, column, known)
-    return _Bar(name, estimate, None if told is None else number_of(told[1]))
+    truth = _truth_in(table, line, column, known_truth)
+    return _Bar(name, estimate, None if truth is None else number_of(truth[1]))
 
 
 def _reach(bar: _Bar) -> float:
@@ -284,22 +294,22 @@ def _reach(bar: _Bar) -> float:
     return abs(bar.estimate.value) + drawing.ERRORS_SHOWN * bar.estimate.standard_error
 
 
-def _drawn(panel: _Kind, most: int) -> Panel:
+def _drawn(panel: _Kind, max_rows: int) -> Panel:
     """Return a panel with so many bars."""
-    shown = panel.bars[:most]
-    cut = "" if len(shown) == len(panel.bars) else f" (the first {len(shown)} of {len(panel.bars):,})"
-    names = [drawing.fold(bar.name, most_lines=3) for bar in shown]
-    drawn = Panel(x=Axis(panel.label + cut), y=Axis(names=names), height=_ROW_INCHES)
-    estimates = [bar.estimate for bar in shown]
+    shown_bars = panel.bars[:max_rows]
+    cut = "" if len(shown_bars) == len(panel.bars) else f" (the first {len(shown_bars)} of {len(panel.bars):,})"
+    names = [drawing.fold(bar.name, most_lines=3) for bar in shown_bars]
+    drawn_panel = Panel(x=Axis(panel.label + cut), y=Axis(names=names), height=_ROW_INCHES)
+    estimates = [bar.estimate for bar in shown_bars]
     decimals = decimals_of((each.value for each in estimates), (each.standard_error for each in estimates))
-    for row, bar in enumerate(shown):
-        drawn.bar(row, bar.estimate.value, height=_HEIGHT_OF_BARS, color=drawing.COLORS["blue"])
-        drawn.whisker((bar.estimate.value, row), bar.estimate.standard_error, cap=8, linewidth=1.5)
+    for row, bar in enumerate(shown_bars):
+        drawn_panel.bar(row, bar.estimate.value, height=_HEIGHT_OF_BARS, color=drawing.COLORS["blue"])
+        drawn_panel.whisker((bar.estimate.value, row), bar.estimate.standard_error, cap=8, linewidth=1.5)
         if bar.true is not None and math.isfinite(bar.true):
-            drawn.mark(bar.true, row, **drawing.TRUTH)
-        drawn.beside[row] = _estimate(bar.estimate, decimals), drawing.INK
-    drawn.line((0, 0), EDGES, color=drawing.INK, linewidth=0.8)
-    return drawn
+            drawn_panel.mark(bar.true, row, **drawing.TRUTH)
+        drawn_panel.beside[row] = _estimate(bar.estimate, decimals), drawing.INK
+    drawn_panel.line((0, 0), EDGES, color=drawing.INK, linewidth=0.8)
+    return drawn_panel
 
 
 PLAIN: Presenter[msgspec.Struct] = Presenter(show=_show, rows=_rows, draw=_draw)

@@ -27,8 +27,8 @@ def error_of(column: str) -> str:
         >>> error_of("support"), error_of("gap (1)")
         ('support_standard_error', 'gap_standard_error (1)')
     """
-    name, bracket, rest = column.partition(" (")
-    return f"{name}_standard_error{bracket}{rest}"
+    name, bracket, remainder = column.partition(" (")
+    return f"{name}_standard_error{bracket}{remainder}"
 
 
 @dataclasses.dataclass(frozen=True)

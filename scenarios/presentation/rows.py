@@ -28,12 +28,12 @@ def table_of_rows(
     """
     keys = list(rows[0])
     errors = {error_of(key) for key in keys}
-    named = keys[0] if error_of(keys[0]) not in keys else ""
+    first_key = keys[0] if error_of(keys[0]) not in keys else ""
     shown_keys = [key for key in keys if key not in errors and key not in left_out]
     if is_mixed:
-        lines = [[column_of(key, [row], is_name=key == named)[0] for key in shown_keys] for row in rows[:MOST_ROWS]]
+        lines = [[column_of(key, [row], is_name=key == first_key)[0] for key in shown_keys] for row in rows[:MOST_ROWS]]
     else:
-        columns = [column_of(key, rows[:MOST_ROWS], is_name=key == named) for key in shown_keys]
+        columns = [column_of(key, rows[:MOST_ROWS], is_name=key == first_key) for key in shown_keys]
         lines = list(map(list, zip(*columns, strict=True)))
     return Table(caption=caption, name=name, columns=[title_of(key) for key in shown_keys], rows=lines, full=rows)
 
@@ -53,8 +53,8 @@ def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
     if key.endswith("probability"):
         return [Cell(percent(value), value) if isinstance(value, float) else Cell.of(value) for value in values]
     numbers = [float(value) for value in values if isinstance(value, (int, float))]
-    known = [float(error) for error in errors if isinstance(error, (int, float)) and error]
-    decimals = decimals_of(numbers, known) if known else 0
+    known_errors = [float(error) for error in errors if isinstance(error, (int, float)) and error]
+    decimals = decimals_of(numbers, known_errors) if known_errors else 0
     cells: list[Cell] = []
     for value, error in zip(values, errors, strict=True):
         if value == "inf":  # as files have what nothing bounds

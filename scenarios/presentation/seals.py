@@ -42,34 +42,36 @@ def seal(folder: Path, pictures: Iterable[Path]) -> None:
     names = {path.name for path in folder.iterdir() if path.suffix in {".csv", ".json"}} - {SEALS}
     if names.isdisjoint(_RESULTS):
         return
-    of, path = tuple(sorted(filter(str.isprintable, names))), folder / SEALS
+    sorted_names, path = tuple(sorted(filter(str.isprintable, names))), folder / SEALS
     try:
         seals = msgspec.json.decode(path.read_bytes(), type=dict[str, Seal])
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         seals = dict[str, Seal]()
-    seals |= {picture.name: Seal(of, _code(picture, picture.read_bytes(), of)) for picture in pictures}
+    seals |= {
+        picture.name: Seal(sorted_names, _code(picture, picture.read_bytes(), sorted_names)) for picture in pictures
+    }
     replace_private(path, msgspec.json.format(msgspec.json.encode(seals), indent=2) + b"\n")
 
 
-def is_sealed(picture: Path, content: bytes, told: Seal) -> bool:
+def is_sealed(picture: Path, content: bytes, picture_seal: Seal) -> bool:
     """Return whether a picture with this content was drawn here, from the files that now lie beside it.
 
     Raises:
         OSError: one of these cannot be read.
     """
-    there = {path.name for path in picture.parent.iterdir() if path.is_file()}
-    return there.issuperset(told.of) and hmac.compare_digest(
-        _code(picture, content, told.of).encode(), told.code.encode()
+    present_names = {path.name for path in picture.parent.iterdir() if path.is_file()}
+    return present_names.issuperset(picture_seal.of) and hmac.compare_digest(
+        _code(picture, content, picture_seal.of).encode(), picture_seal.code.encode()
     )
 
 
-def _code(picture: Path, content: bytes, of: Iterable[str]) -> str:
+def _code(picture: Path, content: bytes, sources: Iterable[str]) -> str:
     digests: list[tuple[str, str]] = []
-    for name in of:
+    for name in sources:
         with (picture.parent / name).open("rb") as file:
             digests.append((name, hashlib.file_digest(file, "sha256").hexdigest()))
-    told = msgspec.json.encode((picture.name, hashlib.sha256(content).hexdigest(), digests))
-    return hmac.digest(_key(), told, "sha256").hex()
+    sealed_content = msgspec.json.encode((picture.name, hashlib.sha256(content).hexdigest(), digests))
+    return hmac.digest(_key(), sealed_content, "sha256").hex()
 
 
 def _key() -> bytes:

@@ -48,8 +48,10 @@ def make_console(*, stderr: bool = False) -> Console:
     """
     console = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
-        asked = os.environ.get("COLUMNS", "")
-        console.width = max(int(asked), _LEAST_WIDTH_WHEN_PIPED) if _WIDTH.fullmatch(asked) else _WIDTH_WHEN_PIPED
+        columns_asked = os.environ.get("COLUMNS", "")
+        console.width = (
+            max(int(columns_asked), _LEAST_WIDTH_WHEN_PIPED) if _WIDTH.fullmatch(columns_asked) else _WIDTH_WHEN_PIPED
+        )
     return console
 
 
@@ -69,19 +71,19 @@ class _Console(Console):
                 yield from (*blanks, segment)
                 blanks.clear()
                 continue
-            kept = text.rstrip(" ")
-            if not kept:
+            stripped = text.rstrip(" ")
+            if not stripped:
                 blanks.append(segment)
                 continue
             if not text.startswith("\n"):
                 yield from blanks
-            blanks = [Segment(text[len(kept) :], segment.style)] if len(kept) < len(text) else []
-            yield Segment(_BLANKS.sub("\n", kept), segment.style)
+            blanks = [Segment(text[len(stripped) :], segment.style)] if len(stripped) < len(text) else []
+            yield Segment(_BLANKS.sub("\n", stripped), segment.style)
         yield from blanks  # the line may go on in what is printed next
 
     def _printable(self, renderable: RenderableType, options: ConsoleOptions | None) -> Iterator[Segment]:
-        shown = _shown(self, renderable) if isinstance(renderable, Text) else renderable
-        for segment in super().render(shown, options):
+        printable_text = _shown(self, renderable) if isinstance(renderable, Text) else renderable
+        for segment in super().render(printable_text, options):
             text = segment.text
             if segment.control or text.isprintable():
                 yield segment
@@ -116,8 +118,8 @@ def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0,
     grid = rich.table.Table.grid(padding=(0, 0, 0, _PADDING))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, said in facts.items():
-        grid.add_row(_shown(console, Text(label, style="bold")), _shown(console, styled(said)))
+    for label, text in facts.items():
+        grid.add_row(_shown(console, Text(label, style="bold")), _shown(console, styled(text)))
     console.print(Padding(grid, (0, 0, 0, indent)))
     if spaced:
         console.print()
@@ -125,8 +127,8 @@ def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0,
 
 def show_note(console: Console, text: str | Text, *, style: str = "dim") -> None:
     """Print what the reader of a table needs to know below it, said again: lines stay below their beginning."""
-    said = Text(text, style=style) if isinstance(text, str) else text
-    console.print(Padding(_shown(console, said), (0, 0, 0, _PADDING), expand=False))
+    note = Text(text, style=style) if isinstance(text, str) else text
+    console.print(Padding(_shown(console, note), (0, 0, 0, _PADDING), expand=False))
 
 
 def show_label(console: Console, label: str, text: str, *, style: str = "dim", is_apart: bool = True) -> None:
@@ -149,39 +151,39 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
     }
     texts = headers[: table.labels]
     left_out: list[str] = []
-    for dropped in dict.fromkeys(shown_in(console.encoding, header) for header in drop):
+    for dropped_header in dict.fromkeys(shown_in(console.encoding, header) for header in drop):
         if _spare(console, columns, texts) >= 0:
             break
-        if columns.pop(dropped, None) is not None:
-            left_out.append(dropped)
+        if columns.pop(dropped_header, None) is not None:
+            left_out.append(dropped_header)
     spare = _spare(console, columns, texts)
     if spare < 0:
         _show_blocks(console, columns)
     else:
-        drawn = _drawn(padding=_PADDING)
+        terminal_table = _drawn(padding=_PADDING)
         for header, cells in columns.items():
             if header in texts:
-                least = _least_width(header, cells, may_wrap=True)
+                min_width = _least_width(header, cells, may_wrap=True)
                 full = _least_width(header, cells, may_wrap=False)
-                width = max(min(full, least + spare), min(full, _LEAST_WIDTH))
-                spare -= width - least
-                drawn.add_column(header, overflow="fold", width=width)
+                width = max(min(full, min_width + spare), min(full, _LEAST_WIDTH))
+                spare -= width - min_width
+                terminal_table.add_column(header, overflow="fold", width=width)
             else:
-                drawn.add_column(header, justify="right", no_wrap=True)
+                terminal_table.add_column(header, justify="right", no_wrap=True)
         for row in zip(*columns.values(), strict=True):
-            drawn.add_row(*row)
-        console.print(drawn)
+            terminal_table.add_row(*row)
+        console.print(terminal_table)
     if left_out:
-        named = join_words([" ".join(header.split()) for header in left_out])
-        show_note(console, f"for want of room in {whole or 'a wider terminal'} alone: {named}")
+        header_names = join_words([" ".join(header.split()) for header in left_out])
+        show_note(console, f"for want of room in {whole or 'a wider terminal'} alone: {header_names}")
 
 
 def _show_blocks(console: Console, columns: Mapping[str, Sequence[Text]]) -> None:
     """Print each row as a block: its first entry, and below it a line for each other one that is not empty."""
     names = [Text(" ".join(header.split()), style="bold") for header in columns]
-    for first, *others in zip(*columns.values(), strict=True):
+    for first, *other_entries in zip(*columns.values(), strict=True):
         console.print(first if first.plain else names[0], style="bold")
-        for name, entry in zip(names[1:], others, strict=True):
+        for name, entry in zip(names[1:], other_entries, strict=True):
             if entry.plain:
                 console.print(Padding(Text.assemble(name, "  ", entry), (0, 0, 0, _PADDING), expand=False))
 
@@ -194,15 +196,15 @@ def show_sheet(console: Console, table: Table) -> None:
         header: [_shown(console, styled(row[place])) for row in table.rows]
         for place, header in enumerate(table.columns)
     }
-    drawn = _drawn(padding=1)
+    terminal_table = _drawn(padding=1)
     for place, header in enumerate(table.columns):
-        drawn.add_column(
+        terminal_table.add_column(
             _shown(console, Text(header)), justify="left" if place < table.labels else "right", no_wrap=True
         )
     for row in table.rows:
-        drawn.add_row(*(_shown(console, styled(entry)) for entry in row))
+        terminal_table.add_row(*(_shown(console, styled(entry)) for entry in row))
     if _spare(console, columns, ()) >= 0:
-        console.print(drawn)
+        console.print(terminal_table)
     else:
         _show_blocks(console, columns)
     if table.note:
@@ -250,14 +252,14 @@ def percent(probability: float | None) -> str:
     """
     if probability is None:
         return "–"
-    least = 0.0001
-    return "< 0.01 %" if probability < least else f"{100 * probability:.2f} %"
+    min_shown = 0.0001
+    return "< 0.01 %" if probability < min_shown else f"{100 * probability:.2f} %"
 
 
 def _spare(console: Console, columns: Mapping[str, Sequence[Text]], texts: Sequence[str]) -> int:
     """Return how much of a line these columns leave at their narrowest; negative where they do not fit."""
-    least = (_least_width(header, cells, may_wrap=header in texts) for header, cells in columns.items())
-    return console.width - sum(least) - _SPACE_BETWEEN_COLUMNS * len(columns)
+    min_widths = (_least_width(header, cells, may_wrap=header in texts) for header, cells in columns.items())
+    return console.width - sum(min_widths) - _SPACE_BETWEEN_COLUMNS * len(columns)
 
 
 def _least_width(header: str, cells: Iterable[Text], *, may_wrap: bool) -> int:

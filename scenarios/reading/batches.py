@@ -85,24 +85,27 @@ class FilePiece(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _state_of(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_size, found.st_mtime_ns
+    file_state = path.stat()
+    return file_state.st_size, file_state.st_mtime_ns
 
 
 def _check_as_it_was(path: Path, state: tuple[int, int]) -> None:
-    changed = "it has changed since, or is another one here, and files are not to change while they are read"
+    change_text = "it has changed since, or is another one here, and files are not to change while they are read"
     require(
-        (now := _state_of(path)) == state, path.name, now, f"of (bytes, time) {state}, as it was looked at: {changed}"
+        (state_now := _state_of(path)) == state,
+        path.name,
+        state_now,
+        f"of (bytes, time) {state}, as it was looked at: {change_text}",
     )
 
 
 def is_columnar(path: str) -> bool:
     """Return whether a path names many files, or one of columns in binary."""
     with contextlib.suppress(OSError, ValueError):
-        found = Path(path)
-        if found.suffix.casefold() in {_PARQUET, *_ARROW}:
+        file_path = Path(path)
+        if file_path.suffix.casefold() in {_PARQUET, *_ARROW}:
             return True
-        return found.is_dir() or not (_WILD.isdisjoint(path) or found.exists())
+        return file_path.is_dir() or not (_WILD.isdisjoint(path) or file_path.exists())
     return False
 
 
@@ -150,44 +153,50 @@ class TableFiles:
         options: TableOptions = USUAL,
     ) -> None:
         self._field, self.options = field, options.alone()
-        found = _found(path, field)
+        paths_found = _found(path, field)
         with readable(Path(path), field=field):
-            self._states = [_state_of(each) for each in found]
-        self._files = [_opened(each, field, self.options) for each in found]
+            self._states = [_state_of(each) for each in paths_found]
+        self._files = [_opened(each, field, self.options) for each in paths_found]
         _check_alike(self._files)
-        own = self._files[0].kinds
+        file_kinds = self._files[0].kinds
         for column, name in columns.items():
-            if name not in own:
-                allowed = f"a column of {self._files[0].path.name}: {', '.join(own)}{did_you_mean(name, own)}"
+            if name not in file_kinds:
+                allowed = (
+                    f"a column of {self._files[0].path.name}: {', '.join(file_kinds)}{did_you_mean(name, file_kinds)}"
+                )
                 raise ConfigurationError(field=f"{field}.columns.{column}", value=name, allowed=allowed)
-        called = {name: column for column, name in columns.items()}
-        self._own_names = {called.get(name, name): name for name in own}
-        folded = {name.casefold(): name for name in reversed(self._own_names)} if named_by else {}
-        self.naming = named_by if named_by in self._own_names else folded.get(named_by, folded.get("name", ""))
+        column_of_name = {name: column for column, name in columns.items()}
+        self._own_names = {column_of_name.get(name, name): name for name in file_kinds}
+        folded_names = {name.casefold(): name for name in reversed(self._own_names)} if named_by else {}
+        self.naming = (
+            named_by if named_by in self._own_names else folded_names.get(named_by, folded_names.get("name", ""))
+        )
         self.paths = [file.path for file in self._files]
-        others = {name: own for name, own in self._own_names.items() if name != self.naming}
-        self.names = [name for name, own in others.items() if all(own in file.kinds for file in self._files)]
+        other_names = {name: file_kinds for name, file_kinds in self._own_names.items() if name != self.naming}
+        self.names = [
+            name for name, file_kinds in other_names.items() if all(file_kinds in file.kinds for file in self._files)
+        ]
         numbers = [file.num_rows for file in self._files]
         self.num_rows = None if None in numbers else sum(number for number in numbers if number is not None)
         self._done = 0  # bytes of files whose batches have all come
 
     def pieces(self) -> list[FilePiece]:
         """Return all rows, piece by piece in order; rows of a CSV are counted, which reads it, and may be refused."""
-        found, first = list[FilePiece](), 0
+        file_pieces, first = list[FilePiece](), 0
         for file, state in zip(self._files, self._states, strict=True):
             with readable(file.path, field=self._field):
                 for number, num_rows in enumerate(file.piece_rows()):
                     if num_rows:  # of an empty one there is nobody to count
-                        found.append(FilePiece(str(file.path.absolute()), number, first, num_rows, state))
+                        file_pieces.append(FilePiece(str(file.path.absolute()), number, first, num_rows, state))
                     first += num_rows
         self.num_rows = first
-        return found
+        return file_pieces
 
     @property
     def share_read(self) -> float:
         """Which share of all bytes `batches` has read; of a file in Parquet or Arrow none before its end."""
-        now = sum(file.path.num_read for file in self._files if isinstance(file.path, WatchedFile))
-        return (self._done + now) / sum(num_bytes for num_bytes, _ in self._states)
+        num_read = sum(file.path.num_read for file in self._files if isinstance(file.path, WatchedFile))
+        return (self._done + num_read) / sum(num_bytes for num_bytes, _ in self._states)
 
     def batches(
         self, names: Sequence[str], *, pieces: range | None = None, has_bytes: bool = False
@@ -200,16 +209,18 @@ class TableFiles:
             ConfigurationError: a file cannot be read or has changed since it was looked at, or an entry is missing.
         """
         self._done = 0
-        own = [self._own_names[name] for name in names]
-        kinds, known = self._files[0].kinds, {_NUMBER, _TEXT, _TRUTH, _ENTRY, *[_BYTES] * has_bytes}
-        for name in own:
+        file_columns = [self._own_names[name] for name in names]
+        kinds, known_kinds = self._files[0].kinds, {_NUMBER, _TEXT, _TRUTH, _ENTRY, *[_BYTES] * has_bytes}
+        for name in file_columns:
             allowed = f"{_NUMBER}, {_TEXT}, or {_TRUTH}"
-            refuse(kinds[name] not in known, f"column {name!r} of {self._files[0].path.name}", kinds[name], allowed)
+            refuse(
+                kinds[name] not in known_kinds, f"column {name!r} of {self._files[0].path.name}", kinds[name], allowed
+            )
         for file, state in zip(self._files, self._states, strict=True):
-            with readable(file.path, field=self._field), contextlib.closing(file.read(own, pieces)) as parts:
+            with readable(file.path, field=self._field), contextlib.closing(file.read(file_columns, pieces)) as parts:
                 _check_as_it_was(file.path, state)
                 for batch in parts:
-                    table = {name: batch.table[column] for name, column in zip(names, own, strict=True)}
+                    table = {name: batch.table[column] for name, column in zip(names, file_columns, strict=True)}
                     yield dataclasses.replace(batch, table=table)
                 _check_as_it_was(file.path, state)
             self._done += state[0]
@@ -227,18 +238,18 @@ class TableFiles:
         Raises:
             ConfigurationError: as `batches`, or it is too much.
         """
-        found = dict[Any, int]()
+        count_of_entry = dict[Any, int]()
         for batch in self.batches([name]):
             entries = batch.table[name]
-            names, listed = (entries.names, entries.codes) if isinstance(entries, CodedColumn) else (None, entries)
-            codes, first, numbers = np.unique(np.asarray(listed), return_index=True, return_counts=True)
+            names, entry_list = (entries.names, entries.codes) if isinstance(entries, CodedColumn) else (None, entries)
+            codes, first, numbers = np.unique(np.asarray(entry_list), return_index=True, return_counts=True)
             distinct: list[Any] = codes.tolist()
             for place in np.argsort(first).tolist():
                 entry = names[distinct[place]] if names is not None else distinct[place]
-                found[entry] = found.get(entry, 0) + int(numbers[place])
-            most = f"at most {_MOST_DISTINCT:,} different entries"
-            refuse(len(found) > _MOST_DISTINCT, f"{name} ({batch.source})", "more", most)
-        return found
+                count_of_entry[entry] = count_of_entry.get(entry, 0) + int(numbers[place])
+            limit_text = f"at most {_MOST_DISTINCT:,} different entries"
+            refuse(len(count_of_entry) > _MOST_DISTINCT, f"{name} ({batch.source})", "more", limit_text)
+        return count_of_entry
 
 
 def _found(path: str, field: str) -> list[Path]:
@@ -248,21 +259,28 @@ def _found(path: str, field: str) -> list[Path]:
         if whole.is_file():
             return [whole]
         if whole.is_dir():
-            found = [each for each in whole.iterdir() if each.is_file() and _form_of(each) and each.name[0] != "."]
+            paths_found = [
+                each for each in whole.iterdir() if each.is_file() and _form_of(each) and each.name[0] != "."
+            ]
         else:
-            named = {Path(each) for each in glob.glob(path, recursive=True)}  # noqa: PTH207  a pattern may be absolute
-            found = [each for each in named if each.is_file()]
+            paths_named = {Path(each) for each in glob.glob(path, recursive=True)}  # noqa: PTH207  a pattern may be absolute
+            paths_found = [each for each in paths_named if each.is_file()]
     allowed = f"files that are there, of {', '.join(_FORMS)}" if whole.is_dir() else "a file, a folder or a pattern"
-    require(found, field, path, f"{allowed}: this one names none")
-    found.sort()
-    known = dict[tuple[int, int], Path]()
-    for each in found:
+    require(paths_found, field, path, f"{allowed}: this one names none")
+    paths_found.sort()
+    path_of_file = dict[tuple[int, int], Path]()
+    for each in paths_found:
         require(_form_of(each), field, str(each), f"a file of {', '.join(_FORMS)}")
         with readable(each, field=field):
-            own = each.stat()
-        before = known.setdefault((own.st_dev, own.st_ino), each)
-        require(before is each, field, str(each), f"another file than {before.name}: else parties would count twice")
-    return found
+            file_stat = each.stat()
+        earlier_path = path_of_file.setdefault((file_stat.st_dev, file_stat.st_ino), each)
+        require(
+            earlier_path is each,
+            field,
+            str(each),
+            f"another file than {earlier_path.name}: else parties would count twice",
+        )
+    return paths_found
 
 
 def _form_of(path: Path) -> str:
@@ -306,9 +324,9 @@ def _check_alike(files: Sequence[_File]) -> None:
     first = files[0]
     for file in files[1:]:
         for name, kind in first.kinds.items():
-            found = file.kinds.get(name, "missing")
+            kind_found = file.kinds.get(name, "missing")
             allowed = f"{kind}, as in {first.path.name}"
-            require(found == kind, f"column {name!r} of {file.path.name}", found, allowed)
+            require(kind_found == kind, f"column {name!r} of {file.path.name}", kind_found, allowed)
 
 
 class _TableFile(_File):
@@ -339,13 +357,13 @@ class _TableFile(_File):
         else:
             if is_plain:
                 return
-        with open_table(self.path, self._form) as opened:
-            rows = itertools.islice(opened, num_rows, None)
-            while some := list(itertools.islice(rows, _ROWS)):
-                columns = [CodedColumn.from_values(row[pick] for _, row in some) for pick in picks]
+        with open_table(self.path, self._form) as headed_rows:
+            rows = itertools.islice(headed_rows, num_rows, None)
+            while some_rows := list(itertools.islice(rows, _ROWS)):
+                columns = [CodedColumn.from_values(row[pick] for _, row in some_rows) for pick in picks]
                 table = dict(zip(names, columns, strict=True))
-                yield RowBatch(table, len(some), self.path.name, num_rows, "line", self._line_of)
-                num_rows += len(some)
+                yield RowBatch(table, len(some_rows), self.path.name, num_rows, "line", self._line_of)
+                num_rows += len(some_rows)
 
     def _line_of(self, number: int) -> int:
         with open_table(self.path, self._form) as table:
@@ -391,8 +409,8 @@ class _Columnar(_File):
 class _Parquet(_Columnar):
     def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
         with importlib.import_module("pyarrow.parquet").ParquetFile(path) as file:
-            own = file.metadata
-            return file.schema_arrow, [own.row_group(number).num_rows for number in range(own.num_row_groups)]
+            metadata = file.metadata
+            return file.schema_arrow, [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
 
     def _tables(self, names: Sequence[str], pieces: range | None) -> Iterator[Any]:
         parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -447,7 +465,7 @@ def _entries(column: Any, kind: str) -> Entries:
         return column.cast(arrow.int8()).to_numpy()
     coded = column
     if column.null_count or not types.is_dictionary(column.type):
-        own, missing = (arrow.binary(), b"") if kind == _BYTES else (arrow.string(), "")
-        coded = column.cast(own).fill_null(missing).dictionary_encode()
+        arrow_type, missing = (arrow.binary(), b"") if kind == _BYTES else (arrow.string(), "")
+        coded = column.cast(arrow_type).fill_null(missing).dictionary_encode()
     names = ["" if name is None else name.hex() if kind == _BYTES else name for name in coded.dictionary.to_pylist()]
     return CodedColumn(names, coded.indices.to_numpy())

@@ -99,12 +99,12 @@ def number_of(entry: str, decimal: str = ".") -> float:
         (1200.5, nan)
     """
     other = "," if decimal == "." else "."
-    whole, point, rest = entry.strip().partition(decimal)
+    whole, point, fraction = entry.strip().partition(decimal)
     if other in whole:
         first, *groups = whole.lstrip("+-").split(other)
         if not 1 <= len(first) <= _GROUP or any(len(group) != _GROUP or not group.isdigit() for group in groups):
             return math.nan
-    return number_in(f"{whole.replace(other, '')}{'.' if point else ''}{rest}")
+    return number_in(f"{whole.replace(other, '')}{'.' if point else ''}{fraction}")
 
 
 def may_be_thousands(entries: Iterable[object]) -> bool:

@@ -37,8 +37,10 @@ def naming_arrow_faults(path: Path, form: str) -> Generator[None]:
     try:
         yield
     except arrow.ArrowException as error:
-        said = str(error).partition("\n")[0]
-        raise ConfigurationError(field=path.name, value=str(path), allowed=f"a whole file of {form} ({said})") from None
+        problem = str(error).partition("\n")[0]
+        raise ConfigurationError(
+            field=path.name, value=str(path), allowed=f"a whole file of {form} ({problem})"
+        ) from None
 
 
 def rows_of_columns(path: Path) -> Iterator[tuple[int, list[str]]]:

@@ -79,15 +79,15 @@ class NameColumn(Sequence[str]):
     def _differ(self, *, are_folded: bool) -> bool:
         numbers = np.zeros(len(self), dtype=np.uint64)
         for start in range(0, len(self), _NAMES_AT_ONCE):
-            own = self.words[start : start + _NAMES_AT_ONCE]
+            name_words = self.words[start : start + _NAMES_AT_ONCE]
             if are_folded:
-                codes = own.view(np.uint8)
+                codes = name_words.view(np.uint8)
                 is_large = (codes >= _FIRST_LETTER) & (codes <= _LAST_LETTER)
-                own = (codes | is_large * _CASE).view(np.uint64)
-            mixed = numbers[start : start + _NAMES_AT_ONCE]
-            for word in own.T:
-                mixed ^= word
-                mixed *= _ODD
+                name_words = (codes | is_large * _CASE).view(np.uint64)
+            mixed_words = numbers[start : start + _NAMES_AT_ONCE]
+            for word in name_words.T:
+                mixed_words ^= word
+                mixed_words *= _ODD
         numbers.sort()
         return bool((numbers[1:] != numbers[:-1]).all())
 
@@ -144,7 +144,7 @@ def read_names(
     """
     form = form_of(path, {name for names in required.values() for name in names}, options)
     with open_table(path, form, fault=_FAULT) as table:
-        header, where = table.header, f"{path.name} line {table.line}"
+        header, place_text = table.header, f"{path.name} line {table.line}"
         require(header, path.name, "an empty file", f"a CSV file with the columns {', '.join(required)}")
         places: dict[str, int] = {}
         for name, spellings in {**required, **{name: (name,) for name in optional}}.items():
@@ -153,7 +153,7 @@ def read_names(
                 continue
             if spelling is None or header.count(spelling) > 1:
                 allowed = f"a header with one column {' or '.join(map(repr, spellings))}"
-                raise ConfigurationError(field=where, value=header, allowed=allowed)
+                raise ConfigurationError(field=place_text, value=header, allowed=allowed)
             places[name] = header.index(spelling)
         picks = list(places.values())
         columns = (_read_plain(path, picks, width=len(header)) if form == PLAIN else None) or _read_any(
@@ -169,29 +169,31 @@ def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[CodedCo
     for words in _plain_blocks(path, picks, width=width):
         if words is None:
             return None
-        for column, own in zip(columns, words, strict=True):
-            column.add(own)
-    found = [_stripped(column.made()) for column in columns]
-    return found if all(all(column.names) for column in found) else None
+        for column, column_words in zip(columns, words, strict=True):
+            column.add(column_words)
+    stripped_columns = [_stripped(column.made()) for column in columns]
+    return stripped_columns if all(all(column.names) for column in stripped_columns) else None
 
 
 def _stripped(column: CodedColumn) -> CodedColumn:
     """Return a column without the blanks around its entries, of which several may become one."""
-    found = CodedColumn.from_values(name.strip() for name in column.names)
-    return CodedColumn(found.names, found.codes[column.codes])
+    stripped = CodedColumn.from_values(name.strip() for name in column.names)
+    return CodedColumn(stripped.names, stripped.codes[column.codes])
 
 
-def read_plain(path: Path, *, width: int, most: int, names: int | None = None) -> list[CodedColumn | NameColumn] | None:
+def read_plain(
+    path: Path, *, width: int, max_rows: int, names: int | None = None
+) -> list[CodedColumn | NameColumn] | None:
     """Return the columns of a plain file with a header and without blank lines; None of any other.
 
     It is UTF-8 with commas, and has at most so many bytes. `names` is the place of the column whose entries differ.
     """
     columns = [_Coding() if place != names else _Naming() for place in range(width)]
-    for words in _plain_blocks(path, range(width), width=width, most=most, skips_blanks=False, parts=_PARTS):
+    for words in _plain_blocks(path, range(width), width=width, max_rows=max_rows, skips_blanks=False, parts=_PARTS):
         if words is None:
             return None
-        for column, own in zip(columns, words, strict=True):
-            column.add(own)
+        for column, column_words in zip(columns, words, strict=True):
+            column.add(column_words)
     return [column.made() for column in columns]
 
 
@@ -202,8 +204,8 @@ def read_blocks(path: Path, picks: Sequence[int], *, width: int) -> Iterator[lis
             yield None
             return
         columns = [_Coding() for _ in picks]
-        for column, own in zip(columns, words, strict=True):
-            column.add(own)
+        for column, column_words in zip(columns, words, strict=True):
+            column.add(column_words)
         yield [column.made() for column in columns]
 
 
@@ -213,7 +215,13 @@ def is_plain(path: Path, *, width: int) -> bool:
 
 
 def _plain_blocks(
-    path: Path, picks: Sequence[int], *, width: int, most: int | None = None, skips_blanks: bool = True, parts: int = 1
+    path: Path,
+    picks: Sequence[int],
+    *,
+    width: int,
+    max_rows: int | None = None,
+    skips_blanks: bool = True,
+    parts: int = 1,
 ) -> Iterator[list[NDArray[np.uint64]] | None]:
     """Yield for each block of lines the words of each column, without the header; None where a line is not plain."""
     num_bytes = 0
@@ -221,7 +229,7 @@ def _plain_blocks(
         is_header_due = True
         for block in _blocks(file, _BLOCK_BYTES // parts):
             num_bytes += len(block)
-            lines = _without_empty_lines(block) if most is None or num_bytes <= most else None
+            lines = _without_empty_lines(block) if max_rows is None or num_bytes <= max_rows else None
             num_lines = block.count(b"\n") + (not block.endswith(b"\n"))
             if lines is not None and not skips_blanks and lines.count(b"\n") != num_lines:
                 lines = None
@@ -235,8 +243,8 @@ def _blocks(file: IO[bytes], num_bytes: int) -> Iterator[bytes]:
     """Yield whole lines, so many bytes of them at a time or a few more."""
     block = file.read(num_bytes).removeprefix(BOM)
     while block:
-        yield block + (rest := file.readline(MAX_LINE))
-        if len(rest) == MAX_LINE:
+        yield block + (remainder := file.readline(MAX_LINE))
+        if len(remainder) == MAX_LINE:
             yield _NOT_PLAIN
         block = file.read(num_bytes)
 
@@ -285,8 +293,8 @@ def _words(lines: bytes, picks: Sequence[int], *, width: int) -> list[NDArray[np
         words = np.zeros((len(lengths), -(-longest // _WORD_BYTES)), dtype=np.uint64)
         for place in range(words.shape[1]):
             offset = place * _WORD_BYTES
-            taken = windows[np.minimum(starts[:, pick] + offset, len(lines))]
-            words[:, place] = taken & _MASKS[np.clip(lengths - offset, 0, _WORD_BYTES)]
+            taken_words = windows[np.minimum(starts[:, pick] + offset, len(lines))]
+            words[:, place] = taken_words & _MASKS[np.clip(lengths - offset, 0, _WORD_BYTES)]
         columns.append(words)
     return columns
 
@@ -301,8 +309,8 @@ class _Coding:
     def add(self, words: NDArray[np.uint64]) -> None:
         """Take up the entries of a block's rows."""
         codes, first = _coded(words)
-        own = _texts_of(words[first]).tolist()
-        lookup = np.array([self.texts.setdefault(text, len(self.texts)) for text in own], dtype=np.int64)
+        texts = _texts_of(words[first]).tolist()
+        lookup = np.array([self.texts.setdefault(text, len(self.texts)) for text in texts], dtype=np.int64)
         self.codes.append(lookup.astype(np.min_scalar_type(len(self.texts)))[codes])
 
     def made(self) -> CodedColumn:
@@ -364,8 +372,8 @@ def _read_any(table: HeadedRows, path: Path, picks: Sequence[int]) -> list[Coded
     for line, row in table:
         for pick, index, parts in zip(picks, indexes, codes, strict=True):
             if not (entry := row[pick].strip()):
-                where = f"{table.header[pick]} ({path.name} line {line})"
-                raise ConfigurationError(field=where, value="", allowed="given")
+                place_text = f"{table.header[pick]} ({path.name} line {line})"
+                raise ConfigurationError(field=place_text, value="", allowed="given")
             parts.append(index.setdefault(entry, len(index)))
     return [
         CodedColumn(list(index), np.array(parts, dtype=np.int64)) for index, parts in zip(indexes, codes, strict=True)

@@ -43,9 +43,11 @@ def convert(value: object, kind: type[Any], field: str) -> Any:
         # The message ends with the place, as in "Expected `float`, got `str` - at `$.parameters.epsilon`".
         problem, _, place = str(error).partition(" - at `$")
         place = place.rstrip("`").lstrip(".")
-        where = ".".join(part for part in (field, place) if part) or "scenario"
-        found = _look_up(value, place)
-        raise ConfigurationError(field=where, value=found, allowed=_allowed(problem, kind, place, found)) from None
+        place_text = ".".join(part for part in (field, place) if part) or "scenario"
+        value_found = _look_up(value, place)
+        raise ConfigurationError(
+            field=place_text, value=value_found, allowed=_allowed(problem, kind, place, value_found)
+        ) from None
 
 
 def _look_up(value: Any, place: str) -> object:
@@ -63,12 +65,12 @@ def _allowed(problem: str, kind: type[Any], place: str, value: object) -> str:
     if expected := re.match(r"Expected `(.+)`, got .+", problem):
         return " or ".join(_WORDS.get(name, name) for name in expected[1].split(" | "))
     if unknown := re.match(r"Object contains unknown field `(.+)`", problem):
-        known = (
+        known_fields = (
             [field.name for field in msgspec.structs.fields(kind)]
             if hasattr(kind, "__struct_fields__") and not place
             else []
         )
-        return f"without the unknown key {unknown[1]!r}{did_you_mean(unknown[1], known)}"
+        return f"without the unknown key {unknown[1]!r}{did_you_mean(unknown[1], known_fields)}"
     if missing := re.match(r"Object missing required field `(.+)`", problem):
         return f"with the required key {missing[1]!r}"
     if bounded := re.fullmatch(r"Expected `(\w+)` ((?:of length )?[<>]=? \S+)", problem):
@@ -92,12 +94,12 @@ def _type_at(kind: Any, place: str) -> Any:
     return kind
 
 
-def _choices(named: Any) -> list[str]:
+def _choices(type_named: Any) -> list[str]:
     """Return what literals, or an enumeration, allow; nothing for another type."""
-    if isinstance(named, type) and issubclass(named, enum.Enum):
-        return [str(member.value) for member in named]
+    if isinstance(type_named, type) and issubclass(type_named, enum.Enum):
+        return [str(member.value) for member in type_named]
     choices: list[str] = []
-    for choice in typing.get_args(named):  # of a literal its values, of a union its parts
+    for choice in typing.get_args(type_named):  # of a literal its values, of a union its parts
         if choice is msgspec.UnsetType:  # nobody can write it: it is what is left out
             continue
         words = typing.get_args(choice) if typing.get_origin(choice) is typing.Literal else [choice]
@@ -107,6 +109,6 @@ def _choices(named: Any) -> list[str]:
 
 def _tags(kind: type[Any], name: str) -> list[str]:
     """Return the types that a struct's field of tagged structs may have; nothing for a field of another type."""
-    declared = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    members = typing.get_args(declared.get(name))
+    declared_types = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    members = typing.get_args(declared_types.get(name))
     return [str(member.__struct_config__.tag) for member in members if hasattr(member, "__struct_config__")]

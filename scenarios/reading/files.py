@@ -74,15 +74,15 @@ def check_regular(path: Path, *, field: str) -> None:
     refuse(not is_one, field, str(path), "a file on a disk: save what comes through a pipe or a device as one first")
 
 
-def check_size(path: Path, *, field: str, most: int = MAX_FILE_BYTES) -> None:
+def check_size(path: Path, *, field: str, max_bytes: int = MAX_FILE_BYTES) -> None:
     """Raise ConfigurationError if a file is too large to be held in memory, or is no file on a disk.
 
     A missing one is for whoever reads it.
     """
     check_regular(path, field=field)
     with contextlib.suppress(OSError):
-        if (num_bytes := size_of(path)) > most:
-            allowed = f"a file of at most {most:,} bytes: all of it has to fit into memory"
+        if (num_bytes := size_of(path)) > max_bytes:
+            allowed = f"a file of at most {max_bytes:,} bytes: all of it has to fit into memory"
             raise ConfigurationError(field=field, value=f"{path} of {num_bytes:,} bytes", allowed=allowed)
 
 
@@ -98,9 +98,9 @@ def check_files(folder: Path) -> None:
     """
     field, what = "RUN", "the folder of a run"
     with readable(folder, field=field, what=what):
-        own = folder.resolve()
+        folder_path = folder.resolve()
         for file in folder.iterdir():
-            if file.is_symlink() and (target := file.resolve()).parent != own:
+            if file.is_symlink() and (target := file.resolve()).parent != folder_path:
                 allowed = f"{what} whose files are in it: {file.name} leads to {target}"
                 raise ConfigurationError(field=field, value=str(folder), allowed=allowed)
             check_regular(file, field=f"{field} {file.name}")
@@ -127,10 +127,10 @@ def open_bytes(path: Path) -> IO[bytes]:
     return _watched(path, cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb"))
 
 
-def _watched(path: Path, opened: IO[AnyStr]) -> IO[AnyStr]:
+def _watched(path: Path, open_file: IO[AnyStr]) -> IO[AnyStr]:
     if isinstance(path, WatchedFile):
-        path.opened = opened
-    return opened
+        path.opened = open_file
+    return open_file
 
 
 def decoded(file: IO[bytes], path: Path) -> Iterator[str]:
@@ -139,18 +139,18 @@ def decoded(file: IO[bytes], path: Path) -> Iterator[str]:
         yield decode_line(line.removeprefix(BOM) if number == 1 else line, f"{path.name} line {number}")
 
 
-def decode_line(line: bytes, where: str, *, hint: str = "") -> str:
+def decode_line(line: bytes, place_text: str, *, hint: str = "") -> str:
     """Return a line of UTF-8, without a byte order mark, as text.
 
     Raises:
-        ConfigurationError: it is no text, or holds a NUL: `where` it stands, and with a hint what to do about it.
+        ConfigurationError: it is no text, or holds a NUL: `place_text` it stands, and with a hint what to do about it.
     """
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
         allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{line[error.start]:02x}: {error.reason}){hint}"
-        raise ConfigurationError(field=where, value=line[:_MAX_SHOWN_BYTES], allowed=allowed) from None
-    refuse("\0" in text, where, text[:_MAX_SHOWN_BYTES], "text without NUL bytes")
+        raise ConfigurationError(field=place_text, value=line[:_MAX_SHOWN_BYTES], allowed=allowed) from None
+    refuse("\0" in text, place_text, text[:_MAX_SHOWN_BYTES], "text without NUL bytes")
     return text
 
 
@@ -159,7 +159,9 @@ def bounded_lines(file: IO[AnyStr], path: Path) -> Iterator[tuple[int, AnyStr]]:
     number = 1
     while line := file.readline(MAX_LINE):
         if len(line) == MAX_LINE:
-            where, start = f"{path.name} line {number}", line[:_MAX_SHOWN_BYTES]
-            raise ConfigurationError(field=where, value=start, allowed=f"a line of less than {MAX_LINE:,} characters")
+            place_text, start = f"{path.name} line {number}", line[:_MAX_SHOWN_BYTES]
+            raise ConfigurationError(
+                field=place_text, value=start, allowed=f"a line of less than {MAX_LINE:,} characters"
+            )
         yield number, line
         number += 1

@@ -42,9 +42,9 @@ class FrameText(str):
     labels: Sequence[object]
 
     def __new__(cls, name: str, text: bytes, labels: Sequence[object]) -> Self:
-        made = super().__new__(cls, name)
-        made.text, made.labels = text, labels
-        return made
+        frame_text = super().__new__(cls, name)
+        frame_text.text, frame_text.labels = text, labels
+        return frame_text
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FrameText) and (str(self), self.text) == (str(other), other.text)
@@ -64,8 +64,8 @@ class FrameText(str):
         require(columns and labels, name, "one without rows", "a frame with columns and rows")
         for column, cells in columns:
             refuse(not column.strip(), f"columns of {name}", column, "names that are not empty")
-            if several := _several_in(cells):
-                row = next(row for row, cell in enumerate(cells) if type(cell) in several)
+            if several_value := _several_in(cells):
+                row = next(row for row, cell in enumerate(cells) if type(cell) in several_value)
                 field = f"{column} (row {labels[row]} of {name})"
                 raise ConfigurationError(
                     field=field, value=cells[row], allowed="a text, a number, true or false, a time"
@@ -118,7 +118,10 @@ def with_frames(name: str, value: Any) -> Any:
     """
     if isinstance(value, Mapping):
         table = cast("Mapping[str, Any]", value)
-        return {key: FrameText.of(f"{name}.{key}", own) if is_frame(own) else own for key, own in table.items()}
+        return {
+            key: FrameText.of(f"{name}.{key}", table_value) if is_frame(table_value) else table_value
+            for key, table_value in table.items()
+        }
     if not is_frame(value):
         return value
     columns, _ = columns_of(value, f"frame {name}")
@@ -151,8 +154,8 @@ def naming_rows(parties: object) -> Generator[None]:
 
 def _relabeled(text: str, frame: FrameText) -> str:
     text = text.replace(f"{frame} (line 1)", frame)
-    text = re.sub(rf"{re.escape(frame)} line (\d+)", lambda found: frame.place(int(found[1])), text)
-    return re.sub(r"(?<=\balso )(in )?line (\d+)", lambda found: (found[1] or "") + frame.place(int(found[2])), text)
+    text = re.sub(rf"{re.escape(frame)} line (\d+)", lambda match: frame.place(int(match[1])), text)
+    return re.sub(r"(?<=\balso )(in )?line (\d+)", lambda match: (match[1] or "") + frame.place(int(match[2])), text)
 
 
 def columns_of(frame: Any, name: str) -> tuple[list[tuple[str, list[Any]]], Sequence[object]]:
@@ -163,7 +166,8 @@ def columns_of(frame: Any, name: str) -> tuple[list[tuple[str, list[Any]]], Sequ
     """
     if hasattr(frame, "get_columns"):  # polars, in which nan is a number
         texts = ((str(each.name), each.to_list()) for each in frame.get_columns())
-        return [(own, [None if cell != cell else cell for cell in cells]) for own, cells in texts], range(len(frame))  # noqa: PLR0124  nan is not itself
+        columns = [(key, [None if cell != cell else cell for cell in cells]) for key, cells in texts]  # noqa: PLR0124  nan
+        return columns, range(len(frame))
     if not hasattr(frame, "iloc"):
         allowed = "a frame of pandas or polars that is in memory, or one that has to_pandas()"
         refuse(not hasattr(frame, "to_pandas"), name, type(frame).__name__, allowed)

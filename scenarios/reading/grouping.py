@@ -60,20 +60,22 @@ class Names:
         entries = coded(batch.table[self._column])
         pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
         codes, distinct = pandas.factorize(entries.codes)
-        used: list[int] = distinct.tolist()
-        own = np.empty(len(used), dtype=np.int64)
-        firsts = np.empty(len(used), dtype=np.int64)
+        used_codes: list[int] = distinct.tolist()
+        own_codes = np.empty(len(used_codes), dtype=np.int64)
+        firsts = np.empty(len(used_codes), dtype=np.int64)
         firsts[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # the first row of a code is written last
-        for place, code in enumerate(used):
+        for place, code in enumerate(used_codes):
             name = entries.names[code] if self._as_they_are else entries.names[code].strip()
             if not (name or self._as_they_are):
-                where = batch.where(int(firsts[place]) + 1)
-                raise ConfigurationError(field=f"{self._column} ({where})", value="", allowed="given")
-            own[place] = self._codes.setdefault(normalize_name(name) if self._are_alike_one else name, len(self._names))
-            if own[place] == len(self._names):
+                place_text = batch.where(int(firsts[place]) + 1)
+                raise ConfigurationError(field=f"{self._column} ({place_text})", value="", allowed="given")
+            own_codes[place] = self._codes.setdefault(
+                normalize_name(name) if self._are_alike_one else name, len(self._names)
+            )
+            if own_codes[place] == len(self._names):
                 self._names.append(name)
                 self.first_rows.append(start + int(firsts[place]))
-        return own[codes]
+        return own_codes[codes]
 
 
 def coded(entries: Entries) -> CodedColumn:
@@ -82,7 +84,7 @@ def coded(entries: Entries) -> CodedColumn:
         distinct, codes = np.unique(entries, return_inverse=True)
         is_none = distinct != distinct  # noqa: PLR0124  a number that is none, as where an entry is missing
         return CodedColumn(
-            ["" if none else text_of(entry) for entry, none in zip(distinct, is_none, strict=True)], codes
+            ["" if is_missing else text_of(entry) for entry, is_missing in zip(distinct, is_none, strict=True)], codes
         )
     return CodedColumn.from_values(entries)
 
@@ -118,50 +120,58 @@ def check_each_once(files: TableFiles, role: str, *, are_unlike: bool) -> None:
             entries = coded(batch.table[files.naming])
             text = "\n".join(entries.names)
             is_plain = text.isascii() and text.count("\n") < len(entries.names) and not _BLANKS.search(text)
-            folded = (text.casefold() if are_unlike else text).split("\n") if is_plain else map(name_of, entries.names)
-            named = CodedColumn(list(folded), entries.codes)
-            yield batch, named, hashed(named).view(np.uint64)
+            folded_names = (
+                (text.casefold() if are_unlike else text).split("\n") if is_plain else map(name_of, entries.names)
+            )
+            named_column = CodedColumn(list(folded_names), entries.codes)
+            yield batch, named_column, hashed(named_column).view(np.uint64)
 
-    least, most = np.uint64(0), np.uint64(np.iinfo(np.uint64).max)
+    low, high = np.uint64(0), np.uint64(np.iinfo(np.uint64).max)
     while True:
-        last, kept = most, np.zeros(0, dtype=np.uint64)
-        for _, _, own in hashes():
-            some, first = own[(own >= least) & (own <= last)], len(kept)
-            kept.resize(first + len(some), refcheck=False)  # in its place: of millions of names each copy counts
-            kept[first:] = some
-            while len(kept) > _MOST_NAMES and last > least:
-                last = least + (last - least) // np.uint64(2)
-                kept = kept[kept <= last]
-        kept.sort()
-        again = kept[1:][kept[1:] == kept[:-1]]
-        if len(again):
-            _refuse_second(hashes, np.unique(again), files.naming, role)
-        if last == most:
+        last, kept_hashes = high, np.zeros(0, dtype=np.uint64)
+        for _, _, batch_hashes in hashes():
+            batch_part, first = batch_hashes[(batch_hashes >= low) & (batch_hashes <= last)], len(kept_hashes)
+            kept_hashes.resize(
+                first + len(batch_part), refcheck=False
+            )  # in its place: of millions of names each copy counts
+            kept_hashes[first:] = batch_part
+            while len(kept_hashes) > _MOST_NAMES and last > low:
+                last = low + (last - low) // np.uint64(2)
+                kept_hashes = kept_hashes[kept_hashes <= last]
+        kept_hashes.sort()
+        repeated_hashes = kept_hashes[1:][kept_hashes[1:] == kept_hashes[:-1]]
+        if len(repeated_hashes):
+            _refuse_second(hashes, np.unique(repeated_hashes), files.naming, role)
+        if last == high:
             return
-        least = last + np.uint64(1)
+        low = last + np.uint64(1)
 
 
 def _refuse_second(
     batches: Callable[[], Iterator[tuple[RowBatch, CodedColumn, NDArray[np.uint64]]]],
-    again: NDArray[np.uint64],
+    repeated_hashes: NDArray[np.uint64],
     column: str,
     role: str,
 ) -> None:
     """Raise ConfigurationError of the first name that stands in a second line; two names may have one hash."""
-    known = dict[str, tuple[int, int]]()
-    for number, (batch, named, own) in enumerate(batches()):
-        for row in np.flatnonzero(np.isin(own, again)).tolist():
-            place = known.setdefault(named[row], (number, row))
+    place_of_name = dict[str, tuple[int, int]]()
+    for number, (batch, named_column, batch_hashes) in enumerate(batches()):
+        for row in np.flatnonzero(np.isin(batch_hashes, repeated_hashes)).tolist():
+            place = place_of_name.setdefault(named_column[row], (number, row))
             if place != (number, row):
                 of_first, *_ = next(itertools.islice(batches(), place[0], None))
-                first, before = of_first.where(place[1] + 1), coded(of_first.table[column])[place[1]]
-                where, name = batch.where(row + 1), coded(batch.table[column])[row]
-                same = "named once" if name.strip() == before.strip() else f"unlike {before!r}, but for case and blanks"
+                first, first_name = of_first.where(place[1] + 1), coded(of_first.table[column])[place[1]]
+                place_text, name = batch.where(row + 1), coded(batch.table[column])[row]
+                same = (
+                    "named once"
+                    if name.strip() == first_name.strip()
+                    else f"unlike {first_name!r}, but for case and blanks"
+                )
                 allowed = (
                     f"{same} ({first} has it too): each line costs that person its ε again. Leave one out; or, where "
                     f"each line is a person's own, the column of names, which {role}s.numbered = true does"
                 )
-                raise ConfigurationError(field=f"{role} ({where})", value=name, allowed=allowed)
+                raise ConfigurationError(field=f"{role} ({place_text})", value=name, allowed=allowed)
 
 
 class RowPlaces:
@@ -225,37 +235,39 @@ class RowsOnDisk:
         Args:
             place_of_code: the place of each code; each place in [0, len(place_of_code)) is one's.
         """
-        most = max(1, _PART_BYTES // (_NUMBER_BYTES * self._width))
+        max_rows = max(1, _PART_BYTES // (_NUMBER_BYTES * self._width))
         counts = np.empty_like(self._counts)
         counts[place_of_code] = self._counts
-        part_of_place = (np.cumsum(counts) - counts) // most
-        for rows in self._read(self._all, most):
+        part_of_place = (np.cumsum(counts) - counts) // max_rows
+        for rows in self._read(self._all, max_rows):
             rows[:, 0] = place_of_code[rows[:, 0]]
             parts = part_of_place[rows[:, 0]]
             order = np.argsort(parts, kind="stable")
             distinct, starts = np.unique(parts[order], return_index=True)
-            for part, own in zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True):
+            for part, part_rows in zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True):
                 with self._writing(), self._part(part).open("ab") as file:
-                    file.write(own.tobytes())
+                    file.write(part_rows.tobytes())
         self._all.unlink(missing_ok=True)
         for part in np.unique(part_of_place).tolist():
             (rows,) = self._read(self._part(part), -1)
             self._part(part).unlink()
             yield rows[np.argsort(rows[:, 0], kind="stable")]
 
-    def in_batches(self, place_of_code: IntArray, most: int) -> Generator[tuple[int, int, IntArray]]:
+    def in_batches(self, place_of_code: IntArray, max_rows: int) -> Generator[tuple[int, int, IntArray]]:
         """Yield the first place, the number and the rows, as `in_order` has them, of so many places at most."""
         for rows in self.in_order(place_of_code):
             first, last = int(rows[0, 0]), int(rows[-1, 0])
-            for place in range(first, last + 1, most):
-                number = min(most, last + 1 - place)
+            for place in range(first, last + 1, max_rows):
+                number = min(max_rows, last + 1 - place)
                 yield place, number, rows[slice(*np.searchsorted(rows[:, 0], [place, place + number]))]
 
     def _part(self, number: int) -> Path:
         return self._all.with_name(f"{number}")
 
-    def _read(self, path: Path, most: int) -> Generator[IntArray]:
+    def _read(self, path: Path, max_rows: int) -> Generator[IntArray]:
         """Yield so many rows of a file at a time; -1 for all."""
         with readable(path, field="temporary files"), path.open("rb") as file:
-            while len(numbers := np.fromfile(file, dtype=np.int64, count=most if most < 0 else most * self._width)):
+            while len(
+                numbers := np.fromfile(file, dtype=np.int64, count=max_rows if max_rows < 0 else max_rows * self._width)
+            ):
                 yield numbers.reshape(-1, self._width)

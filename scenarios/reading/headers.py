@@ -71,7 +71,7 @@ def picks_in(text: str, header: Sequence[str]) -> list[tuple[str, str]]:
         [('status', 'member')]
     """
     splits = [(text[:place].strip(), text[place + 1 :].strip()) for place, sign in enumerate(text) if sign == "="]
-    return [own for own in splits if own[0] in header] or splits[-1:]
+    return [split for split in splits if split[0] in header] or splits[-1:]
 
 
 USUAL: Final = TableOptions()
@@ -125,15 +125,15 @@ class HeadedRows:
         self.num_rows, self.left_out = 0, collections.Counter[str]()
         for key, names in (("only", options.only), ("leave_out_empty", options.leave_out_empty)):
             for name in names if self.header else ():
-                shown = ", ".join(self.header[:_MOST_SHOWN])
-                allowed = f"a column of {path.name}: {shown}{did_you_mean(name, self.header)}"
+                header_text = ", ".join(self.header[:_MOST_SHOWN])
+                allowed = f"a column of {path.name}: {header_text}{did_you_mean(name, self.header)}"
                 require(name in self.header, key, name, allowed)
 
     def __iter__(self) -> Rows:
         """Yield the rows."""
         width, options = len(self.header), self._options
         picks = [(self.header.index(name), name, words) for name, words in options.only.items() if self.header]
-        needed = [(self.header.index(name), name) for name in options.leave_out_empty if self.header]
+        needed_columns = [(self.header.index(name), name) for name in options.leave_out_empty if self.header]
         other = {name: set[str]() for name in options.only}
         due = {(name, word) for name, words in options.only.items() for word in words}
         for line, row in self._rows:
@@ -146,13 +146,13 @@ class HeadedRows:
             while len(row) > width and not row[-1].strip():
                 row.pop()
             if len(row) != width:
-                shown = ", ".join(self.header[:_MOST_SHOWN]) + (", ..." if width > _MOST_SHOWN else "")
-                allowed = f"{width} entries: {shown}"
+                header_text = ", ".join(self.header[:_MOST_SHOWN]) + (", ..." if width > _MOST_SHOWN else "")
+                allowed = f"{width} entries: {header_text}"
                 raise ConfigurationError(
                     field=f"{self._name} line {line}", value=f"{len(row)} entries", allowed=allowed
                 )
             self.num_rows += 1
-            reason = next((f"{name} is empty" for place, name in needed if not row[place].strip()), "")
+            reason = next((f"{name} is empty" for place, name in needed_columns if not row[place].strip()), "")
             for place, name, words in () if reason else picks:
                 if (word := row[place].strip()) in words:
                     due.discard((name, word))
@@ -165,8 +165,10 @@ class HeadedRows:
             else:
                 yield line, row
         for name, word in sorted(due):
-            found = sorted(other[name])[:_MOST_SHOWN]
-            allowed = f"a word that stands there: {', '.join(map(repr, found))}{did_you_mean(word, found)}"
+            values_found = sorted(other[name])[:_MOST_SHOWN]
+            allowed = (
+                f"a word that stands there: {', '.join(map(repr, values_found))}{did_you_mean(word, values_found)}"
+            )
             raise ConfigurationError(field=f"only.{name}", value=word, allowed=allowed)
         allowed = f"a table of which a row is left ({'; '.join(self.left_out)})"
         require(not self.left_out or self.left_out.total() < self.num_rows, self._name, "no rows", allowed)
@@ -180,38 +182,38 @@ class HeadedRows:
         """Return how the table was read as far as it was, as sentences for people; empty where nothing is odd."""
         options, name = self._options, self._name
         last = self.line + options.header_lines - 1
-        said = [self._form]
+        parts = [self._form]
         if options.header_lines > 1:
-            said.append(f"The header of {name} is put together from lines {self.line} to {last}.")
+            parts.append(f"The header of {name} is put together from lines {self.line} to {last}.")
         elif options.header:
-            said.append(f"The header of {name} is line {self.line}.")
-        said += [
+            parts.append(f"The header of {name} is line {self.line}.")
+        parts += [
             f"Column {place} of {name} has no name, and is called {self.header[place - 1]!r}." for place in self.unnamed
         ]
-        said += [
+        parts += [
             f"{number:,} of {self.num_rows:,} rows of {name} are left out: {reason}."
             for reason, number in self.left_out.items()
         ]
-        return " ".join(filter(None, said))
+        return " ".join(filter(None, parts))
 
 
-def check_column_names(header: Sequence[str], where: str, allowed: str = "") -> None:
+def check_column_names(header: Sequence[str], place_text: str, allowed: str = "") -> None:
     """Raise ConfigurationError, of the first name that is wrong, unless a header's are distinct and not empty.
 
     Examples:
         >>> check_column_names(["name", "weight"], "votes.csv line 1")
     """
     wrong = first_repeated(["", *header])
-    require(wrong is None, where, wrong, allowed or "a header of distinct, non-empty names")
+    require(wrong is None, place_text, wrong, allowed or "a header of distinct, non-empty names")
 
 
 def _first_of(head: Sequence[tuple[int, Sequence[str]]], options: TableOptions, name: str) -> int:
     """Return the place of the header's first line among rows; ConfigurationError where it is not there, or unclear."""
     filled = [place for place, (_, row) in enumerate(head) if _width(row)]
     if options.header:
-        found = [place for place in filled if head[place][0] == options.header]
-        require(found, "header", options.header, f"a line of {name} that is not empty")
-        return found[0]
+        header_places = [place for place in filled if head[place][0] == options.header]
+        require(header_places, "header", options.header, f"a line of {name} that is not empty")
+        return header_places[0]
     if not filled:
         return len(head)
     rows = [head[place] for place in filled]
@@ -234,7 +236,9 @@ def _check_lines(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:
         names = [cell.strip() for cell in first[1:]]
         is_odd = "" in names[: _width(second)] or first_repeated(list(filter(None, names))) is not None
         number = 2 if is_odd and not second[0].strip() and third[0].strip() and _width(second) > 1 else 0
-    number = number or next((most for most in (3, 2) if _are_names([row for _, row in rows], most)), 0)
+    number = number or next(
+        (min_filled for min_filled in (3, 2) if _are_names([row for _, row in rows], min_filled)), 0
+    )
     if number:
         raise UnclearTableError(
             (
@@ -254,20 +258,22 @@ def _are_names(rows: Sequence[Sequence[str]], number: int) -> bool:
     So it is in all columns of such, two at least, where each line has another name.
     """
     width = _width(rows[0])
-    below = rows[number:]
-    if len(below) < _LEAST_BELOW or any(_width(row) > width or len(row) < width for row in rows):
+    rows_below = rows[number:]
+    if len(rows_below) < _LEAST_BELOW or any(_width(row) > width or len(row) < width for row in rows):
         return False
-    found = list[list[str]]()
+    columns_found = list[list[str]]()
     for column in zip(*(row[:width] for row in rows), strict=True):
         cells = [str(cell).strip() for cell in column]
         counts = collections.Counter(filter(None, cells[number:]))
         are_numbers = bool(counts) and not any(math.isnan(number_in(cell)) for cell in counts)
-        if are_numbers or (len(below) >= _LEAST_WORDS and counts and min(counts.values()) > 1):
-            own = cells[:number]
-            if any(not cell or cell in counts or (are_numbers and not math.isnan(number_in(cell))) for cell in own):
+        if are_numbers or (len(rows_below) >= _LEAST_WORDS and counts and min(counts.values()) > 1):
+            name_cells = cells[:number]
+            if any(
+                not cell or cell in counts or (are_numbers and not math.isnan(number_in(cell))) for cell in name_cells
+            ):
                 return False
-            found.append(own)
-    return len(found) > 1 and all(len({*line}) == len(line) for line in zip(*found, strict=True))
+            columns_found.append(name_cells)
+    return len(columns_found) > 1 and all(len({*line}) == len(line) for line in zip(*columns_found, strict=True))
 
 
 def _check_title(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:
@@ -283,7 +289,7 @@ def _check_title(rows: Sequence[tuple[int, Sequence[str]]], name: str) -> None:
         return
     for place in range(1, len(rows) - 1):
         (line, row), width = rows[place], _width(rows[place][1])
-        is_alone = all(len(above) != len(row) or _width(above) < width for _, above in rows[:place])
+        is_alone = all(len(title_row) != len(row) or _width(title_row) < width for _, title_row in rows[:place])
         if width > 1 and is_alone and fits(place):
             raise UnclearTableError(
                 (
@@ -311,15 +317,15 @@ def _names(lines: Sequence[Sequence[str]]) -> list[str]:
     if len(rows) > 1 and any(rows[-1]) and all(cell.startswith(_IMPORTED) for cell in filter(None, rows[-1])):
         names, texts = rows[0], rows[1] if len(rows) > 2 else [""] * width  # noqa: PLR2004  names, texts, what is imported
         return [_of_part(name, text) for name, text in zip(names, texts, strict=True)]
-    for above, below in itertools.pairwise(rows):
+    for upper_cell, lower_cell in itertools.pairwise(rows):
         for place in range(1, width):
-            if below[place] and not above[place]:
-                above[place] = above[place - 1]
-    found = list[str]()
+            if lower_cell[place] and not upper_cell[place]:
+                upper_cell[place] = upper_cell[place - 1]
+    name_list = list[str]()
     for cells in zip(*rows, strict=True):
         name, *parts = [cell for cell, _ in itertools.groupby(cell for cell in cells if cell)] or [""]
-        found.append(" ".join([name, *(f"[{part}]" for part in parts if part != _SINGLE)]))
-    return found
+        name_list.append(" ".join([name, *(f"[{part}]" for part in parts if part != _SINGLE)]))
+    return name_list
 
 
 def _of_part(name: str, text: str) -> str:

@@ -52,8 +52,8 @@ def remembered(
     files: TableFiles,
     find: Callable[[], Mapping[str, Any]],
     *,
-    asked: Mapping[str, Any],
-    beside: Sequence[Path] = (),
+    facts_asked: Mapping[str, Any],
+    companions: Sequence[Path] = (),
 ) -> Mapping[str, Any]:
     """Return what a pass over files finds, or found when a manifest was written, which is written if it is not there.
 
@@ -61,8 +61,8 @@ def remembered(
         manifest: its path; without one nothing is kept.
         files: the tables.
         find: makes the pass.
-        asked: the settings that its result depends on.
-        beside: further files that it reads.
+        facts_asked: the settings that its result depends on.
+        companions: further files that it reads.
 
     Raises:
         ConfigurationError: as `find`; a file has changed, there is another one, or the manifest cannot be read or
@@ -70,28 +70,33 @@ def remembered(
     """
     if not manifest:
         return find()
-    more = {} if files.options == USUAL else {"options": msgspec.to_builtins(files.options)}
-    path, own = Path(manifest), _plain({**asked, **more})
-    states = [_state_of(each) for each in (*files.paths, *beside)]
+    options_asked = {} if files.options == USUAL else {"options": msgspec.to_builtins(files.options)}
+    path, plain_asked = Path(manifest), _plain({**facts_asked, **options_asked})
+    states = [_state_of(each) for each in (*files.paths, *companions)]
     if path.exists():
-        known = _read(path)
-        require(known.asked == own, "manifest", manifest, f"of these settings, and not of {known.asked}: {_ANEW}")
-        _check_unchanged(known.files, states)
-        return known.found
+        manifest_known = _read(path)
+        require(
+            manifest_known.asked == plain_asked,
+            "manifest",
+            manifest,
+            f"of these settings, and not of {manifest_known.asked}: {_ANEW}",
+        )
+        _check_unchanged(manifest_known.files, states)
+        return manifest_known.found
     require(path.absolute().parent.is_dir(), "manifest", manifest, "a file in a folder that is there")
-    found = find()
-    _check_unchanged(states, [_state_of(each) for each in (*files.paths, *beside)])
-    first, listed = 0, list[ListedFile]()
+    facts = find()
+    _check_unchanged(states, [_state_of(each) for each in (*files.paths, *companions)])
+    first, listed_files = 0, list[ListedFile]()
     for state, (columns, number) in zip(states, files.contents(), strict=False):
-        told = {"columns": dict(columns), "num_rows": number, "first_place": first}
-        listed.append(msgspec.structs.replace(state, **told))
+        part_facts = {"columns": dict(columns), "num_rows": number, "first_place": first}
+        listed_files.append(msgspec.structs.replace(state, **part_facts))
         first += number
-    listed += states[len(listed) :]
-    kept = Manifest(schema=_SCHEMA, asked=own, files=listed, found=_plain(found))
+    listed_files += states[len(listed_files) :]
+    new_manifest = Manifest(schema=_SCHEMA, asked=plain_asked, files=listed_files, found=_plain(facts))
     with readable(path, field="manifest", what="a file that can be written"):
         path.touch(mode=0o600, exist_ok=False)
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(kept)) + b"\n")
-    return kept.found
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(new_manifest)) + b"\n")
+    return new_manifest.found
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,28 +108,28 @@ def _read(path: Path) -> Manifest:
     with readable(path, field="manifest"):
         content = path.read_bytes()
     try:
-        known = msgspec.json.decode(content, type=Manifest)
+        manifest = msgspec.json.decode(content, type=Manifest)
     except msgspec.DecodeError as error:
         raise ConfigurationError(field="manifest", value=str(path), allowed=f"a whole one ({error}): {_ANEW}") from None
-    require(known.schema == _SCHEMA, "manifest", known.schema, f"of schema {_SCHEMA}: {_ANEW}")
-    return known
+    require(manifest.schema == _SCHEMA, "manifest", manifest.schema, f"of schema {_SCHEMA}: {_ANEW}")
+    return manifest
 
 
 def _state_of(path: Path) -> ListedFile:
     with readable(path, field=path.name):
-        found = path.stat()
-    return ListedFile(path=str(path.absolute()), num_bytes=found.st_size, modified=found.st_mtime_ns)
+        file_state = path.stat()
+    return ListedFile(path=str(path.absolute()), num_bytes=file_state.st_size, modified=file_state.st_mtime_ns)
 
 
-def _check_unchanged(known: Sequence[ListedFile], found: Sequence[ListedFile]) -> None:
+def _check_unchanged(known_files: Sequence[ListedFile], files_found: Sequence[ListedFile]) -> None:
     """Raise ConfigurationError unless these are the same files, none of which has changed."""
-    before = {each.path: each for each in known}
-    for each in found:
-        was = before.pop(each.path, None)
+    file_of_path = {each.path: each for each in known_files}
+    for each in files_found:
+        was = file_of_path.pop(each.path, None)
         require(was, "manifest", Path(each.path).name, f"one that lists this file: {_ANEW}")
         assert was is not None  # noqa: S101  just required
         is_same = (was.num_bytes, was.modified) == (each.num_bytes, each.modified)
         value = f"{each.num_bytes:,} bytes, changed since"
         require(is_same, Path(each.path).name, value, f"the file of the manifest, of {was.num_bytes:,} bytes: {_ANEW}")
-    missing = ", ".join(Path(path).name for path in before)
-    require(not before, "manifest", missing, f"one of files that are there: {_ANEW}")
+    missing = ", ".join(Path(path).name for path in file_of_path)
+    require(not file_of_path, "manifest", missing, f"one of files that are there: {_ANEW}")

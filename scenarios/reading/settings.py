@@ -70,14 +70,14 @@ def read_setting(text: str) -> tuple[str, Any]:
 
 
 def set_value(
-    tables: Tables, key: str, value: object, *, own: Collection[str], parameters: Collection[str], parties: str
+    tables: Tables, key: str, value: object, *, own_keys: Collection[str], parameters: Collection[str], parties: str
 ) -> None:
     """Set one value, by a name or a dotted path, in place.
 
     Args:
         tables: the scenario.
         key: a name or a dotted path.
-        own: the names that stand in the scenario itself.
+        own_keys: the names that stand in the scenario itself.
         parameters: the names that stand in its parameters.
         parties: where its parties stand, whose generator's names count as well.
 
@@ -86,30 +86,32 @@ def set_value(
 
     Examples:
         >>> tables = {"parameters": {"epsilon": 1.0}}
-        >>> set_value(tables, "epsilon", 2.0, own=("seed",), parameters=("epsilon",), parties="voters")
+        >>> set_value(tables, "epsilon", 2.0, own_keys=("seed",), parameters=("epsilon",), parties="voters")
         >>> tables
         {'parameters': {'epsilon': 2.0}}
     """
     *path, name = (
-        key.split(".") if "." in key else _path_of(tables, key, own=own, parameters=parameters, parties=parties)
+        key.split(".")
+        if "." in key
+        else _path_of(tables, key, own_keys=own_keys, parameters=parameters, parties=parties)
     )
     inner = tables
     for part in path:
-        found: Any = inner.setdefault(part, {})
-        refuse(not isinstance(found, dict), "--set", key, f"another key: {part!r} is no table here")
-        inner = cast("Tables", found)
+        inner_value: Any = inner.setdefault(part, {})
+        refuse(not isinstance(inner_value, dict), "--set", key, f"another key: {part!r} is no table here")
+        inner = cast("Tables", inner_value)
     inner[name] = value
 
 
 def _path_of(
-    tables: Tables, key: str, *, own: Collection[str], parameters: Collection[str], parties: str
+    tables: Tables, key: str, *, own_keys: Collection[str], parameters: Collection[str], parties: str
 ) -> tuple[str, ...]:
     """Return where a bare key stands: in the scenario, in its parameters, or in its generator's table."""
     table = tables.get(parties)
-    generated = set(cast("Tables", table)) if isinstance(table, dict) else set[str]()
-    for path, names in (((), own), (("parameters",), parameters), ((parties,), generated)):
+    generated_keys = set(cast("Tables", table)) if isinstance(table, dict) else set[str]()
+    for path, names in (((), own_keys), (("parameters",), parameters), ((parties,), generated_keys)):
         if key in names:
             return (*path, key)
     raise ConfigurationError(
-        field="--set", value=key, allowed=list_choices(sorted({*own, *parameters, *generated}), key)
+        field="--set", value=key, allowed=list_choices(sorted({*own_keys, *parameters, *generated_keys}), key)
     )

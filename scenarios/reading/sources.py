@@ -19,11 +19,11 @@ _MOST_PARTIES: Final = 1 << 40
 _ROW: Final = re.compile(r"(.*) in row (\d+)(: .*)?$")
 
 
-def located(error: ConfigurationError, where: Callable[[int], str]) -> ConfigurationError | None:
+def located(error: ConfigurationError, place_of: Callable[[int], str]) -> ConfigurationError | None:
     """Return an error of a row, the first being 1, with where that stands in place of its number; None of any other."""
     if (row := _ROW.search(error.field)) is None:
         return None
-    field = f"{row[1]}{row[3] or ''} ({where(int(row[2]))})"
+    field = f"{row[1]}{row[3] or ''} ({place_of(int(row[2]))})"
     return ConfigurationError(field=field, value=error.value, allowed=error.allowed)
 
 
@@ -118,9 +118,9 @@ class PartyStream:
 
     def num_left(self, num_parties: int) -> float:
         """Return how many come after so many: estimated, as a float, where bytes alone are known; -1 where nothing."""
-        known = self.num_parties if self.files is None else self.files.num_rows
-        if known is not None:
-            return max(0, known - num_parties)
+        num_known = self.num_parties if self.files is None else self.files.num_rows
+        if num_known is not None:
+            return max(0, num_known - num_parties)
         share = 0.0 if self.files is None else self.files.share_read
         return num_parties * (1 / share - 1) if share else -1
 
@@ -166,7 +166,7 @@ class PartiesTable:
 
     def of_rows(self, rows: Sequence[int]) -> "PartiesTable":
         """Return some of the parties of a file."""
-        names, lines = ([own[row] for row in rows] for own in (self.names, self.lines))
+        names, lines = ([column[row] for row in rows] for column in (self.names, self.lines))
         table = {name: [entries[row] for row in rows] for name, entries in self.table.items()}
         return dataclasses.replace(self, names=names, table=table, lines=lines)
 
@@ -192,8 +192,8 @@ class PartiesTable:
             yield
         except ConfigurationError as error:
             is_of_header = self.lines and self.has_header and not error.field.startswith("parameters.")
-            if (named := located(error, self._where)) is not None:
-                raise named from None
+            if (located_error := located(error, self._where)) is not None:
+                raise located_error from None
             if not is_of_header:
                 raise
             field = f"{error.field} ({self.source} line 1)"

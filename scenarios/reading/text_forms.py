@@ -74,19 +74,19 @@ class TextForm:
     def note(self, name: str) -> str:
         """Return how a file was read, as a sentence for people; empty for UTF-8 with commas."""
         if (sheet := self.sheet) is not None:
-            many = f", of {sheet.number:,}" if sheet.number > 1 else ""
-            shown = ", ".join(map(repr, sheet.passed))
-            many += f"; passed by, as hidden or without a table: {shown}" if sheet.passed else ""
-            return f"Of {name} the sheet {sheet.name!r} is read{many}."
-        found = [_NAMES[self.encoding]] if self.encoding in _NAMES else []
-        found += [f"with {_DELIMITERS[self.delimiter]} between entries"] if self.delimiter != "," else []
-        return f"{name} is read {', '.join(found)}." if found else ""
+            sheets_note = f", of {sheet.number:,}" if sheet.number > 1 else ""
+            passed_names = ", ".join(map(repr, sheet.passed))
+            sheets_note += f"; passed by, as hidden or without a table: {passed_names}" if sheet.passed else ""
+            return f"Of {name} the sheet {sheet.name!r} is read{sheets_note}."
+        notes = [_NAMES[self.encoding]] if self.encoding in _NAMES else []
+        notes += [f"with {_DELIMITERS[self.delimiter]} between entries"] if self.delimiter != "," else []
+        return f"{name} is read {', '.join(notes)}." if notes else ""
 
 
 PLAIN: Final = TextForm()  # UTF-8, with or without a byte order mark, and commas
 
 
-def form_of(path: Path, wanted: Collection[str] = (), options: TableOptions = USUAL) -> TextForm:
+def form_of(path: Path, wanted_columns: Collection[str] = (), options: TableOptions = USUAL) -> TextForm:
     """Return the form of a table with a header, which may be packed (`.gz`).
 
     The sign between entries is known by those that the header should have; without any, it is the only one that stands
@@ -116,22 +116,22 @@ def form_of(path: Path, wanted: Collection[str] = (), options: TableOptions = US
             header = next(itertools.islice(lines, options.header - 2, None), "")
         else:
             first = header = next(filter(str.strip, lines), "")
-        if said := _DECLARED.fullmatch(first):
-            return TextForm(encoding, said[1], declares=True, options=options)
+        if declaration := _DECLARED.fullmatch(first):
+            return TextForm(encoding, declaration[1], declares=True, options=options)
         if not any(sign in header for sign in _DELIMITERS):  # a title, or a table of one column
-            below = [line for line in itertools.islice(lines, _LINES_LOOKED_AT) if line.strip()]
-            header = next((line for line in below if _is_like_the_others(line, below)), header)
-    return TextForm(encoding, _delimiter_of(header, wanted, path), options=options)
+            lines_below = [line for line in itertools.islice(lines, _LINES_LOOKED_AT) if line.strip()]
+            header = next((line for line in lines_below if _is_like_the_others(line, lines_below)), header)
+    return TextForm(encoding, _delimiter_of(header, wanted_columns, path), options=options)
 
 
 @contextlib.contextmanager
 def open_table(
-    path: Path, form: TextForm, *, most: int | None = None, fault: Sequence[str] = _FAULT, num_empty: int = 0
+    path: Path, form: TextForm, *, max_lines: int | None = None, fault: Sequence[str] = _FAULT, num_empty: int = 0
 ) -> Generator[HeadedRows]:
     """Open a table of any form, which may be packed (`.gz`) and has at most so many characters.
 
     Args:
-        most: characters that it may have, packed or not; by default any number.
+        max_lines: characters that it may have, packed or not; by default any number.
         fault: field, value and what is allowed where a row is not CSV: with its number as {first}, the {error}, and
             the file's {name} and {path}.
         num_empty: so many rows of empty entries are rows too: one party's own file may hold no other.
@@ -147,7 +147,7 @@ def open_table(
         elif form.encoding == _COLUMNS:
             rows = rows_of_columns(path)
         else:
-            lines = _lines_in(stack.enter_context(_open(path, form.encoding)), path, most)
+            lines = _lines_in(stack.enter_context(_open(path, form.encoding)), path, max_lines)
             lines = itertools.islice(lines, int(form.declares), None)
             rows = _rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path, fault)
         yield HeadedRows(rows, form.options, path, form=form.note(path.name), num_empty=num_empty)
@@ -196,8 +196,8 @@ def _rows_in(reader: Any, path: Path, fault: Sequence[str] = _FAULT) -> Rows:
         for number, row in enumerate(reader, start=1):
             yield number, row
     except csv.Error as error:
-        known = {"first": number + 1, "error": error, "name": path.name, "path": path}
-        field, value, allowed = (text.format_map(known) for text in fault)
+        file_facts = {"first": number + 1, "error": error, "name": path.name, "path": path}
+        field, value, allowed = (text.format_map(file_facts) for text in fault)
         raise ConfigurationError(field=field, value=value, allowed=allowed) from None
 
 
@@ -205,18 +205,18 @@ def _open(path: Path, encoding: str) -> IO[str]:
     return open_text(path, encoding, errors="surrogateescape")
 
 
-def _lines_in(text: IO[str], path: Path, most: int | None = None) -> Iterator[str]:
+def _lines_in(text: IO[str], path: Path, max_lines: int | None = None) -> Iterator[str]:
     """Yield lines with their ends, of a file that was opened by `_open`."""
-    left = math.inf if most is None else most
+    num_remaining = math.inf if max_lines is None else max_lines
     for number, line in bounded_lines(text, path):
-        left -= len(line)
-        if left < 0:
-            allowed = f"a file of at most {most:,} characters: all of it has to fit into memory"
+        num_remaining -= len(line)
+        if num_remaining < 0:
+            allowed = f"a file of at most {max_lines:,} characters: all of it has to fit into memory"
             raise ConfigurationError(field=f"{path.name} line {number}", value="more", allowed=allowed)
         if "\0" in line or _ESCAPED.search(line):
-            where, start = f"{path.name} line {number}", line[:_MAX_SHOWN]
-            refuse("\0" in line, where, start, "text without NUL bytes")
-            decode_line(line.encode("utf-8", "surrogateescape"), where, hint=_hint_of(path))
+            place_text, start = f"{path.name} line {number}", line[:_MAX_SHOWN]
+            refuse("\0" in line, place_text, start, "text without NUL bytes")
+            decode_line(line.encode("utf-8", "surrogateescape"), place_text, hint=_hint_of(path))
         yield line
 
 
@@ -278,14 +278,14 @@ def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = 
     return True
 
 
-def _delimiter_of(header: str, wanted: Collection[str], path: Path) -> str:
+def _delimiter_of(header: str, wanted_columns: Collection[str], path: Path) -> str:
     """Return the sign between the entries of a header; ConfigurationError where it can be read in two ways."""
-    found = {sign: _cells(header, sign) for sign in _DELIMITERS}
-    known = {sign: sum(name in cells for name in wanted) for sign, cells in found.items()}
-    signs = [sign for sign in found if known[sign] == max(known.values())]
+    cells_of_sign = {sign: _cells(header, sign) for sign in _DELIMITERS}
+    matches_of_sign = {sign: sum(name in cells for name in wanted_columns) for sign, cells in cells_of_sign.items()}
+    signs = [sign for sign in cells_of_sign if matches_of_sign[sign] == max(matches_of_sign.values())]
     if len(signs) > 1:
-        signs = [sign for sign in signs if len(found[sign]) > 1] or [","]
-    if len(signs) == 1 or not any(known.values()):
+        signs = [sign for sign in signs if len(cells_of_sign[sign]) > 1] or [","]
+    if len(signs) == 1 or not any(matches_of_sign.values()):
         return signs[0]  # the comma, where there is one and nothing speaks for another
     kinds = " or ".join(_DELIMITERS[sign] for sign in signs)
     allowed = f"entries with one kind of sign between them, not {kinds}; names that hold one stand in quotes"
@@ -294,9 +294,10 @@ def _delimiter_of(header: str, wanted: Collection[str], path: Path) -> str:
 
 def _is_like_the_others(line: str, lines: Sequence[str]) -> bool:
     """Return whether a sign stands in a line as often as in most of some lines, of which one alone tells nothing."""
-    most = len(lines) / 2
+    half = len(lines) / 2
     return len(lines) > 1 and any(
-        (own := line.count(sign)) and sum(each.count(sign) == own for each in lines) > most for sign in _DELIMITERS
+        (num_signs := line.count(sign)) and sum(each.count(sign) == num_signs for each in lines) > half
+        for sign in _DELIMITERS
     )
 
 

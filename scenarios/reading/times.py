@@ -22,11 +22,11 @@ def read_period(value: object, *, field: str) -> float:
     allowed = f"a number of {', '.join(f'{unit}s' for unit in _SECONDS)}, such as '7 days'"
     if not isinstance(value, str):
         raise ConfigurationError(field=field, value=value, allowed=allowed)
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", value, re.ASCII | re.IGNORECASE)
-    if found is None or found[2].lower() not in _SECONDS:
-        hint = "" if found is None else did_you_mean(found[2].lower(), _SECONDS)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]+?)s?\s*", value, re.ASCII | re.IGNORECASE)
+    if match is None or match[2].lower() not in _SECONDS:
+        hint = "" if match is None else did_you_mean(match[2].lower(), _SECONDS)
         raise ConfigurationError(field=field, value=value, allowed=allowed + hint)
-    seconds = float(found[1]) * _SECONDS[found[2].lower()]
+    seconds = float(match[1]) * _SECONDS[match[2].lower()]
     require(0 < seconds < math.inf, field, value, allowed)
     return check_period(seconds, field=field)
 

@@ -90,15 +90,15 @@ def find_sheet(path: Path, sheet: str = "") -> FoundSheet:
     require(names, path.name, str(path), "a workbook with a sheet")
     if sheet:
         require(sheet in names, "sheet", sheet, f"a sheet of {path.name}: {list_choices(names, sheet)}")
-        found = sheets[names.index(sheet)]
+        sheet_found = sheets[names.index(sheet)]
     else:
         visible = [each for each in sheets if each.is_visible] or sheets
-        found = next((each for each in visible if each.is_wide and each.num_filled >= _TWO), visible[0])
-    if found.fault is not None:
-        where, value, allowed = found.fault
-        raise ConfigurationError(field=f"{path.name} {found.name}!{where}", value=value, allowed=allowed)
-    passed = names[: names.index(found.name)] if not sheet else []
-    return FoundSheet(found.name, len(names), tuple(passed))
+        sheet_found = next((each for each in visible if each.is_wide and each.num_filled >= _TWO), visible[0])
+    if sheet_found.fault is not None:
+        place_text, value, allowed = sheet_found.fault
+        raise ConfigurationError(field=f"{path.name} {sheet_found.name}!{place_text}", value=value, allowed=allowed)
+    passed = names[: names.index(sheet_found.name)] if not sheet else []
+    return FoundSheet(sheet_found.name, len(names), tuple(passed))
 
 
 def rows_of(path: Path, sheet: str) -> Iterator[tuple[int, list[str]]]:
@@ -121,17 +121,18 @@ def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_SheetSize]:
     with _naming_faults(path):
         allowed = f"This is no workbook of .xlsx or .ods. Open it, and {_SAVE}."
         require(zipfile.is_zipfile(path), path.name, str(path), allowed)
-        with zipfile.ZipFile(path) as packed:
-            num_bytes = sum(part.file_size for part in packed.infolist())
+        with zipfile.ZipFile(path) as archive:
+            num_bytes = sum(part.file_size for part in archive.infolist())
             allowed = f"a workbook of at most {MAX_FILE_BYTES:,} bytes, unpacked: all of it has to fit into memory"
             refuse(num_bytes > MAX_FILE_BYTES, path.name, f"{num_bytes:,} bytes", allowed)
-            is_ods = "content.xml" in packed.namelist()
-            sheets = list(_in_ods(packed) if is_ods else _in_xlsx(packed))
+            is_ods = "content.xml" in archive.namelist()
+            sheets = list(_in_ods(archive) if is_ods else _in_xlsx(archive))
     number = sum(each.height * each.width for each in sheets)
-    far = max(sheets, key=lambda each: each.height * each.width, default=_SheetSize(""))
+    largest_sheet = max(sheets, key=lambda each: each.height * each.width, default=_SheetSize(""))
     allowed = (
-        f"sheets of at most {_MOST_CELLS:,} cells; {far.name!r} reaches to row {far.height:,} and column "
-        f"{_letters(far.width)}: delete what stands far out, or {_SAVE}"
+        f"sheets of at most {_MOST_CELLS:,} cells; {largest_sheet.name!r} reaches to row {largest_sheet.height:,} and "
+        "column "
+        f"{_letters(largest_sheet.width)}: delete what stands far out, or {_SAVE}"
     )
     refuse(number > _MOST_CELLS, path.name, f"{number:,} cells", allowed)
     return sheets
@@ -147,8 +148,8 @@ def _naming_faults(path: Path) -> Generator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        said = str(error).partition("\n")[0] or type(error).__name__
-        allowed = f"This workbook cannot be read ({said}). Open it, and {_SAVE}."
+        problem = str(error).partition("\n")[0] or type(error).__name__
+        allowed = f"This workbook cannot be read ({problem}). Open it, and {_SAVE}."
         raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
 
 
@@ -164,23 +165,23 @@ def _open(path: Path) -> Any:
     return _library(path).CalamineWorkbook.from_path(path)
 
 
-def _in_xlsx(packed: zipfile.ZipFile) -> Iterator[_SheetSize]:
+def _in_xlsx(archive: zipfile.ZipFile) -> Iterator[_SheetSize]:
     relations = "xl/_rels/workbook.xml.rels"
-    parts = {each.get("Id"): each for event, each in _elements(packed, relations) if event == "end"}
-    parts_of_book = [each for event, each in _elements(packed, "xl/workbook.xml") if event == "end"]
+    parts = {each.get("Id"): each for event, each in _elements(archive, relations) if event == "end"}
+    parts_of_book = [each for event, each in _elements(archive, "xl/workbook.xml") if event == "end"]
     is_computed = not any(each.get("fullCalcOnLoad", "0") in {"1", "true"} for each in parts_of_book)
     for each in (each for each in parts_of_book if _tag(each) == "sheet"):
         part = parts[next(value for key, value in each.attrib.items() if key.endswith("}id"))]
         if part.get("Type", "").endswith(_WORKSHEET):
             sheet = _SheetSize(each.get("name", ""), each.get("state", "visible") == "visible")
             name = posixpath.normpath(posixpath.join("/xl", part.get("Target", "")))[1:]
-            _look_at_xlsx(packed, name, sheet, is_computed=is_computed)
+            _look_at_xlsx(archive, name, sheet, is_computed=is_computed)
             yield sheet
 
 
-def _look_at_xlsx(packed: zipfile.ZipFile, part: str, sheet: _SheetSize, *, is_computed: bool) -> None:
+def _look_at_xlsx(archive: zipfile.ZipFile, part: str, sheet: _SheetSize, *, is_computed: bool) -> None:
     row = column = width = num_filled = 0
-    for event, each in _elements(packed, part):
+    for event, each in _elements(archive, part):
         tag = _tag(each)
         if event == "start" and tag == "row":
             row, column, width, num_filled = int(each.get("r", row + 1)), 0, 0, 0
@@ -211,18 +212,18 @@ def _fault_of(kind: str, value: str) -> tuple[str, ...] | None:
     return (value, _LONG) if kind == "n" and value and abs(float(value)) >= _GREATEST else None
 
 
-def _in_ods(packed: zipfile.ZipFile) -> Iterator[_SheetSize]:
-    hidden, style = set[str](), ""
+def _in_ods(archive: zipfile.ZipFile) -> Iterator[_SheetSize]:
+    hidden_styles, style = set[str](), ""
     sheet = _SheetSize("")
     row = column = width = num_filled = 0
-    for event, each in _elements(packed, "content.xml"):
+    for event, each in _elements(archive, "content.xml"):
         tag = _tag(each)
         if event == "start" and tag == "style":
             style = _own(each, "name")
         elif event == "start" and tag == "table-properties" and _own(each, "display") == "false":
-            hidden.add(style)
+            hidden_styles.add(style)
         elif event == "start" and tag == "table":
-            sheet, row = _SheetSize(_own(each, "name"), _own(each, "style-name") not in hidden), 0
+            sheet, row = _SheetSize(_own(each, "name"), _own(each, "style-name") not in hidden_styles), 0
         elif event == "start" and tag == "table-row":
             column = width = num_filled = 0
         elif event == "end" and tag in {"table-cell", "covered-table-cell"}:
@@ -249,8 +250,8 @@ def _in_ods(packed: zipfile.ZipFile) -> Iterator[_SheetSize]:
             yield sheet
 
 
-def _elements(packed: zipfile.ZipFile, part: str) -> Iterator[tuple[str, ET.Element]]:
-    with packed.open(part) as file:
+def _elements(archive: zipfile.ZipFile, part: str) -> Iterator[tuple[str, ET.Element]]:
+    with archive.open(part) as file:
         yield from ET.iterparse(file, events=("start", "end"))  # noqa: S314  its parser bounds how far entities grow
 
 
@@ -274,6 +275,6 @@ def _column(letters: str) -> int:
 def _letters(column: int) -> str:
     letters = ""
     while column:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(ord("A") + rest) + letters
+        column, remainder = divmod(column - 1, 26)
+        letters = chr(ord("A") + remainder) + letters
     return letters

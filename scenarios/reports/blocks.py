@@ -20,25 +20,25 @@ _ERROR: Final = "_standard_error"
 _UNSAID: Final = frozenset({"level", "bias"})  # where all rows share them, a verdict says more
 
 
-def estimates_in(left: RunArtifacts, *, is_whole: bool = False) -> tuple[Table | None, str]:
+def estimates_in(artifacts: RunArtifacts, *, is_whole: bool = False) -> tuple[Table | None, str]:
     """Return what was estimated as a table, and what all its rows share and the table therefore leaves out.
 
     The table is None where nothing was estimated. If it is whole, it leaves nothing out but what no row has.
     """
-    rows = _estimates(left)
+    rows = _estimates(artifacts)
     if not rows:
         return None, ""
-    if not is_whole and left.outcome is not None:
-        truth, gold = None if left.result is None else left.result.truth, _known_in(rows)
+    if not is_whole and artifacts.outcome is not None:
+        truth, gold = None if artifacts.result is None else artifacts.result.truth, _known_in(rows)
         # Of an outcome that somebody changed the rows of its file are shown as they are.
         with contextlib.suppress(ArithmeticError, LookupError, TypeError, ValueError):
-            if (sheet := sheet_of(left.outcome, truth=truth, gold=gold)) is not None:
+            if (sheet := sheet_of(artifacts.outcome, truth=truth, gold=gold)) is not None:
                 return dataclasses.replace(sheet, caption="What was estimated", name="estimates", full=rows), ""
     left_out: Mapping[str, Cell] = {} if is_whole else _same_in_all(rows)
     unknown = [key for key in rows[0] if all(row.get(key) is None for row in rows)]
     table = table_of_rows(rows, caption="What was estimated", name="estimates", left_out=[*left_out, *unknown])
-    shared = (f"{title_of(key)} {cell.words}" for key, cell in left_out.items() if key not in _UNSAID)
-    return table, ", ".join(shared)
+    shared_texts = (f"{title_of(key)} {cell.words}" for key, cell in left_out.items() if key not in _UNSAID)
+    return table, ", ".join(shared_texts)
 
 
 def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
@@ -60,48 +60,54 @@ def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
 def _known_in(rows: Rows) -> Mapping[str, str] | None:
     """Return what somebody knows to be true, as a table of tasks tells it; None where it does not."""
     key = next(iter(rows[0]))
-    told = {str(row[key]): str(row["gold"]) for row in rows if row.get("gold") is not None}
-    return told or None
+    truth_of_name = {str(row[key]): str(row["gold"]) for row in rows if row.get("gold") is not None}
+    return truth_of_name or None
 
 
-def _estimates(left: RunArtifacts) -> Rows:
-    if left.estimates is not None:
-        return left.estimates
-    if left.outcome is None:
+def _estimates(artifacts: RunArtifacts) -> Rows:
+    if artifacts.estimates is not None:
+        return artifacts.estimates
+    if artifacts.outcome is None:
         return []
-    return rows_of(left.outcome, truth=None if left.result is None else left.result.truth)
+    return rows_of(artifacts.outcome, truth=None if artifacts.result is None else artifacts.result.truth)
 
 
-def exchange_of(left: RunArtifacts, about: SessionFacts) -> SequenceSteps:
+def exchange_of(artifacts: RunArtifacts, facts: SessionFacts) -> SequenceSteps:
     """Return the messages of a session in their order, as parties and server send them."""
-    received = {} if left.result is None else left.result.received
-    num = None if left.result is None or (left.is_deployment and about.hides_participation) else left.result.num_parties
-    server = about.server_role.replace("-", " ")
-    parties = say_number(about.client_role, f"{about.client_role}s", 2)
+    num_received = {} if artifacts.result is None else artifacts.result.received
+    num = (
+        None
+        if artifacts.result is None or (artifacts.is_deployment and facts.hides_participation)
+        else artifacts.result.num_parties
+    )
+    server = facts.server_role.replace("-", " ")
+    parties = say_number(facts.client_role, f"{facts.client_role}s", 2)
     hello = "who I am, and which session" if num is None else f"{num:,} on the roster"
     steps = [
         SequenceStep(way="up", title="Hello", words=hello),
         SequenceStep(way="down", title="Welcome", words="the agreed parameters"),
     ]
-    for phase in about.phases:
-        drawn = "; ".join(_priced(loss) for loss in phase.losses)
+    for phase in facts.phases:
+        prices_text = "; ".join(_priced(loss) for loss in phase.losses)
         steps.append(SequenceStep(way="down", title=f"Request: {phase.name}"))
-        number = "who reports is private" if phase.hides_participation else _counted(received.get(phase.name))
+        number = "who reports is private" if phase.hides_participation else _counted(num_received.get(phase.name))
         if phase.is_central:
             steps.append(SequenceStep(way="up", title="values as they are", words=number))
-            steps.append(SequenceStep(way="server", title="adds the noise", words=drawn))
+            steps.append(SequenceStep(way="server", title="adds the noise", words=prices_text))
         else:
-            words = f"{drawn}; kept in {phase.kept}" if phase.kept else drawn
+            words = f"{prices_text}; kept in {phase.kept}" if phase.kept else prices_text
             steps.append(SequenceStep(way="parties", title="randomize, each on its own", words=words))
             steps.append(SequenceStep(way="up", title=phase.name, words=number))
         if phase.publishes:
             steps.append(SequenceStep(way="down", title="what the phase publishes", words="to all who take part"))
     steps.append(SequenceStep(way="server", title="adds up and estimates"))
-    released = left.outcome is not None or (left.result is not None and left.result.outcome is not None)
-    if released:
+    is_released = artifacts.outcome is not None or (
+        artifacts.result is not None and artifacts.result.outcome is not None
+    )
+    if is_released:
         steps.append(SequenceStep(way="down", title="Release", words="the outcome, to all who take part"))
-    elif left.run is not None and left.run.failure is not None:
-        steps[-1] = SequenceStep(way="server", title="ends without an outcome", words=left.run.failure.reason)
+    elif artifacts.run is not None and artifacts.run.failure is not None:
+        steps[-1] = SequenceStep(way="server", title="ends without an outcome", words=artifacts.run.failure.reason)
     return SequenceSteps(parties=capitalized(parties), server=capitalized(server), steps=steps)
 
 

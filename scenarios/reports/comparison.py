@@ -48,10 +48,10 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
     runs = [read_run(path) for path in paths]
     _check(paths, runs)
     settings = [settings_of(run.scenario or {}) for run in runs]
-    keys = dict.fromkeys(key for own in settings for key in own)
-    values = {key: [own.get(key, _NOT_SAID) for own in settings] for key in keys}
+    keys = dict.fromkeys(key for run_settings in settings for key in run_settings)
+    values = {key: [run_settings.get(key, _NOT_SAID) for run_settings in settings] for key in keys}
     estimates, names = _estimates(runs), _names(paths)
-    shared = _shared(estimates)
+    shared_values = _shared(estimates)
     return Comparison(
         names=names,
         runs=runs,
@@ -61,10 +61,10 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
             caption="Estimates side by side",
             name="estimates",
             columns=["Of", "Estimate", *names],
-            rows=[[*key, *cells] for key, cells in estimates.items() if key[1] not in shared],
+            rows=[[*key, *cells] for key, cells in estimates.items() if key[1] not in shared_values],
             labels=2,
         ),
-        shared=f"The same in all lines: {', '.join(shared.values())}." if shared else "",
+        shared=f"The same in all lines: {', '.join(shared_values.values())}." if shared_values else "",
         settings=Table(
             caption="What differs",
             name="settings",
@@ -76,15 +76,15 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
 
 
 def _check(paths: Sequence[Path], runs: Sequence[RunArtifacts]) -> None:
-    seen: set[Path] = set()
+    seen_paths: set[Path] = set()
     for path, run in zip(paths, runs, strict=True):
-        refuse(path.resolve() in seen, _RUN, str(path), "named once")
-        seen.add(path.resolve())
+        refuse(path.resolve() in seen_paths, _RUN, str(path), "named once")
+        seen_paths.add(path.resolve())
         allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"
         refuse(run.protocol != runs[0].protocol, _RUN, f"{path}, a run of protocol {run.protocol!r}", allowed)
         if run.outcome is None:
-            why = run.missing_protocol or " ".join(verdict_in(run)[0])
-            raise ConfigurationError(field=_RUN, value=str(path), allowed=f"a run with an outcome ({why})")
+            reason = run.missing_protocol or " ".join(verdict_in(run)[0])
+            raise ConfigurationError(field=_RUN, value=str(path), allowed=f"a run with an outcome ({reason})")
 
 
 def _names(paths: Sequence[Path]) -> Sequence[str]:
@@ -94,26 +94,26 @@ def _names(paths: Sequence[Path]) -> Sequence[str]:
 
 
 def _estimates(runs: Sequence[RunArtifacts]) -> Mapping[tuple[str, str], Sequence[Cell]]:
-    found: dict[tuple[str, str], list[Cell]] = {}
+    cells_of_estimate: dict[tuple[str, str], list[Cell]] = {}
     for place, run in enumerate(runs):
         table = estimates_in(run, is_whole=True)[0]
         for row in () if table is None else table.cells:
             for column, cell in zip(table.columns[1:] if table is not None else (), row[1:], strict=True):
-                cells = found.setdefault((row[0].words, column), [Cell(_NOT_SAID)] * len(runs))
+                cells = cells_of_estimate.setdefault((row[0].words, column), [Cell(_NOT_SAID)] * len(runs))
                 cells[place] = cell
-    return found
+    return cells_of_estimate
 
 
 def _shared(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str, str]:
     """Return the exact numbers that all lines of a name have, by that name: a sentence says them once."""
     lines: dict[str, list[Cell]] = {}
-    for (_, what), cells in estimates.items():
-        lines.setdefault(what, []).extend(cells)
-    several = len({of for of, _ in estimates}) > 1
+    for (_, column), cells in estimates.items():
+        lines.setdefault(column, []).extend(cells)
+    has_several = len({name for name, _ in estimates}) > 1
     return {
-        what: f"{what.lower()} {cells[0].words}"
-        for what, cells in lines.items()
-        if several and len(set(cells)) == 1 and cells[0].number is not None and not cells[0].is_part
+        column: f"{column.lower()} {cells[0].words}"
+        for column, cells in lines.items()
+        if has_several and len(set(cells)) == 1 and cells[0].number is not None and not cells[0].is_part
     }
 
 
@@ -137,34 +137,37 @@ def _prices(runs: Sequence[RunArtifacts]) -> list[list[Entry]]:
 
 def _trust(names: Sequence[str], runs: Sequence[RunArtifacts]) -> list[str]:
     """Return of each run against whom its losses are bounded, as far as it says that."""
-    said = {name: run.about.phases for name, run in zip(names, runs, strict=True) if run.about is not None}
-    losses = {name: [loss for phase in phases for loss in phase.losses] for name, phases in said.items()}
+    phases_of_run = {name: run.about.phases for name, run in zip(names, runs, strict=True) if run.about is not None}
+    losses = {name: [loss for phase in phases for loss in phase.losses] for name, phases in phases_of_run.items()}
     return [
-        f"{name}: {'; '.join(dict.fromkeys(against_whom(loss.mechanism, loss.model) for loss in own))}"
-        for name, own in losses.items()
+        f"{name}: {'; '.join(dict.fromkeys(against_whom(loss.mechanism, loss.model) for loss in losses_of_run))}"
+        for name, losses_of_run in losses.items()
     ]
 
 
-def show_comparison(console: Console, compared: Comparison) -> None:
+def show_comparison(console: Console, comparison: Comparison) -> None:
     """Print runs side by side."""
-    for name, run in zip(compared.names, compared.runs, strict=True):
+    for name, run in zip(comparison.names, comparison.runs, strict=True):
         console.print()
         console.print(Text(name, style="bold"))
         console.print(Text(" ".join(verdict_in(run)[0])))
     console.print()
-    show_table(console, compared.prices)
-    for line in compared.trust:
+    show_table(console, comparison.prices)
+    for line in comparison.trust:
         show_note(console, line)
     console.print()
-    show_table(console, compared.estimates)
+    show_table(console, comparison.estimates)
     if any("±" in cell.words for row in compared.estimates.cells for cell in row):
         show_note(console, "± is one standard error of the randomization")
-    if compared.shared:
-        show_note(console, compared.shared.removesuffix("."))
+    if comparison.shared:
+        show_note(console, comparison.shared.removesuffix("."))
     console.print()
-    if compared.settings.rows:
-        columns, rows = ["What differs", *compared.names], [list(map(_short, row)) for row in compared.settings.cells]
-        show_table(console, dataclasses.replace(compared.settings, columns=columns, rows=rows))
+    if comparison.settings.rows:
+        columns, rows = (
+            ["What differs", *comparison.names],
+            [list(map(_short, row)) for row in comparison.settings.cells],
+        )
+        show_table(console, dataclasses.replace(comparison.settings, columns=columns, rows=rows))
     else:
         show_note(console, _SAME)
 
@@ -173,20 +176,20 @@ def _short(cell: Cell) -> str:
     return cell.words if len(cell.words) <= _MOST_CHARACTERS else f"{cell.words[:_MOST_CHARACTERS]} …"
 
 
-def write_comparison(compared: Comparison, path: Path) -> None:
+def write_comparison(comparison: Comparison, path: Path) -> None:
     """Write the tables as one file of CSV: a column for each run, a line for each number of any table.
 
     Raises:
         ConfigurationError: it is there already, or cannot be written.
     """
     refuse(path.exists(), "--out", str(path), "a new file")
-    tables = (compared.prices, compared.estimates, compared.settings)
-    rows: list[list[object]] = [["table", "of", "what", *compared.names]]
+    tables = (comparison.prices, comparison.estimates, comparison.settings)
+    rows: list[list[object]] = [["table", "of", "what", *comparison.names]]
     for table in tables:
-        first = len(table.columns) - len(compared.names)
+        first = len(table.columns) - len(comparison.names)
         for row in table.cells:
-            what = "".join(cell.words for cell in row[1:first])
-            rows.append([table.name, row[0].words, what, *(cell.written for cell in row[first:])])
+            row_title = "".join(cell.words for cell in row[1:first])
+            rows.append([table.name, row[0].words, row_title, *(cell.written for cell in row[first:])])
     try:
         path.write_text(csv_of(rows), encoding="utf-8", newline="")
     except OSError as error:

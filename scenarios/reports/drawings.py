@@ -145,35 +145,35 @@ def _text(text: str | None) -> str:
 
 
 def _attributes(element: ET.Element, name: str, prefix: str, classes: Classes) -> Mapping[str, str]:
-    kept: dict[str, str] = {}
+    attributes_kept: dict[str, str] = {}
     for qualified, value in element.attrib.items():
         key = qualified.rpartition("}")[2]
         if key == "href":
             if value.startswith("#"):
-                kept["href"] = f"#{prefix}{value[1:]}"
+                attributes_kept["href"] = f"#{prefix}{value[1:]}"
             elif name == "image" and _RASTER.fullmatch(value):
-                kept["href"] = value
+                attributes_kept["href"] = value
         elif key == "id":
-            kept["id"] = prefix + value
+            attributes_kept["id"] = prefix + value
         elif key == "style":
             if style := _style(value, prefix):
-                kept["class"] = classes.name_of(style)
+                attributes_kept["class"] = classes.name_of(style)
         elif key in _ATTRIBUTES and not _loads(value):
-            kept[key] = _renamed(value, prefix)
-    return kept
+            attributes_kept[key] = _renamed(value, prefix)
+    return attributes_kept
 
 
-def _style(written: str, prefix: str) -> str:
+def _style(style_text: str, prefix: str) -> str:
     """Return what is allowed of a style, in the page's colors."""
-    found: list[str] = []
-    for declaration in written.split(";"):
+    declarations: list[str] = []
+    for declaration in style_text.split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))
         if key not in _PROPERTIES or _loads(value) or not _VALUE.fullmatch(_LOCAL.sub("", value)):
             continue
-        named = _NAMED.get(value.lower())
-        own = f"var(--{named})" if named else _renamed(value, prefix)
-        found.append(f"{key}:{own}")
-    return ";".join(found)
+        color_name = _NAMED.get(value.lower())
+        value_text = f"var(--{color_name})" if color_name else _renamed(value, prefix)
+        declarations.append(f"{key}:{value_text}")
+    return ";".join(declarations)
 
 
 def _loads(value: str) -> bool:
@@ -183,4 +183,4 @@ def _loads(value: str) -> bool:
 
 def _renamed(value: str, prefix: str) -> str:
     """Return a value that names a part of the picture by the part's new name."""
-    return _LOCAL.sub(lambda found: f"url(#{prefix}{found[1]})", value)
+    return _LOCAL.sub(lambda match: f"url(#{prefix}{match[1]})", value)

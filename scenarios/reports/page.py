@@ -191,9 +191,9 @@ def _left_out(number: int) -> str:
     """Return what a page says of so many pictures of its folder that are not known to be ours."""
     if not number:
         return ""
-    verb, them = ("is", "it") if number == 1 else ("are", "them")
-    said = f"{pluralize(number, 'picture')} of the folder {verb} left out"
-    return f"{said}: nothing shows that you drew {them} from these results."
+    verb, pronoun = ("is", "it") if number == 1 else ("are", "them")
+    note = f"{pluralize(number, 'picture')} of the folder {verb} left out"
+    return f"{note}: nothing shows that you drew {pronoun} from these results."
 
 
 def _digest(text: str) -> str:
@@ -232,5 +232,5 @@ def _harmless(value: Any) -> Any:
         return value
     text = "\n".join(map(printable, value.split("\n")))
     if isinstance(value, _Sentence):
-        text = _TOGETHER.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
+        text = _TOGETHER.sub(lambda match: match[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
     return text

@@ -37,24 +37,24 @@ _MOST_CHARACTERS: Final = 160  # of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
 
 
-def page_of_run(left: RunArtifacts, studies: Sequence[Section]) -> Page:
+def page_of_run(artifacts: RunArtifacts, studies: Sequence[Section]) -> Page:
     """Return the page of a run, with what is said of studies in its folder."""
-    facts = list(_facts(left))
-    verdict, tone = verdict_in(left)
+    facts = list(_facts(artifacts))
+    verdict, tone = verdict_in(artifacts)
     sections = [
-        Section(title="Results", blocks=list(_outcome(left))),
-        Section(title="Privacy loss per person", blocks=list(_cost(left))),
-        Section(title="Trust", blocks=list(_trust(left))),
-        Section(title="Course of the session", blocks=list(_happened(left))),
-        *_adversaries(left),
+        Section(title="Results", blocks=list(_outcome(artifacts))),
+        Section(title="Privacy loss per person", blocks=list(_cost(artifacts))),
+        Section(title="Trust", blocks=list(_trust(artifacts))),
+        Section(title="Course of the session", blocks=list(_happened(artifacts))),
+        *_adversaries(artifacts),
         *studies,
-        Section(title="Scenario", blocks=list(_scenario(left))),
-        *repeated(left.command),
-        Section(title="About this run", blocks=list(_about_run(left))),
+        Section(title="Scenario", blocks=list(_scenario(artifacts))),
+        *repeated(artifacts.command),
+        Section(title="About this run", blocks=list(_about_run(artifacts))),
     ]
     return Page(
-        kind={"run": "Report", "party": "One party's session"}[left.kind],
-        title=left.title,
+        kind={"run": "Report", "party": "One party's session"}[artifacts.kind],
+        title=artifacts.title,
         facts=facts,
         verdict=verdict,
         tone=tone,
@@ -62,130 +62,133 @@ def page_of_run(left: RunArtifacts, studies: Sequence[Section]) -> Page:
     )
 
 
-def verdict_in(left: RunArtifacts) -> tuple[Sequence[str], Tone]:
+def verdict_in(artifacts: RunArtifacts) -> tuple[Sequence[str], Tone]:
     """Return what came of a run, in sentences, and how good that is."""
-    failed = left.run is not None and left.run.failure is not None
-    said: list[str] = []
-    if left.outcome is not None:
-        said = [verdict_of(left.outcome)]
-    elif left.missing_protocol:
-        said = [left.missing_protocol]
-    elif left.run is None:
-        said = ["No outcome: the run has not ended, or its process was killed. What it wrote is below."]
-    elif not failed:
-        said = ["No outcome: the folder has none."]
-    refuting = [learnt.who for learnt in left.learnt if learnt.refutes_ledger]
-    said += [f"This ledger is refuted: {who} learnt more than it says is proven." for who in refuting]
-    if left.run is not None and left.run.failure is not None:
-        reason = left.run.failure.reason
-        what = "Nobody heard it" if left.outcome is not None else "No outcome"
-        said.append(f"{what}: {reason}.".replace("..", "."))
-        return said, "poor"
+    has_failed = artifacts.run is not None and artifacts.run.failure is not None
+    sentences: list[str] = []
+    if artifacts.outcome is not None:
+        sentences = [verdict_of(artifacts.outcome)]
+    elif artifacts.missing_protocol:
+        sentences = [artifacts.missing_protocol]
+    elif artifacts.run is None:
+        sentences = ["No outcome: the run has not ended, or its process was killed. What it wrote is below."]
+    elif not has_failed:
+        sentences = ["No outcome: the folder has none."]
+    refuting = [attack_report.who for attack_report in artifacts.learnt if attack_report.refutes_ledger]
+    sentences += [f"This ledger is refuted: {role_name} learnt more than it says is proven." for role_name in refuting]
+    if artifacts.run is not None and artifacts.run.failure is not None:
+        reason = artifacts.run.failure.reason
+        opening = "Nobody heard it" if artifacts.outcome is not None else "No outcome"
+        sentences.append(f"{opening}: {reason}.".replace("..", "."))
+        return sentences, "poor"
     if refuting:
-        return said, "poor"
-    return said, "" if left.outcome is not None else "warning"
+        return sentences, "poor"
+    return sentences, "" if artifacts.outcome is not None else "warning"
 
 
-def _facts(left: RunArtifacts) -> Iterator[str]:
+def _facts(artifacts: RunArtifacts) -> Iterator[str]:
     """Yield the day, how many took part of how many, and whether it was real."""
     with contextlib.suppress(ValueError, OverflowError):
-        yield f"{dt.datetime.fromisoformat('' if left.run is None else left.run.at):%-d %B %Y}"
-    num = None if left.result is None else left.result.num_parties
-    hides = left.about is None or left.about.hides_participation
-    roles = ("party", "parties") if left.about is None else (left.about.client_role,)
-    if num is not None and not (left.is_deployment and hides):
-        number, came = pluralize(num, *roles), None
-        if left.result is not None and left.result.received and not hides:
-            came = min(left.result.received.values())
-        if came is None or not 0 <= came <= num or not num:
+        yield f"{dt.datetime.fromisoformat('' if artifacts.run is None else artifacts.run.at):%-d %B %Y}"
+    num = None if artifacts.result is None else artifacts.result.num_parties
+    hides = artifacts.about is None or artifacts.about.hides_participation
+    roles = ("party", "parties") if artifacts.about is None else (artifacts.about.client_role,)
+    if num is not None and not (artifacts.is_deployment and hides):
+        number, num_counted = pluralize(num, *roles), None
+        if artifacts.result is not None and artifacts.result.received and not hides:
+            num_counted = min(artifacts.result.received.values())
+        if num_counted is None or not 0 <= num_counted <= num or not num:
             yield number
         else:
-            share = 100 * came / num
-            yield f"{came:,} of {number} took part ({share:.0f} %)"
-    if not left.is_deployment or _is_rehearsal(left):
+            share = 100 * num_counted / num
+            yield f"{num_counted:,} of {number} took part ({share:.0f} %)"
+    if not artifacts.is_deployment or _is_rehearsal(artifacts):
         yield "a simulation, which protects nobody"
 
 
-def _technical(left: RunArtifacts) -> dict[str, str]:
+def _technical(artifacts: RunArtifacts) -> dict[str, str]:
     """Return by what it was computed, and with which noise."""
-    scenario, run = left.scenario or {}, left.run
-    how = ""
-    if left.kind == "party" or (run is not None and run.kind):
-        how = "a process for each party"
+    scenario, run = artifacts.scenario or {}, artifacts.run
+    manner = ""
+    if artifacts.kind == "party" or (run is not None and run.kind):
+        manner = "a process for each party"
     elif run is not None and run.transport:
-        how = {"array": "arrays, no agents"}.get(run.transport, f"agents over {run.transport}")
-    is_secure = left.is_deployment and not _is_rehearsal(left)
+        manner = {"array": "arrays, no agents"}.get(run.transport, f"agents over {run.transport}")
+    is_secure = artifacts.is_deployment and not _is_rehearsal(artifacts)
     return {
-        "Protocol": left.protocol,
+        "Protocol": artifacts.protocol,
         "Variant": str(scenario.get("parameters", {}).get("variant", "")),
-        "Computed by": how,
+        "Computed by": manner,
         "Noise": "secure" if is_secure else "simulated, from a seed",
     }
 
 
-def _is_rehearsal(left: RunArtifacts) -> bool:
+def _is_rehearsal(artifacts: RunArtifacts) -> bool:
     """Return whether processes took part with simulated noise."""
-    said = {left.run.kind if left.run is not None else "", left.result.kind if left.result is not None else ""}
-    return "simulation" in said
+    kinds = {
+        artifacts.run.kind if artifacts.run is not None else "",
+        artifacts.result.kind if artifacts.result is not None else "",
+    }
+    return "simulation" in kinds
 
 
-def _outcome(left: RunArtifacts) -> Iterator[Block]:
-    yield from drawn(left.pictures, "estimates", "The estimates with their errors")
-    table, shared = estimates_in(left)
+def _outcome(artifacts: RunArtifacts) -> Iterator[Block]:
+    yield from drawn(artifacts.pictures, "estimates", "The estimates with their errors")
+    table, shared_text = estimates_in(artifacts)
     if table is not None:
         yield table
         if table.note:
             yield Text(table.note, "quiet")
         if any(cell.is_part and "±" in cell.words for row in table.cells for cell in row):
             yield Text("± is one standard error of the randomization.", "quiet")
-        if shared:
-            yield Text(f"The same in all rows: {shared}.", "quiet")
-    elif left.result is not None and left.result.outcome is not None:
-        yield Code(text=json.dumps(left.result.outcome, indent=2, ensure_ascii=False), words="As it was written:")
-    if left.result is not None and left.result.truth is not None:
+        if shared_text:
+            yield Text(f"The same in all rows: {shared_text}.", "quiet")
+    elif artifacts.result is not None and artifacts.result.outcome is not None:
+        yield Code(text=json.dumps(artifacts.result.outcome, indent=2, ensure_ascii=False), words="As it was written:")
+    if artifacts.result is not None and artifacts.result.truth is not None:
         yield Text("The truth is shown, since the parties are made up or everyone knows it.", "quiet")
 
 
-def _cost(left: RunArtifacts) -> Iterator[Block]:
-    about, entries = left.about, left.entries
-    meaning, warning = ((), "") if about is None else (about.meaning, about.warning)
-    if about is not None and about.prices is not None:
-        meaning, warning = meaning_of(about.prices, party=about.client_role), warning_of(about.prices)
-    if left.kind == "party" and entries:
+def _cost(artifacts: RunArtifacts) -> Iterator[Block]:
+    facts, entries = artifacts.about, artifacts.entries
+    meaning, warning = ((), "") if facts is None else (facts.meaning, facts.warning)
+    if facts is not None and facts.prices is not None:
+        meaning, warning = meaning_of(facts.prices, party=facts.client_role), warning_of(facts.prices)
+    if artifacts.kind == "party" and entries:
         meaning, warning = meaning_of(entries), warning_of(entries)
-    if left.kind == "party" and left.entries is not None and not left.entries:
+    if artifacts.kind == "party" and artifacts.entries is not None and not artifacts.entries:
         meaning, warning = ("Nothing was paid.",), ""
     if meaning:
         yield Text(" ".join(meaning))
     if warning:
         yield Text(warning, "warning")
     if entries:
-        yield from _ledger(left, entries)
-        if left.kind != "party":
+        yield from _ledger(artifacts, entries)
+        if artifacts.kind != "party":
             yield Text("Losses of one person add up over phases; those of different persons do not.", "quiet")
-    elif about is not None and left.kind != "party":
-        yield _stated(about)
-    elif not meaning and left.result is not None:
-        person = left.person
+    elif facts is not None and artifacts.kind != "party":
+        yield _stated(facts)
+    elif not meaning and artifacts.result is not None:
+        person = artifacts.person
         yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
 
 
-def _ledger(left: RunArtifacts, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
+def _ledger(artifacts: RunArtifacts, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
     """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
         against = against_whom(entry.mechanism, entry.model.value)
         kind = entry.phase, entry.mechanism, entry.unit, entry.relation.value, against
         kinds.setdefault(kind, []).append(entry)
-    hides = left.kind == "party" or left.about is None or left.about.hides_participation
+    hides = artifacts.kind == "party" or artifacts.about is None or artifacts.about.hides_participation
     is_alike = len({kind[3:] for kind in kinds}) == 1  # then a sentence says it once
     rows: list[Sequence[Entry]] = []
-    for kind, paid in kinds.items():
-        own: dict[tuple[str, str], list[LedgerEntry]] = {}
-        for entry in paid:
-            own.setdefault((entry.person, entry.session), []).append(entry)
-        totals = [total_of(of_person) for of_person in own.values()]
-        number = sum({entry.person: entry.num_persons for entry in paid}.values())
+    for kind, kind_entries in kinds.items():
+        entries_of_kind: dict[tuple[str, str], list[LedgerEntry]] = {}
+        for entry in kind_entries:
+            entries_of_kind.setdefault((entry.person, entry.session), []).append(entry)
+        totals = [total_of(of_person) for of_person in entries_of_kind.values()]
+        number = sum({entry.person: entry.num_persons for entry in kind_entries}.values())
         rows.append(
             (
                 *(kind[:3] if is_alike else kind),
@@ -201,16 +204,18 @@ def _ledger(left: RunArtifacts, entries: Sequence[LedgerEntry]) -> Iterator[Bloc
         *(() if is_alike else ("Neighbors", "Model")),
         *(() if hides else ("Persons",)),
     )
-    caption = "The ledger: what you lost" if left.kind == "party" else "The ledger: what each person lost in a session"
+    caption = (
+        "The ledger: what you lost" if artifacts.kind == "party" else "The ledger: what each person lost in a session"
+    )
     yield Table(caption=caption, name="ledger", columns=(*columns, "ε claimed", "ε proven"), rows=rows)
     if is_alike:
         relation, model = next(iter(kinds))[3:]
         yield Text(f"{relation} neighbors; {model}.", "quiet")
 
 
-def _stated(about: SessionFacts) -> Table:
+def _stated(facts: SessionFacts) -> Table:
     return listed(
-        [(phase, loss) for phase in about.phases for loss in phase.losses],
+        [(phase, loss) for phase in facts.phases for loss in phase.losses],
         [
             ("Phase", lambda each: each[0].name),
             ("Mechanism", lambda each: each[1].mechanism),
@@ -226,93 +231,93 @@ def _stated(about: SessionFacts) -> Table:
 
 
 def _range(numbers: Iterable[float]) -> Cell:
-    ordered = sorted(numbers)
-    low, high = ordered[0], ordered[-1]
+    sorted_numbers = sorted(numbers)
+    low, high = sorted_numbers[0], sorted_numbers[-1]
     if f"{low:g}" == f"{high:g}":
         return epsilon_cell(high)
     return Cell(f"{low:g} to {high:g}", high, is_part=True)
 
 
-def _trust(left: RunArtifacts) -> Iterator[Block]:
-    about, own = left.about, " ".join(str((left.scenario or {}).get("trust", "")).split())
-    if about is None:
-        yield Text(_too_old(left), "quiet")
+def _trust(artifacts: RunArtifacts) -> Iterator[Block]:
+    facts, own_trust = artifacts.about, " ".join(str((artifacts.scenario or {}).get("trust", "")).split())
+    if facts is None:
+        yield Text(_too_old(artifacts), "quiet")
     else:
-        yield Text(" ".join(trust_of(about)))
-    if " " in own:  # a word alone is the model, which has been said
-        yield Text(own)
-    if not left.is_deployment or _is_rehearsal(left):
+        yield Text(" ".join(trust_of(facts)))
+    if " " in own_trust:  # a word alone is the model, which has been said
+        yield Text(own_trust)
+    if not artifacts.is_deployment or _is_rehearsal(artifacts):
         yield Text("This was a simulation: it protects nobody.", "quiet")
 
 
-def _too_old(left: RunArtifacts) -> str:
-    if left.run is None:
+def _too_old(artifacts: RunArtifacts) -> str:
+    if artifacts.run is None:
         return "Not known: a run that has not ended does not say whom it trusts."
     return "Not known: the session ended before it was agreed whom it trusts."
 
 
-def _happened(left: RunArtifacts) -> Iterator[Block]:
-    about = left.about
-    if about is not None:
-        yield exchange_of(left, about)
-        if left.run is not None and left.run.transport == "array":
+def _happened(artifacts: RunArtifacts) -> Iterator[Block]:
+    facts = artifacts.about
+    if facts is not None:
+        yield exchange_of(artifacts, facts)
+        if artifacts.run is not None and artifacts.run.transport == "array":
             yield Text("This run was computed by arrays: the same numbers, without messages.", "quiet")
-    if left.run is not None and left.run.traffic:
+    if artifacts.run is not None and artifacts.run.traffic:
         rows = [
             (each.phase, *map(Cell.of, (each.messages_up, each.bytes_up, each.messages_down, each.bytes_down)))
-            for each in left.run.traffic
+            for each in artifacts.run.traffic
         ]
         columns = ("Phase", "Messages up", "Bytes up", "Messages down", "Bytes down")
         yield Table(caption="What was sent, all parties together", name="traffic", columns=columns, rows=rows)
-    network: Mapping[str, Any] = (left.scenario or {}).get("network") or {}
+    network: Mapping[str, Any] = (artifacts.scenario or {}).get("network") or {}
     if network:
         yield Text("The network was made bad on purpose:")
         yield Facts({title_of(key): str(value) for key, value in network.items()})
-    if left.run is not None and left.run.named:
-        named = [(each.party, each.deed, each.evidence) for each in left.run.named]
+    if artifacts.run is not None and artifacts.run.named:
+        named_parties = [(each.party, each.deed, each.evidence) for each in artifacts.run.named]
         yield Table(
-            caption="Parties that lied", name="named", columns=("Party", "What it did", "Proven by"), rows=named
+            caption="Parties that lied", name="named", columns=("Party", "What it did", "Proven by"), rows=named_parties
         )
-    if not left.is_deployment and not (about is not None and about.hides_participation):
-        yield from _lost(left)
+    if not artifacts.is_deployment and not (facts is not None and facts.hides_participation):
+        yield from _lost(artifacts)
 
 
-def _lost(left: RunArtifacts) -> Iterator[Block]:
+def _lost(artifacts: RunArtifacts) -> Iterator[Block]:
     """Yield which parties of a simulation were dropped, or did not hear the outcome."""
-    if left.dropped:
-        rows = [[Cell.of(each.get(key)) for key in ("party", "phase", "reason")] for each in left.dropped]
+    if artifacts.dropped:
+        rows = [[Cell.of(each.get(key)) for key in ("party", "phase", "reason")] for each in artifacts.dropped]
         yield Table(caption="Parties that were dropped", name="dropped", columns=("Party", "Phase", "Why"), rows=rows)
-    endings = {} if left.run is None else left.run.parties_without_outcome
+    endings = {} if artifacts.run is None else artifacts.run.parties_without_outcome
     if endings:
         columns, rows = ("Party", "Why"), list(endings.items())
         yield Table(caption="Parties without the outcome", name="unheard", columns=columns, rows=rows)
 
 
-def _adversaries(left: RunArtifacts) -> Iterator[Section]:
-    if not left.learnt:
+def _adversaries(artifacts: RunArtifacts) -> Iterator[Section]:
+    if not artifacts.learnt:
         return
     blocks: list[Block] = []
-    if left.about is not None and left.about.hides_participation:
+    if artifacts.about is not None and artifacts.about.hides_participation:
         blocks.append(Text("Whoever runs all parties knows who they are: this part is for nobody else.", "warning"))
     blocks.append(Text("Who deviated, watched or inferred; what each was allowed, and what came of it."))
     yield Section(title="Adversaries", blocks=blocks)
-    for place, learnt in enumerate(left.learnt, start=1):
-        who = f"{learnt.role}, {learnt.who}"
-        yield Section(title=who, blocks=list(_learnt(learnt, place)), is_part=True)
+    for place, attack_report in enumerate(artifacts.learnt, start=1):
+        role_and_observer = f"{attack_report.role}, {attack_report.who}"
+        yield Section(title=role_and_observer, blocks=list(_learnt(attack_report, place)), is_part=True)
 
 
-def _learnt(learnt: AttackReportJSON, place: int) -> Iterator[Block]:
-    role = learnt.role
-    yield Text(f"Trust: {learnt.trust}", "quiet")
-    for sentence in learnt.sentences:
+def _learnt(attack_report: AttackReportJSON, place: int) -> Iterator[Block]:
+    role = attack_report.role
+    yield Text(f"Trust: {attack_report.trust}", "quiet")
+    for sentence in attack_report.sentences:
         yield Text(sentence)
-    if learnt.rows:
-        keys = list(learnt.rows[0])
-        said = [[row.get(key) for row in learnt.rows] for key in keys]
-        rows = [list(map(Cell.of, row)) for row in zip(*said, strict=True)]
+    if attack_report.rows:
+        keys = list(attack_report.rows[0])
+        column_values = [[row.get(key) for row in attack_report.rows] for key in keys]
+        rows = [list(map(Cell.of, row)) for row in zip(*column_values, strict=True)]
         columns = [title_of(key) for key in keys]
         name = f"adversary-{place}"
-        yield Table(caption=f"What {role} found", name=name, columns=columns, rows=rows, full=learnt.rows)
+        yield Table(caption=f"What {role} found", name=name, columns=columns, rows=rows, full=attack_report.rows)
 
 
 def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
@@ -322,7 +327,7 @@ def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
         >>> settings_of({"name": "tea", "parameters": {"epsilon": 1.0}, "parties": [{}, {}]})
         {'parameters.epsilon': '1.0', 'parties': '2 listed'}
     """
-    found: dict[str, str] = {}
+    setting_texts: dict[str, str] = {}
 
     def walk(name: str, value: object) -> None:
         if isinstance(value, dict) and value:
@@ -332,18 +337,18 @@ def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
             for number, part in enumerate(value, start=1):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  the same
                 walk(f"{name} {number}", part)  # pyright: ignore[reportUnknownArgumentType]  the same
         elif value not in (None, "", [], {}):
-            found[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            setting_texts[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     for key, value in scenario.items():
         if key == "parties" and isinstance(value, list):
-            found[key] = f"{len(value):,} listed"  # pyright: ignore[reportUnknownArgumentType]  plain data
+            setting_texts[key] = f"{len(value):,} listed"  # pyright: ignore[reportUnknownArgumentType]  plain data
         elif key not in _NOT_SETTINGS:
             walk(key, value)
-    return found
+    return setting_texts
 
 
-def _scenario(left: RunArtifacts) -> Iterator[Block]:
-    scenario = left.scenario
+def _scenario(artifacts: RunArtifacts) -> Iterator[Block]:
+    scenario = artifacts.scenario
     if scenario is None:
         return
     if description := " ".join(str(scenario.get("description", "")).split()):
@@ -355,26 +360,26 @@ def _scenario(left: RunArtifacts) -> Iterator[Block]:
     ]
     full = [{"setting": name, "value": text} for name, text in settings.items()]
     yield Table(caption="The resolved scenario", name="scenario", columns=("Setting", "Value"), rows=cut, full=full)
-    yield from _repeated(left, scenario)
+    yield from _repeated(artifacts, scenario)
 
 
-def _repeated(left: RunArtifacts, scenario: Mapping[str, Any]) -> Iterator[Block]:
-    if left.run is not None and left.run.kind:
+def _repeated(artifacts: RunArtifacts, scenario: Mapping[str, Any]) -> Iterator[Block]:
+    if artifacts.run is not None and artifacts.run.kind:
         yield Code(text="psephos serve scenario.json --roster FOLDER", words="In this folder, to hold it again:")
         return
-    role = "partie" if left.about is None else left.about.client_role
-    lacks = not scenario.get("parties")
-    option = f" --set {role}s=FILE" if lacks else ""
+    role = "partie" if artifacts.about is None else artifacts.about.client_role
+    lacks_parties = not scenario.get("parties")
+    option = f" --set {role}s=FILE" if lacks_parties else ""
     yield Code(text=f"psephos run scenario.json{option}", words="In this folder, to repeat it:")
-    if lacks:
+    if lacks_parties:
         yield Text("The parties stood in the scenario itself, and their values are not kept: name them.", "quiet")
-    if not left.is_deployment:
+    if not artifacts.is_deployment:
         yield Text("The seed is not kept here: with --seed and this run's you get the same bits.", "quiet")
 
 
-def _about_run(left: RunArtifacts) -> Iterator[Block]:
-    run = left.run
-    facts = _technical(left)
+def _about_run(artifacts: RunArtifacts) -> Iterator[Block]:
+    run = artifacts.run
+    facts = _technical(artifacts)
     if run is not None:
         facts |= {"Psephos": run.psephos, "numpy": run.numpy}
         if run.seconds is not None:
@@ -389,4 +394,4 @@ def _about_run(left: RunArtifacts) -> Iterator[Block]:
             facts["Events that could not be written"] = json.dumps(run.events_lost)
         facts |= {f"Kept, {phase}": source for phase, source in run.kept.items()}
         facts["Schema of the folder"] = str(run.schema)
-    yield Facts({label: said for label, said in facts.items() if said})
+    yield Facts({label: text for label, text in facts.items() if text})

@@ -21,14 +21,14 @@ def page_of_study(folder: Path) -> Page | None:
     if not (folder / STUDY).exists():
         return None
     study = _study_in(folder)
-    found = Section(title="What was found", blocks=[*_blocks_of(study, folder)])
+    findings_section = Section(title="What was found", blocks=[*_blocks_of(study, folder)])
     return Page(
         kind=study.kind,
         title=study.title,
         facts=study.facts,
         verdict=study.verdict,
         tone=study.tone,
-        sections=[*([found] if found.blocks else ()), *repeated(read_command(folder))],
+        sections=[*([findings_section] if findings_section.blocks else ()), *repeated(read_command(folder))],
     )
 
 
@@ -36,8 +36,8 @@ def sections_of_studies(folder: Path) -> Iterator[Section]:
     """Yield what studies say that lie in the folder of a run, each in a folder of its own."""
     for file in sorted(folder.glob(f"*/{STUDY}")):
         study = _study_in(file.parent)
-        told = Text(" ".join([f"{study.title}: {', '.join(study.facts)}.", *study.verdict]))
-        yield Section(title=study.kind, blocks=[told, *_blocks_of(study, file.parent)])
+        summary = Text(" ".join([f"{study.title}: {', '.join(study.facts)}.", *study.verdict]))
+        yield Section(title=study.kind, blocks=[summary, *_blocks_of(study, file.parent)])
 
 
 def _study_in(folder: Path) -> Study:
@@ -54,10 +54,12 @@ def _blocks_of(study: Study, folder: Path) -> Iterator[Block]:
         if table.picture:
             yield from drawn(pictures, table.name, table.picture)
         file = folder / f"{table.name}.csv"
-        found = rows_in(file) if table.caption and file.exists() else []
-        rows = [{table.columns.get(key, key): value for key, value in row.items()} for row in found]
+        file_rows = rows_in(file) if table.caption and file.exists() else []
+        rows = [{table.columns.get(key, key): value for key, value in row.items()} for row in file_rows]
         if rows:
-            hidden = [key for key in rows[0] if all(row[key] is None for row in rows)]
-            hidden += [table.columns.get(key, key) for key in table.left_out]
-            yield table_of_rows(rows, caption=table.caption, name=table.name, left_out=hidden, is_mixed=table.is_mixed)
+            hidden_keys = [key for key in rows[0] if all(row[key] is None for row in rows)]
+            hidden_keys += [table.columns.get(key, key) for key in table.left_out]
+            yield table_of_rows(
+                rows, caption=table.caption, name=table.name, left_out=hidden_keys, is_mixed=table.is_mixed
+            )
     yield from (Text(note, "quiet") for note in study.notes)

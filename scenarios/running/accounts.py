@@ -32,47 +32,51 @@ class Accounts:
     @property
     def entries(self) -> Sequence[LedgerEntry]:
         """All losses, person by person."""
-        return tuple(entry for paid in self._paid.values() for _, entry in paid)
+        return tuple(entry for person_entries in self._paid.values() for _, entry in person_entries)
 
     def entries_of(self, person: str) -> Sequence[LedgerEntry]:
         """Return all that a person has paid, in order."""
         return tuple(entry for _, entry in self._paid.get(person, ()))
 
-    def ledger(self, person: str, at: dt.datetime | None) -> Ledger:
+    def ledger(self, person: str, moment: dt.datetime | None) -> Ledger:
         """Return a person's ledger as of a vote: with all that counts against the budget, or against its period's."""
-        paid = self._paid.get(person, [])
+        person_entries = self._paid.get(person, [])
         seconds = self._allowance.period_seconds
-        counted = [entry for _, entry in paid]
+        counted_entries = [entry for _, entry in person_entries]
         if seconds is not None:
-            counted = keep_recent(paid, now=_seconds(at), seconds=seconds)
-        return Ledger(person, budget=self._allowance.budget, entries=counted)
+            counted_entries = keep_recent(person_entries, now=_seconds(moment), seconds=seconds)
+        return Ledger(person, budget=self._allowance.budget, entries=counted_entries)
 
-    def refusal(self, person: str, losses: Iterable[PrivacyLoss], at: dt.datetime | None) -> BudgetExceededError | None:
+    def refusal(
+        self, person: str, losses: Iterable[PrivacyLoss], moment: dt.datetime | None
+    ) -> BudgetExceededError | None:
         """Return why a person cannot take part in a vote that costs this; None where there is room for it."""
-        needed = list(losses)
+        needed_losses = list(losses)
         try:
-            self.ledger(person, at).check(needed)
+            self.ledger(person, moment).check(needed_losses)
             if self._allowance.in_all is not None:
-                self._whole(person, self._allowance.in_all).check(needed)
+                self._whole(person, self._allowance.in_all).check(needed_losses)
         except BudgetExceededError as error:
             return error
         return None
 
-    def remaining(self, person: str, at: dt.datetime | None) -> float:
+    def remaining(self, person: str, moment: dt.datetime | None) -> float:
         """Return the greatest loss that a person can still have at a time; infinity without a budget."""
-        left = self.ledger(person, at).remaining
+        remaining_budget = self.ledger(person, moment).remaining
         return (
-            left if self._allowance.in_all is None else min(left, self._whole(person, self._allowance.in_all).remaining)
+            remaining_budget
+            if self._allowance.in_all is None
+            else min(remaining_budget, self._whole(person, self._allowance.in_all).remaining)
         )
 
-    def book(self, entries: Iterable[LedgerEntry], at: dt.datetime | None) -> None:
+    def book(self, entries: Iterable[LedgerEntry], moment: dt.datetime | None) -> None:
         """Take up what was charged at a time, each loss by its person."""
         for entry in entries:
-            self._paid.setdefault(entry.person, []).append((_seconds(at), entry))
+            self._paid.setdefault(entry.person, []).append((_seconds(moment), entry))
 
     def _whole(self, person: str, budget: Budget) -> Ledger:
         return Ledger(person, budget=budget, entries=self.entries_of(person))
 
 
-def _seconds(at: dt.datetime | None) -> float:
-    return _NO_CLOCK if at is None else at.timestamp()
+def _seconds(moment: dt.datetime | None) -> float:
+    return _NO_CLOCK if moment is None else moment.timestamp()

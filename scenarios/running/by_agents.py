@@ -115,7 +115,7 @@ async def run_agents(
     reserve_descriptors(transport, num_parties=len(names))
     meter = TrafficMeter(protocol)
     observers = msgspec.structs.replace(observers or SessionObservers(), meter=meter)
-    keeping = EarlierReports(protocol, names, inputs, observers.kept)
+    earlier_reports = EarlierReports(protocol, names, inputs, observers.kept)
     plugins = (
         *adversity.plugins,
         parts_of(protocol),
@@ -131,15 +131,15 @@ async def run_agents(
             mode,
             rules=rules,
             places=UnlimitedPlaces(),
-            memoized_reports=keeping.received(),
+            memoized_reports=earlier_reports.received(),
             observers=observers,
         )
         # Their server is in this process, and busy rather than silent.
         clients = {
             party.name: classes.client(protocol, party, mode, patience_seconds=math.inf, log=observers.log)
-            for party in keeping.parties(ledgers, signers)
+            for party in earlier_reports.parties(ledgers, signers)
         }
-        earlier = {name: len(client.ledger.entries) for name, client in clients.items() if ledgers}
+        earlier_counts = {name: len(client.ledger.entries) for name, client in clients.items() if ledgers}
         if adversity.weather is not None:
             transport = FaultyTransport(transport, adversity.weather)
         try:
@@ -148,10 +148,14 @@ async def run_agents(
             )
         finally:
             observers.entries.extend(
-                [entry for name, client in clients.items() for entry in client.ledger.entries[earlier.get(name, 0) :]]
+                [
+                    entry
+                    for name, client in clients.items()
+                    for entry in client.ledger.entries[earlier_counts.get(name, 0) :]
+                ]
             )
-            if keeping.is_asked:
-                keeping.take_up(
+            if earlier_reports.is_asked:
+                earlier_reports.take_up(
                     {name: client.memoized_reports for name, client in clients.items()}, server.memoized_reports
                 )
             observers.views.extend(agent.view for agent in (server, *clients.values()) if agent.view is not None)
@@ -164,5 +168,5 @@ async def run_agents(
         endings=endings,
         views=observers.views,
         traffic=meter.phases,
-        kept=keeping.all,
+        kept=earlier_reports.all,
     )

@@ -51,7 +51,7 @@ def run_arrays(
     observers = observers or SessionObservers()
     tell = _telling(noise.session, observers)
     protocol.check_loss_groups(inputs.public)
-    keeping = EarlierReports(protocol, names, inputs, observers.kept)
+    earlier_reports = EarlierReports(protocol, names, inputs, observers.kept)
     observers.entries.extend(
         LedgerEntry.from_loss(
             loss,
@@ -61,20 +61,22 @@ def run_arrays(
             num_persons=count,
         )
         for phase in protocol.phases
-        for group, count, losses in phase.loss_groups(keeping.public_of_new(phase))
+        for group, count, losses in phase.loss_groups(earlier_reports.public_of_new(phase))
         for loss in losses
         if count
     )
     with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
-        result = run_population(protocol, inputs, noise=noise, on_phase=on_phase, memoized_reports=keeping.of_arrays())
-    keeping.take_up_arrays(result.memoized_reports)
+        result = run_population(
+            protocol, inputs, noise=noise, on_phase=on_phase, memoized_reports=earlier_reports.of_arrays()
+        )
+    earlier_reports.take_up_arrays(result.memoized_reports)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
         num_received=_received(protocol, result.tallies),
         entries=observers.entries,
         own_outcomes=result.own_outcomes,
-        kept=keeping.all,
+        kept=earlier_reports.all,
     )
 
 

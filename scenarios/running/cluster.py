@@ -54,11 +54,11 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what it has to say is said in one line
     with contextlib.ExitStack() as stack:
-        where: Any = address
+        cluster_address: Any = address
         if address == LOCAL:
             dask: Any = importlib.import_module("dask")
             stack.enter_context(dask.config.set(_OF_LOCAL))
-            where = stack.enter_context(
+            cluster_address = stack.enter_context(
                 distributed.LocalCluster(
                     n_workers=workers or num_cores(),
                     threads_per_worker=1,
@@ -68,7 +68,7 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
             )
         gc.collect()  # an earlier client that was refused would close while Dask's lock is held for this one: for ever
         try:
-            client = stack.enter_context(distributed.Client(where, timeout=_SECONDS_TO_FIND))
+            client = stack.enter_context(distributed.Client(cluster_address, timeout=_SECONDS_TO_FIND))
         except (OSError, RuntimeError, TypeError, ValueError) as error:  # the two in the middle are of encryption
             allowed = f"{LOCAL!r}, or the address of a scheduler that is there ({error})"
             raise ConfigurationError(field="--cluster", value=address, allowed=allowed) from None
@@ -95,21 +95,21 @@ class _Cluster:
         except TimeoutError:
             allowed = "a scheduler with a worker at least"
             raise ConfigurationError(field="--cluster", value=address, allowed=allowed) from None
-        found: Mapping[str, Any] = client.run(own_versions, on_error="return")
-        for worker, versions in found.items():
+        versions_found: Mapping[str, Any] = client.run(own_versions, on_error="return")
+        for worker, versions in versions_found.items():
             _check_versions(worker, versions)
-        self.num_workers = len(found)
+        self.num_workers = len(versions_found)
 
     def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
-        rest, own = enumerate(tasks), own_versions()
+        remaining_tasks, own_versions_here = enumerate(tasks), own_versions()
         numbers: dict[Any, int] = {}  # of futures that are waited for
 
         def hand() -> None:
-            if (following := next(rest, None)) is not None:
-                number, task = following
+            if (next_task := next(remaining_tasks, None)) is not None:
+                number, task = next_task
                 key = f"psephos-{hashlib.sha256(module.encode() + task).hexdigest()}"
-                how = {"key": key, "retries": _TRIES - 1, "pure": False}
-                numbers[self._client.submit(answer_task, module, task, own, **how)] = number
+                submit_options = {"key": key, "retries": _TRIES - 1, "pure": False}
+                numbers[self._client.submit(answer_task, module, task, own_versions_here, **submit_options)] = number
 
         for _ in range(2 * self.num_workers + _AHEAD):
             hand()
@@ -121,8 +121,8 @@ class _Cluster:
                 try:
                     worker, versions, answer = future.result()
                 except (OSError, self._distributed.CancelledError):
-                    said = f"the scheduler {self._address} is gone, or was restarted"
-                    raise TaskError(said, number=number) from None
+                    reason = f"the scheduler {self._address} is gone, or was restarted"
+                    raise TaskError(reason, number=number) from None
                 _check_versions(worker, versions)
                 hand()
                 yield number, answer
@@ -132,16 +132,16 @@ class _Cluster:
         since = time.monotonic()
         while True:
             try:
-                how = {"timeout": _SECONDS_TO_LOOK, "return_when": "FIRST_COMPLETED"}
-                return self._distributed.wait(list(numbers), **how).done
+                wait_options = {"timeout": _SECONDS_TO_LOOK, "return_when": "FIRST_COMPLETED"}
+                return self._distributed.wait(list(numbers), **wait_options).done
             except self._distributed.CancelledError:
                 return [future for future in numbers if future.status == "cancelled"]
             except TimeoutError:
                 if self._client.scheduler_info()["workers"]:
                     since = time.monotonic()
             if time.monotonic() - since > _SECONDS_FOR_WORKERS:
-                said = f"the scheduler {self._address} has had no worker for {_SECONDS_FOR_WORKERS:g} s"
-                raise TaskError(said, number=min(numbers.values()))
+                reason = f"the scheduler {self._address} has had no worker for {_SECONDS_FOR_WORKERS:g} s"
+                raise TaskError(reason, number=min(numbers.values()))
 
 
 def answer_task(module: str, task: bytes, versions: Mapping[str, str]) -> tuple[str, Mapping[str, str], bytes]:
@@ -155,17 +155,17 @@ def answer_task(module: str, task: bytes, versions: Mapping[str, str]) -> tuple[
     try:
         return worker, versions, load(f"{module}:work", Callable, field="task", name=module)(task)
     except Exception as error:  # noqa: BLE001  a plugin's own among them
-        said = str(error) if isinstance(error, PsephosError) else f"{type(error).__name__}: {error}"
-        raise RuntimeError(f"{said} (worker {worker}, {_TRIES} times)") from None
+        reason = str(error) if isinstance(error, PsephosError) else f"{type(error).__name__}: {error}"
+        raise RuntimeError(f"{reason} (worker {worker}, {_TRIES} times)") from None
 
 
 def _check_versions(worker: str, versions: Any) -> None:
-    own = own_versions()
-    said = ", ".join(f"{name} {version}" for name, version in own.items())
-    for name, version in own.items():
-        found = cast("dict[str, str]", versions).get(name) if isinstance(versions, dict) else str(versions)
-        allowed = f"as here ({said})"
-        require(found == version, f"{name} of worker {worker}", found, allowed)
+    versions_here = own_versions()
+    versions_text = ", ".join(f"{name} {version}" for name, version in versions_here.items())
+    for name, version in versions_here.items():
+        version_found = cast("dict[str, str]", versions).get(name) if isinstance(versions, dict) else str(versions)
+        allowed = f"as here ({versions_text})"
+        require(version_found == version, f"{name} of worker {worker}", version_found, allowed)
 
 
 def _said(error: BaseException) -> str:

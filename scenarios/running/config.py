@@ -93,8 +93,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     adversary: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
-        better = re.sub(r"[^a-z0-9]+", "-", self.name[:64].lower()).strip("-") or "vote"
-        allowed = f"Rename {quote(self.name)}, for example to {better} (at most 64 small letters, digits and hyphens)."
+        suggestion = re.sub(r"[^a-z0-9]+", "-", self.name[:64].lower()).strip("-") or "vote"
+        allowed = (
+            f"Rename {quote(self.name)}, for example to {suggestion} (at most 64 small letters, digits and hyphens)."
+        )
         require(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,63}", self.name), "name", self.name, allowed)
         for field, value in (("budget_delta", self.budget_delta or None), ("budget_datum", self.budget_datum)):
             refuse(self.budget is None and value is not None, field, value, "left out without a budget")
@@ -117,16 +119,16 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         refuse(self.noise == "secure" and self.seed is not None, "seed", "given", "left out where noise is secure")
 
     def _check_network(self) -> None:
-        known = [field.name for field in dataclasses.fields(Faults)]
+        known_faults = [field.name for field in dataclasses.fields(Faults)]
         for key in self.network:
-            refuse(key not in known, "network", key, list_choices(known, key))
+            refuse(key not in known_faults, "network", key, list_choices(known_faults, key))
         refuse(self.transport == ARRAY, "network", self.network, "left out for arrays, which have none")
         _ = self.faults  # which says what is wrong with a number
 
     def __repr__(self) -> str:
         """Return what tells it from others: neither its seed nor anybody's values."""
-        told = {"protocol": self.protocol, "parameters": self.parameters, "transport": self.transport}
-        return f"Scenario({self.name!r}, {', '.join(f'{key}={brief(value)}' for key, value in told.items())})"
+        facts = {"protocol": self.protocol, "parameters": self.parameters, "transport": self.transport}
+        return f"Scenario({self.name!r}, {', '.join(f'{key}={brief(value)}' for key, value in facts.items())})"
 
     @property
     def model(self) -> TrustModel | None:
@@ -212,68 +214,75 @@ def load_scenario(source: str, settings: Settings = ()) -> Scenario:
 def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Scenario:
     """Return the scenario of tables as a file in a folder holds them, which are changed, with some values set anew."""
     pairs = read_settings(settings)
-    chosen = dict(pairs)
+    all_settings = dict(pairs)
     # First of all, since the other keys' meaning depends on it.
-    protocol = protocol_of(tables, chosen)
+    protocol = protocol_of(tables, all_settings)
     word = f"{protocol.client_role}s"
-    own = {*Scenario.__struct_fields__, word}
+    own_keys = {*Scenario.__struct_fields__, word}
     for key in tables:
-        if key not in own:
-            raise unknown_key(key, own, protocol)
+        if key not in own_keys:
+            raise unknown_key(key, own_keys, protocol)
     known_sources = sources_of(protocol)
     name_parties(tables, word, folder=folder, sources=known_sources)
     words = (word, "parties")
     tables[word] = _as_table(tables.get(word, {}), known_sources)
     own_table: Any = tables[word]
     pairs = [each for pair in pairs for each in _spelled_out(*pair, own_table, words=words, sources=known_sources)]
-    chosen = dict(pairs)
+    all_settings = dict(pairs)
     if isinstance(settings, Mapping):  # where a word and its key may stand for the same
         for place, (key, _) in enumerate(pairs):
             refuse(key in dict(pairs[:place]), "settings", key, "set once")
     if isinstance(tables.get("data"), str) and tables["data"]:
         tables["data"] = str(folder / tables["data"])
-    sources = {source for key in chosen for source in known_sources.keys if _is_below(key, source, words)}
-    if sources - _sources_of(tables.get(word), chosen, words):
+    sources = {source for key in all_settings for source in known_sources.keys if _is_below(key, source, words)}
+    if sources - _sources_of(tables.get(word), all_settings, words):
         tables[word] = {}  # from elsewhere: what was said of the others means nothing here
-    has_others = bool(sources or {*words} & chosen.keys())
+    has_others = bool(sources or {*words} & all_settings.keys())
     if has_others:  # what the scenario says of its own parties no longer holds
-        for told in ("title", "description", "synthetic", "public_record"):
-            tables.pop(told, None)
+        for field in ("title", "description", "synthetic", "public_record"):
+            tables.pop(field, None)
         _drop_parameters(tables, known_sources.parameters_of_table)
-    drop_replaced(tables, chosen, words, known_sources)
-    if chosen.get("noise") == "secure":
+    drop_replaced(tables, all_settings, words, known_sources)
+    if all_settings.get("noise") == "secure":
         tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
     of_protocol = protocol.parameters_type.__struct_fields__
     pairs.sort(key=lambda pair: pair[0] not in words)  # the whole first: it would undo its parts
     for key, value in pairs:
-        first, dot, rest = key.partition(".")
-        known = word if first == "parties" else first
-        set_value(tables, f"{known}{dot}{rest}", value, own=own - {"parties"}, parameters=of_protocol, parties=word)
+        first, dot, remainder = key.partition(".")
+        known_word = word if first == "parties" else first
+        set_value(
+            tables,
+            f"{known_word}{dot}{remainder}",
+            value,
+            own_keys=own_keys - {"parties"},
+            parameters=of_protocol,
+            parties=word,
+        )
     tables["parties"] = tables.pop(word, {})
-    if has_others and "seed" not in chosen and not is_synthetic(tables["parties"], known_sources):
+    if has_others and "seed" not in all_settings and not is_synthetic(tables["parties"], known_sources):
         tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
-    made: Scenario = convert(tables, Scenario, "")
-    if made.synthetic is True:
-        checked_synthetic(made.parties, known_sources, synthetic=True, is_chosen="synthetic" in chosen)
-    return made
+    scenario: Scenario = convert(tables, Scenario, "")
+    if scenario.synthetic is True:
+        checked_synthetic(scenario.parties, known_sources, synthetic=True, is_chosen="synthetic" in all_settings)
+    return scenario
 
 
 def _spelled_out(
-    key: str, value: Any, own: Collection[str], *, words: Sequence[str], sources: PartySources
+    key: str, value: Any, own_keys: Collection[str], *, words: Sequence[str], sources: PartySources
 ) -> Iterator[tuple[str, object]]:
     """Yield a setting by its whole key, beside a scenario's own table of parties, with frames in place of files."""
-    unpacked = sources.unpack(value) if key in sources.words and sources.unpack is not None else None
-    if unpacked is not None:
-        yield from unpacked.items()
+    unpacked_value = sources.unpack(value) if key in sources.words and sources.unpack is not None else None
+    if unpacked_value is not None:
+        yield from unpacked_value.items()
     elif key in sources.words and (is_frame(value) or isinstance(value, str)):
-        below = sources.words[key]
-        held = FrameText.of(key, value) if below and is_frame(value) else with_frames(key, value)
-        yield (f"{words[0]}.{below}" if below else words[0]), held
+        inner_keys = sources.words[key]
+        held_value = FrameText.of(key, value) if inner_keys and is_frame(value) else with_frames(key, value)
+        yield (f"{words[0]}.{inner_keys}" if inner_keys else words[0]), held_value
     elif key.partition(".")[0] in words:
-        held = with_frames(key, value)
-        yield key, _as_table(held, sources) if key in words else held
+        held_value = with_frames(key, value)
+        yield key, _as_table(held_value, sources) if key in words else held_value
     else:
-        refuse(key in sources.words and key not in own, key, value, "a frame, or the path of a file")
+        refuse(key in sources.words and key not in own_keys, key, value, "a frame, or the path of a file")
         refuse(is_frame(value), key, "a frame", f"no frame: one is given as {' or '.join((*sources.words, words[0]))}")
         yield key, value
 
@@ -283,13 +292,15 @@ def _is_below(key: str, source: str, words: Collection[str]) -> bool:
     return any(key == f"{word}.{source}" or key.startswith(f"{word}.{source}.") for word in words)
 
 
-def _sources_of(parties: object, chosen: Tables, words: Collection[str]) -> set[str]:
+def _sources_of(parties: object, chosen_tables: Tables, words: Collection[str]) -> set[str]:
     """Return where a scenario's own parties are from, but for a data set in place of which another one is chosen."""
     if not isinstance(parties, dict):
         return set()
-    own = cast("Tables", parties)
-    is_another = any(chosen.get(f"{word}.data", own.get("data")) != own.get("data") for word in words)
-    return {key for key in own if not (key == "data" and is_another)}
+    own_tables = cast("Tables", parties)
+    is_another = any(
+        chosen_tables.get(f"{word}.data", own_tables.get("data")) != own_tables.get("data") for word in words
+    )
+    return {key for key in own_tables if not (key == "data" and is_another)}
 
 
 def _as_table(parties: object, sources: PartySources) -> object:
@@ -302,38 +313,40 @@ def is_synthetic(parties: object, sources: PartySources) -> bool:
     return isinstance(parties, dict) and not (sources.keys - sources.synthetic) & cast("Tables", parties).keys()
 
 
-def drop_replaced(tables: Tables, chosen: Tables, words: Collection[str], sources: PartySources) -> None:
+def drop_replaced(tables: Tables, chosen_tables: Tables, words: Collection[str], sources: PartySources) -> None:
     """Drop the scenario's own parameters in place of which others are chosen, or each party's own.
 
     `words` are what its parties may be called.
     """
-    _drop_alternatives(tables, sources, {key.removeprefix("parameters.") for key in chosen})
-    for key, replaced in sources.own_parameters.items():
-        if _is_chosen(key, chosen, words):
-            _drop_parameters(tables, replaced)
+    _drop_alternatives(tables, sources, {key.removeprefix("parameters.") for key in chosen_tables})
+    for key, replaced_keys in sources.own_parameters.items():
+        if _is_chosen(key, chosen_tables, words):
+            _drop_parameters(tables, replaced_keys)
     for key, of_each in sources.of_each.items():
-        values = chosen.get(of_each, chosen.get(f"parameters.{of_each}"))
-        for own in (tables[word] for word in words if isinstance(tables.get(word), dict)):
+        values = chosen_tables.get(of_each, chosen_tables.get(f"parameters.{of_each}"))
+        for parties_table in (tables[word] for word in words if isinstance(tables.get(word), dict)):
             if (
                 isinstance(values, list)
-                and len(own.get(key, values)) != len(cast("list[Any]", values))
-                and not _is_chosen(key, chosen, words)
+                and len(parties_table.get(key, values)) != len(cast("list[Any]", values))
+                and not _is_chosen(key, chosen_tables, words)
             ):
-                del own[key]
+                del parties_table[key]
 
 
-def _drop_alternatives(tables: Tables, sources: PartySources, chosen: Collection[str]) -> None:
+def _drop_alternatives(tables: Tables, sources: PartySources, chosen_names: Collection[str]) -> None:
     """Drop the scenario's own parameters in place of which others are chosen, and who chooses among dropped levels."""
-    groups = (group for group in sources.alternatives if group & set(chosen))
-    dropped = {name for group in groups for name in group - set(chosen)}
-    _drop_parameters(tables, dropped | ({"chosen_by"} - set(chosen) if "epsilons" in dropped else set()))
+    groups = (group for group in sources.alternatives if group & set(chosen_names))
+    dropped_names = {name for group in groups for name in group - set(chosen_names)}
+    _drop_parameters(
+        tables, dropped_names | ({"chosen_by"} - set(chosen_names) if "epsilons" in dropped_names else set())
+    )
 
 
-def _is_chosen(name: str, chosen: Tables, words: Collection[str]) -> bool:
+def _is_chosen(name: str, chosen_tables: Tables, words: Collection[str]) -> bool:
     """Return whether a key of the parties' table is set, by itself or with the whole table."""
-    for key, value in chosen.items():
-        first, _, rest = key.partition(".")
-        if first in words and rest.partition(".")[0] == name:
+    for key, value in chosen_tables.items():
+        first, _, remainder = key.partition(".")
+        if first in words and remainder.partition(".")[0] == name:
             return True
         if key in words and isinstance(value, dict) and name in value:
             return True
@@ -344,13 +357,13 @@ def _drop_parameters(tables: Tables, names: Collection[str]) -> None:
     """Drop some of the scenario's own parameters."""
     parameters = tables.get("parameters")
     if isinstance(parameters, dict):
-        own = cast("Tables", parameters)
-        tables["parameters"] = {name: value for name, value in own.items() if name not in names}
+        own_parameters = cast("Tables", parameters)
+        tables["parameters"] = {name: value for name, value in own_parameters.items() if name not in names}
 
 
-def protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]]:
+def protocol_of(tables: Tables, chosen_tables: Tables) -> type[PhasedProtocol[Any, Any]]:
     """Return the protocol that a scenario's tables name, or what was set."""
-    name = chosen.get("protocol", tables.get("protocol"))
+    name = chosen_tables.get("protocol", tables.get("protocol"))
     if name is None:
         for key in tables:
             if key not in Scenario.__struct_fields__ and did_you_mean(key, ["protocol"]):
@@ -360,10 +373,10 @@ def protocol_of(tables: Tables, chosen: Tables) -> type[PhasedProtocol[Any, Any]
 
 
 def unknown_key(
-    key: str, known: Collection[str], protocol: type[PhasedProtocol[Any, Any]] | None
+    key: str, known_keys: Collection[str], protocol: type[PhasedProtocol[Any, Any]] | None
 ) -> ConfigurationError:
     """Return the error for a key that is none of these; parameters of a known protocol have their own table."""
-    allowed = f"left out{did_you_mean(key, sorted(known))}"
+    allowed = f"left out{did_you_mean(key, sorted(known_keys))}"
     if protocol is not None and key in protocol.parameters_type.__struct_fields__:
         allowed = f"left out: it is a parameter, as in parameters = {{ {key} = ... }}"
     return ConfigurationError(field=f"unknown key {key!r}", value=key, allowed=allowed)
@@ -374,11 +387,11 @@ def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySourc
     if "parties" in tables and word != "parties":
         refuse(word in tables, "parties", "given", f"left out beside {word}")
         tables[word] = tables.pop("parties")
-    own = tables.get(word)
-    if isinstance(own, str):
-        tables[word] = str(folder / own)
-    elif isinstance(own, dict):
-        tables[word] = _move_paths(cast("Tables", own), lambda path: str(folder / path), sources)
+    parties_value = tables.get(word)
+    if isinstance(parties_value, str):
+        tables[word] = str(folder / parties_value)
+    elif isinstance(parties_value, dict):
+        tables[word] = _move_paths(cast("Tables", parties_value), lambda path: str(folder / path), sources)
 
 
 def with_absolute_paths(scenario: Scenario) -> Scenario:
@@ -398,15 +411,17 @@ def with_paths(scenario: Scenario, move: Callable[[str], str]) -> Scenario:
 
 def _move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
     """Return a table of parties with every path in it, which the sources' keys hold, replaced."""
-    moved = dict(parties)
+    moved_paths = dict(parties)
     for key in sources.paths:
         if isinstance(parties.get(key), str) and parties[key]:
-            moved[key] = move(parties[key])
+            moved_paths[key] = move(parties[key])
     for key in sources.path_tables:
         if isinstance(parties.get(key), dict):
             table = cast("Tables", parties[key])
-            moved[key] = {name: move(path) if isinstance(path, str) and path else path for name, path in table.items()}
-    return moved
+            moved_paths[key] = {
+                name: move(path) if isinstance(path, str) and path else path for name, path in table.items()
+            }
+    return moved_paths
 
 
 def settable_keys(source: str) -> list[str]:
@@ -419,17 +434,17 @@ def settable_keys(source: str) -> list[str]:
     tables = read_tables(find_source(source))
     protocol = protocol_of(tables, {})
     word = f"{protocol.client_role}s"
-    own = {*Scenario.__struct_fields__, word} - {"parties", "parameters", "protocol", "name"}
+    own_keys = {*Scenario.__struct_fields__, word} - {"parties", "parameters", "protocol", "name"}
     parties = tables.get(word, tables.get("parties"))
     of_parties = set(cast("Tables", parties)) if isinstance(parties, dict) else set[str]()
-    return sorted({*own, *protocol.parameters_type.__struct_fields__, *of_parties})
+    return sorted({*own_keys, *protocol.parameters_type.__struct_fields__, *of_parties})
 
 
 def find_source(source: str) -> Path:
     """Return the file of a scenario or a series: one that is shipped, or a path."""
-    shipped = {**shipped_scenarios(), **shipped_series()}
-    if source in shipped:
-        return shipped[source]
+    shipped_sources = {**shipped_scenarios(), **shipped_series()}
+    if source in shipped_sources:
+        return shipped_sources[source]
     with contextlib.suppress(OSError):  # a name too long for a file
         path = Path(source)
         if path.is_file():
@@ -438,7 +453,7 @@ def find_source(source: str) -> Path:
             kind = "a folder" if path.is_dir() else "neither a file nor a folder"
             allowed = f"This is {kind}. Name a scenario: a TOML file, or the scenario.json of a run."
             raise ConfigurationError(field="scenario", value=source, allowed=allowed)
-    hint = did_you_mean(source, shipped)
+    hint = did_you_mean(source, shipped_sources)
     allowed = (
         f"There is no file and no shipped scenario {quote(source)}{hint}. `psephos scenarios` lists the shipped ones."
     )
@@ -452,7 +467,7 @@ def read_tables(path: Path) -> Tables:
 
 def _read(path: Path) -> Tables:
     try:
-        check_size(path, field="scenario", most=_MAX_BYTES)
+        check_size(path, field="scenario", max_bytes=_MAX_BYTES)
         text = path.read_text(encoding="utf-8-sig")
         refuse(path.suffix == ".json" and not text, "scenario", str(path), f"a file that is {CUT_SHORT}")
         return msgspec.json.decode(text, type=Tables) if path.suffix == ".json" else read_toml(text)

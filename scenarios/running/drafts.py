@@ -70,26 +70,28 @@ class SavedTable:
     options: TableOptions = USUAL
 
     @classmethod
-    def of(cls, path: Path, *, written: str, wanted: Sequence[str] = (), options: TableOptions = USUAL) -> "SavedTable":
+    def of(
+        cls, path: Path, *, data_path: str, wanted_columns: Sequence[str] = (), options: TableOptions = USUAL
+    ) -> "SavedTable":
         """Return a file's sheet.
 
-        `written` is the file as the scenario has it, and `wanted` are columns that it may have. A header that is surely
-        of several lines is read so.
+        `data_path` is the file as the scenario has it, and `wanted_columns` are columns that it may have. A
+        header that is surely of several lines is read so.
 
         Raises:
             UnclearTableError: where its header stands has to be said.
             ConfigurationError: it cannot be read, or is no table with rows.
         """
         try:
-            return cls._of(path, written, wanted, options)
+            return cls._of(path, data_path, wanted_columns, options)
         except UnclearTableError as error:
             if not error.is_sure:
                 raise
-            sure = {error.option.replace("-", "_"): error.choice}
-        return cls._of(path, written, wanted, msgspec.structs.replace(options, **sure))
+            sure_options = {error.option.replace("-", "_"): error.choice}
+        return cls._of(path, data_path, wanted_columns, msgspec.structs.replace(options, **sure_options))
 
     @classmethod
-    def _of(cls, path: Path, written: str, wanted: Sequence[str], options: TableOptions) -> "SavedTable":
+    def _of(cls, path: Path, data_path: str, wanted_columns: Sequence[str], options: TableOptions) -> "SavedTable":
         allowed = (
             f"a table: a scenario reads an election of PrefLib or Pabulib as it is, by file = {path.name!r} in [voters]"
         )
@@ -97,22 +99,23 @@ class SavedTable:
         fault = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
         with (
             readable(path, field="FILE", what="a readable CSV file"),
-            open_table(path, form_of(path, wanted, options), most=MAX_FILE_BYTES, fault=fault) as table,
+            open_table(path, form_of(path, wanted_columns, options), max_lines=MAX_FILE_BYTES, fault=fault) as table,
         ):
-            found = [(line, tuple(map(str.strip, row))) for line, row in itertools.islice(table, _ROWS_LOOKED_AT)]
-            header, where = table.header, f"{path.name} line {table.line}"
+            first = itertools.islice(table, _ROWS_LOOKED_AT)
+            numbered_rows = [(line, tuple(map(str.strip, row))) for line, row in first]
+            header, place_text = table.header, f"{path.name} line {table.line}"
         allowed = "a header of distinct, non-empty names; if the file has no header, put one above this line"
-        check_column_names(header, where, allowed)
+        check_column_names(header, place_text, allowed)
         require(
-            found,
+            numbered_rows,
             path.name,
             "no rows",
             "There is no table in it. A table has a header, and below it a line for each person or answer.",
         )
-        lines, rows = zip(*found, strict=True)
+        lines, rows = zip(*numbered_rows, strict=True)
         return cls(
             path=path,
-            written=written,
+            written=data_path,
             note=table.note(),
             header=header,
             rows=rows,
@@ -127,8 +130,8 @@ class SavedTable:
 
     def without(self, left_out: Collection[int]) -> "SavedTable":
         """Return the sheet without some of its rows."""
-        kept = [row for row in range(len(self.rows)) if row not in left_out]
-        return dataclasses.replace(self, rows=[self.rows[row] for row in kept], lines=[self.lines[row] for row in kept])
+        rows = [row for row in range(len(self.rows)) if row not in left_out]
+        return dataclasses.replace(self, rows=[self.rows[row] for row in rows], lines=[self.lines[row] for row in rows])
 
     def count(self, number: int) -> str:
         """Return how many of something there are, as words: of a large file at least so many."""
@@ -171,14 +174,14 @@ class Option:
     words: Sequence[str] = ()
 
 
-def word_option(name: str, about: str, *words: str) -> Option:
+def word_option(name: str, description: str, *words: str) -> Option:
     """Return an option that is one of a few words, which its help says.
 
     Examples:
         >>> word_option("ties", "How ties count", "mean", "refuse").help
         'How ties count: mean, refuse.'
     """
-    return Option(name, f"{about}: {', '.join(words)}.", "WORD", words=words)
+    return Option(name, f"{description}: {', '.join(words)}.", "WORD", words=words)
 
 
 Chosen: TypeAlias = Mapping[str, Sequence[str]]
@@ -274,7 +277,7 @@ def is_status(name: str) -> bool:
     return _STATUS.fullmatch(name) is not None
 
 
-def draft_of(beginning: ScenarioTemplate, sheet: SavedTable, chosen: Chosen) -> Draft:
+def draft_of(beginning: ScenarioTemplate, sheet: SavedTable, options: Chosen) -> Draft:
     """Return a system's draft, once it is said which rows count.
 
     Raises:
@@ -282,21 +285,21 @@ def draft_of(beginning: ScenarioTemplate, sheet: SavedTable, chosen: Chosen) -> 
         ConfigurationError: an option is none of its words; or as the system's own.
     """
     for option in beginning.options:
-        for value in chosen.get(option.name, ()) if option.words else ():
+        for value in options.get(option.name, ()) if option.words else ():
             require(value in option.words, f"--{option.name}", value, list_choices(option.words, value))
     _check_plain(sheet)
     for name in sheet.header:
         entries = sheet.column(name)
         words = collections.Counter(filter(None, entries))
         is_told = is_status(name) and 1 < len(words) <= _MOST_SHOWN and len(words) < len(entries)
-        if is_told and NONE not in chosen.get("only", ()) and name not in sheet.options.only:
-            shown = " and ".join(f"{word!r} ({number:,}×)" for word, number in words.most_common())
-            question = f"{name!r} has {shown}: which rows count, or {NONE!r}: all"
+        if is_told and NONE not in options.get("only", ()) and name not in sheet.options.only:
+            words_text = " and ".join(f"{word!r} ({number:,}×)" for word, number in words.most_common())
+            question = f"{name!r} has {words_text}: which rows count, or {NONE!r}: all"
             raise UnclearError("only", question, [*(f"{name}={word}" for word in words), NONE])
-        if _DONE.fullmatch(name) and "" in entries and "leave-out-empty" not in chosen:
+        if _DONE.fullmatch(name) and "" in entries and "leave-out-empty" not in options:
             question = f"{name!r} is empty in {entries.count(''):,} rows: are these left out, or {NONE!r}: all count"
             raise UnclearError("leave-out-empty", question, [name, NONE])
-    return beginning.draft(sheet, chosen)
+    return beginning.draft(sheet, options)
 
 
 def _check_plain(sheet: SavedTable) -> None:
@@ -309,8 +312,8 @@ def _check_plain(sheet: SavedTable) -> None:
             leaves = [dict(_leaves(json.loads(cell))) for cell in cells]
         except (ValueError, RecursionError):
             continue
-        told = [path for path in leaves[0] if 1 < len({own.get(path) for own in leaves}) <= _MOST_LABELS]
-        example = f"[json.loads(cell){told[0] if told else '...'} for cell in table[{name!r}]]"
+        label_paths = [path for path in leaves[0] if 1 < len({leaf.get(path) for leaf in leaves}) <= _MOST_LABELS]
+        example = f"[json.loads(cell){label_paths[0] if label_paths else '...'} for cell in table[{name!r}]]"
         allowed = (
             "plain answers: make a column of what in its JSON is the answer, in pandas by "
             f"table['answer'] = {example}, and leave {name!r} out"
@@ -328,8 +331,8 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
     else:
         yield path, str(value)
         return
-    for key, own in pairs:
-        yield from _leaves(own, f"{path}[{key!r}]")
+    for key, leaf_value in pairs:
+        yield from _leaves(leaf_value, f"{path}[{key!r}]")
 
 
 class UnclearError(ConfigurationError):
@@ -350,8 +353,8 @@ class UnclearError(ConfigurationError):
         self.option, self.question, self.choices, self.is_open = option, question, tuple(choices), is_open
         super().__init__(field=f"--{option}", value="left out", allowed="given")
         sign = "; " if any("," in choice for choice in self.choices) else ", "
-        shown = sign.join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
-        self.args = (f"--{option}: {question}?" + (f" One of {shown}" if shown else ""),)
+        choices_text = sign.join(self.choices[:_MOST_SHOWN]) + (", ..." if len(self.choices) > _MOST_SHOWN else "")
+        self.args = (f"--{option}: {question}?" + (f" One of {choices_text}" if choices_text else ""),)
 
 
 class QuestionsError(ConfigurationError):
@@ -363,7 +366,7 @@ class QuestionsError(ConfigurationError):
 
 
 def check_header(
-    sheet: SavedTable, chosen: Chosen, *, options: Sequence[str], names: Collection[str], example: str
+    sheet: SavedTable, options_given: Chosen, *, options: Sequence[str], names: Collection[str], example: str
 ) -> None:
     """Make sure that the first line names the columns: else it is somebody's, who would be lost.
 
@@ -371,7 +374,7 @@ def check_header(
     address among addresses, unless another cell is known to name a column.
 
     Args:
-        chosen: what was said: a column that it names is called so.
+        options_given: what was said: a column that it names is called so.
         options: those that name columns.
         names: that columns of such a table have, in any case.
         example: a header.
@@ -379,8 +382,9 @@ def check_header(
     Raises:
         ConfigurationError: the first line looks like the others.
     """
-    named = {name.casefold() for name in names}.union(*(map(str.casefold, chosen.get(each, ())) for each in options))
-    if any(name.casefold() in named for name in sheet.header):
+    given_names = itertools.chain.from_iterable(options_given.get(each, ()) for each in options)
+    columns = {name.casefold() for name in (*names, *given_names)}
+    if any(name.casefold() in columns for name in sheet.header):
         return
     if any(_is_like(name, sheet.column(name)) for name in sheet.header):
         allowed = (
@@ -401,43 +405,43 @@ NONE: Final = "none"
 """In place of a column: there is no such."""
 
 
-def answer(chosen: Chosen, option: str) -> str:
+def answer(options: Chosen, option: str) -> str:
     """Return what was said last with an option; empty where nothing was.
 
     Examples:
         >>> answer({"yes": ["agree", "aye"]}, "yes"), answer({}, "yes")
         ('aye', '')
     """
-    return chosen.get(option, ("",))[-1]
+    return options.get(option, ("",))[-1]
 
 
-def chosen_word(chosen: Chosen, option: str, question: str, choices: Sequence[str]) -> str:
+def chosen_word(options: Chosen, option: str, question: str, choices: Sequence[str]) -> str:
     """Return the word that was said with an option; UnclearError where it is none of the choices.
 
     Examples:
         >>> chosen_word({"ties": ["mean"]}, "ties", "how ties count", ["mean", "refuse"])
         'mean'
     """
-    if (given := answer(chosen, option)) not in choices:
+    if (word := answer(options, option)) not in choices:
         raise UnclearError(option, question, choices)
-    return given
+    return word
 
 
-def chosen_column(sheet: SavedTable, chosen: Chosen, option: str) -> str | None:
+def chosen_column(sheet: SavedTable, options: Chosen, option: str) -> str | None:
     """Return the column that was named: empty where it is to be none, and None where nothing was said."""
-    given = answer(chosen, option)
-    return check_column(sheet, given, option) if given not in {"", NONE} else "" if given else None
+    word = answer(options, option)
+    return check_column(sheet, word, option) if word not in {"", NONE} else "" if word else None
 
 
-def listed(given: Sequence[str], names: Collection[str]) -> list[str]:
+def listed(names_given: Sequence[str], names: Collection[str]) -> list[str]:
     """Return names that were said, one each time or several with a sign between them. See `joined`.
 
     Examples:
         >>> listed(["a, b", "c;d"], []), listed(["a, b"], ["a, b"])
         (['a', 'b', 'c', 'd'], ['a, b'])
     """
-    split = ([value] if value in names else value.split(";" if ";" in value else ",") for value in given)
-    return [each.strip() for own in split for each in own]
+    split = ([value] if value in names else value.split(";" if ";" in value else ",") for value in names_given)
+    return [each.strip() for name in split for each in name]
 
 
 def joined(names: Sequence[str]) -> str:
@@ -467,25 +471,25 @@ def alike_option(role: str) -> Option:
         >>> alike_option("voter").name, alike_option("voter").words
         ('alike-voters', ('one', 'several'))
     """
-    about = f"Whose names are that differ in case or blanks alone, one {role}'s or those of several"
-    return word_option(f"alike-{role}s", about, "one", "several")
+    question = f"Whose names are that differ in case or blanks alone, one {role}'s or those of several"
+    return word_option(f"alike-{role}s", question, "one", "several")
 
 
-def alike_line(sheet: SavedTable, chosen: Chosen, names: Sequence[str], role: str) -> ScenarioLine:
+def alike_line(sheet: SavedTable, options: Chosen, names: Sequence[str], role: str) -> ScenarioLine:
     """Return whether names that differ in case or blanks alone are one party's; UnclearError where it is not said."""
-    told = ""
+    line_value = ""
     if (places := first_alike(names)) is not None:
-        first, again = (names[place] for place in places)
-        question = f"whether {first!r} and {again!r} in {sheet.path.name} are one {role}, or several"
-        told = chosen_word(chosen, f"alike-{role}s", question, ["one", "several"])
-    return ScenarioLine(f"alike_{role}s", told, "whose names differ in case or blanks alone")
+        first, second_name = (names[place] for place in places)
+        question = f"whether {first!r} and {second_name!r} in {sheet.path.name} are one {role}, or several"
+        line_value = chosen_word(options, f"alike-{role}s", question, ["one", "several"])
+    return ScenarioLine(f"alike_{role}s", line_value, "whose names differ in case or blanks alone")
 
 
 def check_column(sheet: SavedTable, name: str, option: str) -> str:
     """Return a column's name, if the table has it; ConfigurationError: it has not."""
     if name not in sheet.header:
-        shown = ", ".join(sheet.header[:_MOST_SHOWN])
-        allowed = f"a column of {sheet.path.name}: {shown}{did_you_mean(name, sheet.header)}"
+        header_text = ", ".join(sheet.header[:_MOST_SHOWN])
+        allowed = f"a column of {sheet.path.name}: {header_text}{did_you_mean(name, sheet.header)}"
         raise ConfigurationError(field=f"--{option}", value=name, allowed=allowed)
     return name
 
@@ -529,8 +533,8 @@ def scenario_text(
         trust: the model of trust; empty where the protocol has one alone.
         options: what was said of the parties' file as a table.
     """
-    again = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
-    lines = [f"# {again}"]
+    rerun_note = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
+    lines = [f"# {rerun_note}"]
     lines += map(written_line, [ScenarioLine("title", draft.title), ScenarioLine("protocol", protocol)])
     if trust:
         lines.append(written_line(trust_line(trust)))

@@ -39,14 +39,14 @@ class EarlierReports:
         if self._phases and len(names) != len(inputs):
             raise ValueError(f"reports are kept by the parties' names, and {len(inputs)} parties have {len(names)}")
         for phase, scope in self._phases:
-            earlier = self.all.get((scope.name, phase.name))
-            if earlier is None:
+            earlier_reports = self.all.get((scope.name, phase.name))
+            if earlier_reports is None:
                 self._kept[phase.name] = MemoizedReports(scope=scope)
                 continue
-            scope.check(earlier.scope)
+            scope.check(earlier_reports.scope)
             for name, values in self._values(phase):
-                check_values(scope, is_changed=earlier.values.get(name, values) != values, party=name)
-            self._kept[phase.name] = earlier
+                check_values(scope, is_changed=earlier_reports.values.get(name, values) != values, party=name)
+            self._kept[phase.name] = earlier_reports
 
     @property
     def is_asked(self) -> bool:
@@ -62,10 +62,10 @@ class EarlierReports:
         """
         private: list[list[int]] = self._inputs.private.tolist()
         public: list[list[int]] = self._inputs.public.tolist()
-        own: dict[str, dict[str, KeptReport]] = {}
-        for phase, kept in self._kept.items():
-            for name, report in kept.drawn.items():
-                own.setdefault(name, {})[phase] = KeptReport(scope=kept.scope, report=report)
+        reports_of_party: dict[str, dict[str, KeptReport]] = {}
+        for phase, phase_reports in self._kept.items():
+            for name, report in phase_reports.drawn.items():
+                reports_of_party.setdefault(name, {})[phase] = KeptReport(scope=phase_reports.scope, report=report)
         return [
             Party(
                 name,
@@ -73,7 +73,7 @@ class EarlierReports:
                 private[place],
                 public=public[place],
                 ledger=None if ledgers is None else ledgers[name],
-                memoized_reports=own.get(name) if own else None,
+                memoized_reports=reports_of_party.get(name) if reports_of_party else None,
                 sign=signers[place] if signers else None,
             )
             for place, name in enumerate(self._names)
@@ -81,44 +81,50 @@ class EarlierReports:
 
     def received(self) -> ReceivedReports:
         """Return what the server has of earlier sessions, by phase and name."""
-        return {phase: kept.received for phase, kept in self._kept.items() if kept.received}
+        return {phase: phase_reports.received for phase, phase_reports in self._kept.items() if phase_reports.received}
 
     def of_arrays(self) -> dict[str, dict[int, tuple[int, ...]]]:
         """Return all parties' reports by phase and place."""
         return {
-            phase: {place: kept.drawn[name] for place, name in enumerate(self._names) if name in kept.drawn}
-            for phase, kept in self._kept.items()
+            phase: {
+                place: phase_reports.drawn[name]
+                for place, name in enumerate(self._names)
+                if name in phase_reports.drawn
+            }
+            for phase, phase_reports in self._kept.items()
         }
 
     def public_of_new(self, phase: Phase) -> IntArray:
         """Return the public rows of those who pay for a phase: all but those whose reports are kept."""
-        if (kept := self._kept.get(phase.name)) is None or not kept.drawn:
+        if (phase_reports := self._kept.get(phase.name)) is None or not phase_reports.drawn:
             return self._inputs.public
-        return self._inputs.public[np.array([name not in kept.drawn for name in self._names], dtype=np.bool_)]
+        return self._inputs.public[np.array([name not in phase_reports.drawn for name in self._names], dtype=np.bool_)]
 
-    def take_up(self, drawn: Mapping[str, Mapping[str, tuple[int, ...]]], received: ReceivedReports) -> None:
+    def take_up(
+        self, drawn_reports: Mapping[str, Mapping[str, tuple[int, ...]]], received_reports: ReceivedReports
+    ) -> None:
         """Keep what a session of agents leaves: drawn by name and phase, received by phase and name."""
         for phase, scope in self._phases:
-            kept = self._kept[phase.name]
+            phase_reports = self._kept[phase.name]
             values = dict(self._values(phase))
-            for name, reports in drawn.items():
+            for name, reports in drawn_reports.items():
                 if phase.name in reports:
-                    kept.drawn[name] = reports[phase.name]
-                    kept.values[name] = values[name]
-            for name, report in received.get(phase.name, {}).items():
-                kept.received.setdefault(name, report)
-            self.all[scope.name, phase.name] = kept
+                    phase_reports.drawn[name] = reports[phase.name]
+                    phase_reports.values[name] = values[name]
+            for name, report in received_reports.get(phase.name, {}).items():
+                phase_reports.received.setdefault(name, report)
+            self.all[scope.name, phase.name] = phase_reports
 
     def take_up_arrays(self, reports: Mapping[str, IntArray]) -> None:
         """Keep what a session of arrays leaves: everybody's reports by phase, in roster order."""
-        drawn: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in self._names if reports}
-        received: dict[str, dict[str, tuple[int, ...]]] = {}
+        drawn_reports: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in self._names if reports}
+        received_reports: dict[str, dict[str, tuple[int, ...]]] = {}
         for phase, table in reports.items() if self._phases else ():
             rows: list[list[int]] = table.tolist()
-            received[phase] = dict(zip(self._names, map(tuple, rows), strict=True))
-            for name, report in received[phase].items():
-                drawn[name][phase] = report
-        self.take_up(drawn, received)
+            received_reports[phase] = dict(zip(self._names, map(tuple, rows), strict=True))
+            for name, report in received_reports[phase].items():
+                drawn_reports[name][phase] = report
+        self.take_up(drawn_reports, received_reports)
 
     def _values(self, phase: Phase) -> Iterator[tuple[str, tuple[int, ...]]]:
         rows: list[list[int]] = self._inputs.private[:, phase.columns].tolist()

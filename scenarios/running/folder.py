@@ -82,11 +82,11 @@ class _LineLogger:
 
     def msg(self, line: bytes) -> None:
         """Write a line, all of it or nothing."""
-        rest = memoryview(line + b"\n")
-        num_bytes = len(rest)
+        remainder = memoryview(line + b"\n")
+        num_bytes = len(remainder)
         try:
-            while rest:  # without a buffer a file may take less than it is given, and say why the next time
-                rest = rest[self._file.write(rest) :]
+            while remainder:  # without a buffer a file may take less than it is given, and say why the next time
+                remainder = remainder[self._file.write(remainder) :]
             if self._is_live and _IS_LOSS in line:
                 os.fsync(self._file.fileno())
         except OSError as error:
@@ -236,18 +236,18 @@ class RunFolder:
 def _lines_of(view: View) -> Generator[dict[str, object]]:
     """Yield a view: who saw it, then what was seen, in order."""
     yield {"party": view.party, "side": view.side.value, "session": view.session, "private_row": view.private_row}
-    for step, seen in enumerate(view.observations):
-        message = None if seen.message is None else describe(seen.message)
+    for step, observation in enumerate(view.observations):
+        message = None if observation.message is None else describe(observation.message)
         yield {
             "party": view.party,
             "step": step,
-            "happening": seen.happening.value,
-            "peer": seen.peer,
+            "happening": observation.happening.value,
+            "peer": observation.peer,
             "message": message,
         }
 
 
-def check_schema(written: Mapping[str, Any], name: str) -> None:
+def check_schema(fields: Mapping[str, Any], name: str) -> None:
     """Refuse the content of a file of JSON that another Psephos wrote, by the schema that it states.
 
     Examples:
@@ -256,7 +256,7 @@ def check_schema(written: Mapping[str, Any], name: str) -> None:
         Traceback (most recent call last):
         psephos.protocol.errors.ConfigurationError: schema in run.json must be 2, ...
     """
-    schema = written.get("schema", SCHEMA)
+    schema = fields.get("schema", SCHEMA)
     allowed = f"{SCHEMA}, which this Psephos reads: another one wrote this folder"
     require(schema == SCHEMA, f"schema in {name}", schema, allowed)
 
@@ -302,12 +302,12 @@ def read_entry(line: bytes, number: int) -> LedgerEntry:
         try:
             return _entries.decode(line)
         except msgspec.ValidationError:
-            written: object = msgspec.json.decode(line)
-            entry = cast("dict[str, Any]", written) if isinstance(written, dict) else {}
+            entry_fields: object = msgspec.json.decode(line)
+            entry = cast("dict[str, Any]", entry_fields) if isinstance(entry_fields, dict) else {}
             if entry.get("proven", 0) is not None:
                 raise
             return msgspec.convert({**entry, "proven": math.inf}, LedgerEntry)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         allowed = f"a ledger's entry ({error})"
-        shown = line[:80].decode(errors="replace").rstrip()
-        raise ConfigurationError(field=f"{_LEDGER} line {number}", value=shown, allowed=allowed) from None
+        line_text = line[:80].decode(errors="replace").rstrip()
+        raise ConfigurationError(field=f"{_LEDGER} line {number}", value=line_text, allowed=allowed) from None

@@ -68,18 +68,21 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     Briefly, it is without what becomes of closer votes.
     """
     forecasts: Forecasts | None = part_of(type(protocol), "forecasts", Callable)
-    found = None if forecasts is None else if_allowed(forecasts, protocol, inputs)
-    if not found or found[0].share <= AIM:
+    forecasts_found = None if forecasts is None else if_allowed(forecasts, protocol, inputs)
+    if not forecasts_found or forecasts_found[0].share <= AIM:
         return ""
-    own, *others = found
-    who = f"{pluralize(len(inputs), protocol.client_role)} at ε = {own.epsilon:g}"
-    if own.share <= own.most:
-        told = f"{who} can only be sure of margins of {math.ceil(100 * own.share - _ROUNDING)} % and more {own.whole}"
+    own_forecast, *other_forecasts = forecasts_found
+    people_text = f"{pluralize(len(inputs), protocol.client_role)} at ε = {own_forecast.epsilon:g}"
+    if own_forecast.share <= own_forecast.most:
+        sentence = (
+            f"{people_text} can only be sure of margins of {math.ceil(100 * own_forecast.share - _ROUNDING)} % and "
+            f"more {own_forecast.whole}"
+        )
         if not is_brief:
-            told = f"{told}: closer ones may stay undecided"
+            sentence = f"{sentence}: closer ones may stay undecided"
     else:
-        told = f"{who} may stay undecided even if all agree"
+        sentence = f"{people_text} may stay undecided even if all agree"
     aim = f"{100 * AIM:.0f} %"
-    prices = [f"ε = {own.price:g} would tell {aim}, by {own.by}"] if own.price else []
-    prices += [f"with {each.trust} ε = {each.price:.3g} does" for each in others if each.price]
-    return f"{'; '.join([told, *prices])}."
+    prices = [f"ε = {own_forecast.price:g} would tell {aim}, by {own_forecast.by}"] if own_forecast.price else []
+    prices += [f"with {each.trust} ε = {each.price:.3g} does" for each in other_forecasts if each.price]
+    return f"{'; '.join([sentence, *prices])}."

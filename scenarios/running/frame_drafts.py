@@ -23,9 +23,9 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
     Raises:
         ConfigurationError: no system, or not one alone, is told by its columns; something in it or said is not allowed.
     """
-    held = FrameText.of("parties", frame)
-    with naming_rows(held):
-        protocol, beginning, draft = _told(held)
+    frame_text = FrameText.of("parties", frame)
+    with naming_rows(frame_text):
+        protocol, beginning, draft = _told(frame_text)
     has_models = bool(find_protocol(protocol).settings_by_trust)
     allowed = "local or central" if has_models else f"left out: {protocol} has one model"
     is_known = has_models and any(trust == each for each in ("local", "central"))  # it may have no hash
@@ -42,18 +42,24 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
     return scenario, (*draft.said, *map(written_line, (*lines, price)))
 
 
-def _told(held: FrameText) -> tuple[str, ScenarioTemplate, Draft]:
+def _told(frame_text: FrameText) -> tuple[str, ScenarioTemplate, Draft]:
     """Return whose frame it is, and the draft of its scenario."""
     drafts = dict[str, tuple[str, ScenarioTemplate, Draft]]()
-    named, understood = set[str](), set[str]()  # whose own column names are all there; who refuse something else
+    named_protocols, understood_protocols = (
+        set[str](),
+        set[str](),
+    )  # whose own column names are all there; who refuse something else
     unclear = set[str]()  # who ask something
     looked_for, words, header = list[str](), list[str](), list[str]()
     fault: ConfigurationError | None = None
     for protocol, beginning in load_each("beginning", ScenarioTemplate):
-        sheet, word = SavedTable.of(path_of(held), written=held, wanted=beginning.wanted), beginning.word
+        sheet, word = (
+            SavedTable.of(path_of(frame_text), data_path=frame_text, wanted_columns=beginning.wanted),
+            beginning.word,
+        )
         header = [*sheet.header]
-        named |= {word} if {*beginning.wanted} <= {*header} else set()
-        words += [f"{own}=frame" for own in sources_of(find_protocol(protocol)).words][:1]
+        named_protocols |= {word} if {*beginning.wanted} <= {*header} else set()
+        words += [f"{parties_word}=frame" for parties_word in sources_of(find_protocol(protocol)).words][:1]
         try:
             drafts[word] = protocol, beginning, draft_of(beginning, sheet, {})
         except UnclearError as error:
@@ -61,15 +67,17 @@ def _told(held: FrameText) -> tuple[str, ScenarioTemplate, Draft]:
             unclear.add(word)
         except ConfigurationError as error:
             looked_for.append(f"{word} ({error.allowed})")
-            if error.field != f"{held} line 1":  # so it is nothing about the columns
-                understood.add(word)
+            if error.field != f"{frame_text} line 1":  # so it is nothing about the columns
+                understood_protocols.add(word)
                 fault = error
-    fitting = (drafts.keys() | unclear) & named or {*drafts}
+    fitting = (drafts.keys() | unclear) & named_protocols or {*drafts}
     if len(fitting) == 1 and fitting <= drafts.keys():
         return drafts[fitting.pop()]
     way_out = f"or load(NAME, ...) of a scenario NAME says what it is, with one of {', '.join(words)}"
-    if not drafts and fault is not None and len(understood) == 1 and named <= understood:
+    if not drafts and fault is not None and len(understood_protocols) == 1 and named_protocols <= understood_protocols:
         raise ConfigurationError(field=fault.field, value=fault.value, allowed=f"{fault.allowed}; {way_out}")
-    told = f"{' and '.join(sorted(fitting))} both fit" if len(fitting) > 1 else f"looked for: {'; '.join(looked_for)}"
-    allowed = f"a frame whose columns tell what it is ({told}); {way_out}"
-    raise ConfigurationError(field=held, value=f"columns {', '.join(header)}", allowed=allowed)
+    candidates_text = (
+        f"{' and '.join(sorted(fitting))} both fit" if len(fitting) > 1 else f"looked for: {'; '.join(looked_for)}"
+    )
+    allowed = f"a frame whose columns tell what it is ({candidates_text}); {way_out}"
+    raise ConfigurationError(field=frame_text, value=f"columns {', '.join(header)}", allowed=allowed)

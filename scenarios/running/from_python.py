@@ -151,18 +151,18 @@ class RunResult:
         return cast("Any", self.to_frame()).__arrow_c_stream__(requested_schema)
 
     def __str__(self) -> str:
-        found = ["\n".join(self.said)] if self.said else []
-        return "\n\n".join([*found, text_of(self.outcome), str(self.ledger), *map(str, self.findings)])
+        parts = ["\n".join(self.said)] if self.said else []
+        return "\n\n".join([*parts, text_of(self.outcome), str(self.ledger), *map(str, self.findings)])
 
     def __repr__(self) -> str:
         parts = f"{self.ledger!r}, {self.views!r}, {self.findings!r}"
         return f"RunResult({self.scenario.name!r}, {self.outcome!r}, {parts})"
 
     def _repr_html_(self) -> str:
-        found, said = [
+        opening_html, sections = [
             "".join(map(paragraph, part)) for part in (self.said, [str(self.ledger), *map(str, self.findings)])
         ]
-        return found + html_of_outcome(self.outcome, truth=self.truth, gold=self.gold) + said
+        return opening_html + html_of_outcome(self.outcome, truth=self.truth, gold=self.gold) + sections
 
 
 def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None = None, **more: object) -> Scenario:
@@ -191,10 +191,10 @@ def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None =
     refuse(
         not isinstance(cast("object", settings), Mapping | None), "settings", f"a {type(settings).__name__}", allowed
     )
-    chosen = dict(settings or {})
-    if twice := sorted(chosen.keys() & more.keys()):
-        raise ConfigurationError(field="settings", value=twice[0], allowed="set once")
-    plain = {key: _plain(value) for key, value in {**chosen, **more}.items()}
+    all_settings = dict(settings or {})
+    if repeated_keys := sorted(all_settings.keys() & more.keys()):
+        raise ConfigurationError(field="settings", value=repeated_keys[0], allowed="set once")
+    plain = {key: _plain(value) for key, value in {**all_settings, **more}.items()}
     try:
         return load_scenario(os.fspath(source), plain)
     except ConfigurationError as error:
@@ -245,9 +245,9 @@ def run(
         >>> [entry.phase for entry in left.ledger]
         ['weights', 'opinions']
     """
-    said: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     if is_frame(scenario):
-        chosen, said = scenario_of_frame(scenario, epsilon=cast("Any", _plain(epsilon)), trust=trust)
+        chosen, notes = scenario_of_frame(scenario, epsilon=cast("Any", _plain(epsilon)), trust=trust)
         refuse(not isinstance(cast("object", synthetic), bool | np.bool_), "synthetic", synthetic, "True or False")
         chosen = msgspec.structs.replace(chosen, synthetic=bool(synthetic))
     else:
@@ -259,29 +259,31 @@ def run(
     if transport is not None:
         chosen = msgspec.structs.replace(chosen, transport=_text_of("transport", transport))
     refuse(not isinstance(cast("object", views), bool | np.bool_), "views", views, "True or False")
-    resolved = resolve(chosen)
+    setup = resolve(chosen)
     folder = None if out is None else RunFolder(_path_of(out))
-    watched = ObservedRun() if views or resolved.adversaries else None
-    with blaming_plugins(resolved.all_plugins, is_private=resolved.protocol.keeps_words, is_last=True):
+    observed_run = ObservedRun() if views or setup.adversaries else None
+    with blaming_plugins(setup.all_plugins, is_private=setup.protocol.keeps_words, is_last=True):
         if folder is None:
-            finished = run_in_memory(resolved, watched=watched)
+            finished_run = run_in_memory(setup, observed_run=observed_run)
         else:
-            finished = run_in_folder(resolved, folder, watched=watched)
-    record = finished.record
+            finished_run = run_in_folder(setup, folder, observed_run=observed_run)
+    record = finished_run.record
     return RunResult(
-        scenario=resolved.scenario,
+        scenario=setup.scenario,
         outcome=record.outcome,
         own_outcomes={  # nobody is named who is streamed
-            resolved.names[place]: own for place, own in record.own_outcomes.items() if place < len(resolved.names)
+            setup.names[place]: own_outcome
+            for place, own_outcome in record.own_outcomes.items()
+            if place < len(setup.names)
         },
-        ledger=RunPart("losses", finished.entries, to_text=_say_losses, to_frame=frame_of_entries),
+        ledger=RunPart("losses", finished_run.entries, to_text=_say_losses, to_frame=frame_of_entries),
         views=RunPart("views", record.views if views else (), to_text=_say_views, to_frame=frame_of_views),
-        findings=RunPart("findings", finished.attack_reports, to_text=_say_findings, to_frame=frame_of_lessons),
-        truth=finished.truth,
-        seconds=finished.seconds,
+        findings=RunPart("findings", finished_run.attack_reports, to_text=_say_findings, to_frame=frame_of_lessons),
+        truth=finished_run.truth,
+        seconds=finished_run.seconds,
         folder=None if folder is None else folder.path,
-        gold=finished.gold,
-        said=said,
+        gold=finished_run.gold,
+        said=notes,
     )
 
 
@@ -292,15 +294,15 @@ def _say_losses(entries: Sequence[LedgerEntry]) -> str:
     by_person: dict[str, list[LedgerEntry]] = {}
     for entry in entries:
         by_person.setdefault(entry.person, []).append(entry)
-    num_persons = sum(own[0].num_persons for own in by_person.values())
-    most = max(map(total_of, by_person.values()), key=lambda total: total.proven)
+    num_persons = sum(person_entries[0].num_persons for person_entries in by_person.values())
+    worst_total = max(map(total_of, by_person.values()), key=lambda total: total.proven)
     models = " and ".join(sorted({entry.model.value for entry in entries}))
     units = list(dict.fromkeys(entry.unit for entry in entries))
-    lost = "lost" if num_persons == 1 else "lost at most"
-    told = f"unit{'s' * (len(units) > 1)}: {join_words(units)}"
-    bound = f"proven for {most.relation.value} neighbors in the {models} model{mark_of(entries)}"
+    verb = "lost" if num_persons == 1 else "lost at most"
+    units_text = f"unit{'s' * (len(units) > 1)}: {join_words(units)}"
+    bound = f"proven for {worst_total.relation.value} neighbors in the {models} model{mark_of(entries)}"
     each = " each" * (num_persons > 1)
-    return f"{pluralize(num_persons, 'person')} {lost} ε = {at_most(most.proven)}{each}: {bound} ({told})."
+    return f"{pluralize(num_persons, 'person')} {verb} ε = {at_most(worst_total.proven)}{each}: {bound} ({units_text})."
 
 
 def _say_views(views: Sequence[View]) -> str:
@@ -338,11 +340,11 @@ def _text_of(field: str, value: object) -> str:
 
 def _plain(value: object) -> object:
     """Return a setting's value as a file would hold it: arrays as lists, paths as text."""
-    given = cast("Any", value)
+    value_given = cast("Any", value)
     if isinstance(value, np.ndarray | np.generic):
-        return given.tolist()
+        return value_given.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(cast("os.PathLike[str]", value))
     if isinstance(value, Mapping):
-        return {key: _plain(each) for key, each in given.items()}
-    return [_plain(each) for each in given] if isinstance(value, list | tuple) else value
+        return {key: _plain(each) for key, each in value_given.items()}
+    return [_plain(each) for each in value_given] if isinstance(value, list | tuple) else value

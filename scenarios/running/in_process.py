@@ -60,14 +60,14 @@ async def hold_in_process(
     result: SessionResult | None = None
     failure: PsephosError | OSError | None = None  # kept until the nursery has closed, which would wrap it
     parties = _Parties(clients)
-    watching = trio.CancelScope()
+    scope = trio.CancelScope()
 
     async def watch(report: Callable[[str, int, int], None]) -> None:
-        with watching:
+        with scope:
             while True:
-                phase, received, outstanding = server.progress
-                if received is not None and outstanding is not None:  # else how many there are is private
-                    report(phase, received, outstanding)
+                phase, num_received, outstanding = server.progress
+                if num_received is not None and outstanding is not None:  # else how many there are is private
+                    report(phase, num_received, outstanding)
                 await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
 
     async with await transport.open_listener() as listening, trio.open_nursery() as nursery:
@@ -98,8 +98,8 @@ async def hold_in_process(
 
         if on_progress is not None:
             nursery.start_soon(watch, on_progress)
-        ordered = list(clients) if strangers is None else _one_held_back(clients, strangers)
-        last, to_come = ordered[-1] if ordered else "", iter(ordered)
+        ordered_names = list(clients) if strangers is None else _one_held_back(clients, strangers)
+        last, to_come = ordered_names[-1] if ordered_names else "", iter(ordered_names)
         for _ in range(1 if strangers is not None else _connecting_at_once(transport, len(clients))):
             nursery.start_soon(connect, to_come)
         try:
@@ -107,7 +107,7 @@ async def hold_in_process(
             result = await server.serve(listening if of_server is None else DeviatingListener(listening, of_server))
         except PsephosError as error:
             failure = error
-        watching.cancel()
+        scope.cancel()
         if isinstance(transport, FaultyTransport):  # some may wait on connections that are half open, for ever
             await parties.wait_for_a_while()
             nursery.cancel_scope.cancel()
@@ -139,8 +139,8 @@ class _Parties:
         """Wait for those who are at work, and take the others' connections for lost; they can then be cancelled."""
         with trio.move_on_after(LINGER_SECONDS):
             await self._all_done.wait()
-        lost = ConnectionLostError(reason="the connection was lost before the release", by=SERVER)
-        self.endings |= dict.fromkeys(self._at_work, lost)
+        lost_error = ConnectionLostError(reason="the connection was lost before the release", by=SERVER)
+        self.endings |= dict.fromkeys(self._at_work, lost_error)
 
 
 def _connecting_at_once(transport: Transport, num_parties: int) -> int:
@@ -149,11 +149,11 @@ def _connecting_at_once(transport: Transport, num_parties: int) -> int:
     Never so many that a party which leaves as it joins would not be missed before nearly all have joined. Over
     anything else it is one, since a listener may have room for few who wait.
     """
-    some = min(_MOST_CONNECTING, num_parties // _PARTIES_FOR_EACH)
-    return max(some, 1) if isinstance(transport, MemoryTransport) else 1
+    num_at_once = min(_MOST_CONNECTING, num_parties // _PARTIES_FOR_EACH)
+    return max(num_at_once, 1) if isinstance(transport, MemoryTransport) else 1
 
 
 def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:
     """Return the parties with one at the end in whose name no stranger speaks, if there is one."""
-    spoken = {hello.party for hello in strangers.hellos}
-    return sorted(names, key=lambda name: name not in spoken)
+    speaking_names = {hello.party for hello in strangers.hellos}
+    return sorted(names, key=lambda name: name not in speaking_names)

@@ -69,10 +69,10 @@ class FinishedParts:
 
     def _read(self, folder: Path, heading: Mapping[str, str]) -> int:
         """Take up all whole lines; return how many bytes they are."""
-        known = _heading_in(folder)
-        for name, own in heading.items():
-            allowed = f"the folder of this run: its {name} is {known.get(name)!r}, and not {own!r}"
-            require(known.get(name) == own, "--resume", str(folder), allowed)
+        known_heading = _heading_in(folder)
+        for name, heading_value in heading.items():
+            allowed = f"the folder of this run: its {name} is {known_heading.get(name)!r}, and not {heading_value!r}"
+            require(known_heading.get(name) == heading_value, "--resume", str(folder), allowed)
         first, *lines = self._path.read_bytes().splitlines(keepends=True)
         size = len(first)
         for number, line in enumerate(lines, start=2):
@@ -100,10 +100,10 @@ class FinishedParts:
             self._write((key, answer, _digest_of(key, answer)))
 
     def _write(self, line: object) -> None:
-        rest = memoryview(msgspec.json.encode(line) + b"\n")
+        remainder = memoryview(msgspec.json.encode(line) + b"\n")
         try:
-            while rest:
-                rest = rest[self._file.write(rest) :]
+            while remainder:
+                remainder = remainder[self._file.write(remainder) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             error.filename = str(self._path)
@@ -134,9 +134,11 @@ def _heading_in(folder: Path) -> dict[str, str]:
 
 def seed_in(folder: Path) -> int:
     """Return the seed of a run that was interrupted; ConfigurationError: the folder is of none."""
-    said = _heading_in(folder).get("seed", "")
-    require(said.isdecimal(), "--resume", str(folder), "the folder of a run that was interrupted, whose seed it says")
-    return int(said)
+    seed_text = _heading_in(folder).get("seed", "")
+    require(
+        seed_text.isdecimal(), "--resume", str(folder), "the folder of a run that was interrupted, whose seed it says"
+    )
+    return int(seed_text)
 
 
 @functools.cache

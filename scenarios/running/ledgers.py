@@ -57,15 +57,15 @@ def summarize_ledgers(runs: Sequence[Path], *, party: str | None) -> LedgerSumma
             from those of others.
     """
     lines = _LedgerLines()
-    told: tuple[Path, dict[str, int]] | None = None
+    first_reported: tuple[Path, dict[str, int]] | None = None
     for number, run in enumerate(runs):
         is_again = run.resolve() in {other.resolve() for other in runs[:number]}
         refuse(is_again, "RUN", str(run), "named once: its losses would count twice")
-        before = len(lines)
+        num_before = len(lines)
         groups = lines.read(run, suffix=_suffix_of(run, runs))
-        if len(lines) == before:
+        if len(lines) == num_before:
             continue
-        first, expected = told = told or (run, groups)
+        first, expected = first_reported = first_reported or (run, groups)
         allowed = f"one for {_said(expected)}, as {first} has: else nobody knows whose losses add up"
         refuse(groups != expected, f"the ledger of {run}", f"one for {_said(groups)}", allowed)
     return lines.summary(party)
@@ -108,10 +108,10 @@ class _LedgerLines:
         ends: dict[bytes, int] = {}
         groups: dict[str, int] = {}
         start = len(_BEGINNING)
-        add_person, add_number, known = self._persons.append, self._numbers.append, ends.get
+        add_person, add_number, end_of_entry = self._persons.append, self._numbers.append, ends.get
         for number, line in ledger_lines(run):
             place = line.find(b'"', start)
-            name, kind = line[start:place], known(line[place:])
+            name, kind = line[start:place], end_of_entry(line[place:])
             if kind is not None and line.startswith(_BEGINNING) and _is_plain(name):
                 add_person(hash(name))
                 add_number(kind)
@@ -139,37 +139,39 @@ class _LedgerLines:
     def summary(self, party: str | None) -> LedgerSummary:
         """Return what the lines say."""
         persons, numbers = np.frombuffer(self._persons, dtype=np.int64), np.frombuffer(self._numbers, dtype=np.int32)
-        own = None if party is None else hash(party.encode())
+        own_hash = None if party is None else hash(party.encode())
         # By whether they were asked for and how they paid: the first line of those who paid alike, and their number.
-        found: dict[tuple[bool, bytes], tuple[int, int]] = {}
+        first_and_count: dict[tuple[bool, bytes], tuple[int, int]] = {}
         for part in range(_NUM_PARTS):
-            where = np.flatnonzero(persons & (_NUM_PARTS - 1) == part)
-            if not len(where):
+            part_places = np.flatnonzero(persons & (_NUM_PARTS - 1) == part)
+            if not len(part_places):
                 continue
-            where = where[np.argsort(persons[where], kind="stable")]
-            whose, kinds = persons[where], numbers[where]
-            begins = np.flatnonzero(np.diff(whose, prepend=~whose[:1]))
-            lengths = np.diff(begins, append=len(where))
-            places = np.arange(len(where)) - np.repeat(begins, lengths)
+            part_places = part_places[np.argsort(persons[part_places], kind="stable")]
+            part_persons, kinds = persons[part_places], numbers[part_places]
+            begins = np.flatnonzero(np.diff(part_persons, prepend=~part_persons[:1]))
+            lengths = np.diff(begins, append=len(part_places))
+            places = np.arange(len(part_places)) - np.repeat(begins, lengths)
             ways = np.add.reduceat(_mixed(places) * (kinds + 1).astype(np.uint64), begins)
-            if own is not None:
-                ways[whose[begins] == own] = 0
-            _, examples, which, counts = np.unique(ways, return_index=True, return_inverse=True, return_counts=True)
+            if own_hash is not None:
+                ways[part_persons[begins] == own_hash] = 0
+            _, examples, kind_of_person, counts = np.unique(
+                ways, return_index=True, return_inverse=True, return_counts=True
+            )
             firsts = np.full(len(counts), len(persons))
-            np.minimum.at(firsts, which, where[begins])
+            np.minimum.at(firsts, kind_of_person, part_places[begins])
             for example, first, count in zip(examples.tolist(), firsts.tolist(), counts.tolist(), strict=True):
                 begin = begins[example]
-                way = bool(whose[begin] == own), kinds[begin : begin + lengths[example]].tobytes()
-                earliest, number = found.get(way, (first, 0))
-                found[way] = min(first, earliest), number + count
-        is_alone = sum(number for _, number in found.values()) == 1
+                way = bool(part_persons[begin] == own_hash), kinds[begin : begin + lengths[example]].tobytes()
+                earliest, number = first_and_count.get(way, (first, 0))
+                first_and_count[way] = min(first, earliest), number + count
+        is_alone = sum(number for _, number in first_and_count.values()) == 1
         entries: list[LedgerEntry] = []
         num_alike: dict[str, int] = {}
-        for (is_own, paid), (first, number) in sorted(found.items(), key=lambda item: item[1]):
+        for (is_own, kind_bytes), (first, number) in sorted(first_and_count.items(), key=lambda item: item[1]):
             name = (is_own and party) or (self._first if is_alone else f"\0{first}")
             num_alike[name] = number
-            its: list[int] = np.frombuffer(paid, dtype=np.int32).tolist()
-            entries += [msgspec.structs.replace(self._entries[kind], person=name) for kind in its]
+            kind_numbers: list[int] = np.frombuffer(kind_bytes, dtype=np.int32).tolist()
+            entries += [msgspec.structs.replace(self._entries[kind], person=name) for kind in kind_numbers]
         return LedgerSummary(entries, num_alike)
 
 
@@ -183,7 +185,7 @@ def _is_plain(name: bytes) -> bool:
 
 def _mixed(numbers: IntArray) -> Any:
     """Return 64 bits for each number, which nobody who wrote a ledger knows: SplitMix64 from a key of this process."""
-    mixed = (numbers.astype(np.uint64) + np.uint64(_KEY)) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
+    hashes = (numbers.astype(np.uint64) + np.uint64(_KEY)) * np.uint64(0x9E3779B97F4A7C15)
+    hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return hashes ^ (hashes >> np.uint64(31))

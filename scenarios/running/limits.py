@@ -26,16 +26,16 @@ def calm_collector(num_parties: int) -> Generator[None]:
     A session makes objects that live until its end, and the collector would walk all of them again and again: half
     of the time of a session of 10,000 parties. Nothing of a session waits for the collector to be freed.
     """
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], _OBJECTS_BETWEEN_COLLECTIONS * num_parties), *before[1:])
+    thresholds_before = gc.get_threshold()
+    gc.set_threshold(max(thresholds_before[0], _OBJECTS_BETWEEN_COLLECTIONS * num_parties), *thresholds_before[1:])
     try:
         yield
     finally:
         # As if it had just walked them: else it would, at once, though most are to go. Few, it walks soon enough.
-        if _OBJECTS_BETWEEN_COLLECTIONS * num_parties > 100 * before[0] and not gc.get_freeze_count():
+        if _OBJECTS_BETWEEN_COLLECTIONS * num_parties > 100 * thresholds_before[0] and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()
-        gc.set_threshold(*before)
+        gc.set_threshold(*thresholds_before)
 
 
 def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = False) -> None:
@@ -68,11 +68,11 @@ def reserve_for_server(*, num_parties: int) -> Places:
         How many connections may be without a Hello at a time.
     """
     reserved = num_parties + _SPARE_DESCRIPTORS
-    wanted = reserved + Places.make_for_roster(num_parties).in_all
+    num_wanted = reserved + Places.make_for_roster(num_parties).in_all
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    least = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
-    refuse(allowed < reserved + _LEAST_PLACES, "the limit of open files (`ulimit -n`)", hard, least)
+    allowed = num_wanted if hard == resource.RLIM_INFINITY else min(num_wanted, hard)
+    requirement = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
+    refuse(allowed < reserved + _LEAST_PLACES, "the limit of open files (`ulimit -n`)", hard, requirement)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return Places.make_for_roster(num_parties, most=allowed - reserved)

@@ -47,24 +47,24 @@ def read_parties(
             twice.
     """
     role = protocol.client_role
-    kept = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
-    allowed = f"a file, a generator, or at least one {role} ({kept})"
+    advice = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
+    allowed = f"a file, a generator, or at least one {role} ({advice})"
     require(parties, f"{role}s", "none", allowed)
     sources = sources_of(protocol)
-    given = parties if isinstance(parties, Mapping) else dict[str, Any]()
+    fields = parties if isinstance(parties, Mapping) else dict[str, Any]()
     allowed = "left out: it is of files that are read in batches, by `psephos run`"
-    refuse("manifest" in given, f"{role}s.manifest", given.get("manifest"), allowed)
-    for own in (parties,) if isinstance(parties, str) else (given[key] for key in sources.paths if key in given):
+    refuse("manifest" in fields, f"{role}s.manifest", fields.get("manifest"), allowed)
+    for path in (parties,) if isinstance(parties, str) else (fields[key] for key in sources.paths if key in fields):
         allowed = "one file, read at once: many files, and larger ones, are for `psephos run`"
-        refuse(isinstance(own, str) and is_columnar(own) and not is_table(own), f"{role}s", own, allowed)
+        refuse(isinstance(path, str) and is_columnar(path) and not is_table(path), f"{role}s", path, allowed)
     match parties:
         case Mapping() if "data" in parties:
-            loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)
-            return _checked(dataclasses.replace(loaded, is_of_data_set=True), role)
+            parties_loaded = load_data_set(parties, folder=data, parameters=parameters, protocol=protocol)
+            return _checked(dataclasses.replace(parties_loaded, is_of_data_set=True), role)
         case str() | Mapping():
-            loaded = None if sources.read is None else sources.read(parties, parameters=parameters)
-            if loaded is not None:
-                return _checked(loaded, role)
+            parties_loaded = None if sources.read is None else sources.read(parties, parameters=parameters)
+            if parties_loaded is not None:
+                return _checked(parties_loaded, role)
             if isinstance(parties, str):
                 return read_parties_file(path_of(parties), role)
             allowed = "a file or a list: this protocol has no generator"
@@ -84,25 +84,25 @@ def sources_of(protocol: type[PhasedProtocol[Any, Any]]) -> PartySources:
     return part_of(protocol, "sources", PartySources) or PartySources()
 
 
-def _checked(loaded: PartiesTable, role: str) -> PartiesTable:
-    names = check_names(loaded.names, role, source=loaded.source, lines=loaded.lines)
-    return dataclasses.replace(loaded, names=names)
+def _checked(parties: PartiesTable, role: str) -> PartiesTable:
+    names = check_names(parties.names, role, source=parties.source, lines=parties.lines)
+    return dataclasses.replace(parties, names=names)
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]], role: str) -> PartiesTable:
-    ((usual, _),) = collections.Counter(frozenset(row) for row in rows).most_common(1)
-    columns = next(list(row) for row in rows if usual == frozenset(row))
+    ((usual_keys, _),) = collections.Counter(frozenset(row) for row in rows).most_common(1)
+    columns = next(list(row) for row in rows if usual_keys == frozenset(row))
     for number, row in enumerate(rows, start=1):
-        if frozenset(row) != usual or role not in row:
+        if frozenset(row) != usual_keys or role not in row:
             allowed = f"{role} and the columns of the others: {', '.join(columns)}"
             raise ConfigurationError(field=f"{role}s[{number}]", value=sorted(row), allowed=allowed)
     names = check_names([str(row[role]) for row in rows], role)
     if (places := first_alike(names)) is not None:
-        first, again = (names[place] for place in places)
+        first, second_name = (names[place] for place in places)
         allowed = (
             f"unlike {first!r}, but for case and blanks: if both are one person, leave one out, else name them apart"
         )
-        raise ConfigurationError(field=f"{role}s[{places[1] + 1}].{role}", value=again, allowed=allowed)
+        raise ConfigurationError(field=f"{role}s[{places[1] + 1}].{role}", value=second_name, allowed=allowed)
     return PartiesTable(names, {column: [row[column] for row in rows] for column in columns if column != role})
 
 
@@ -111,7 +111,7 @@ def read_parties_file(
     role: str,
     columns: Mapping[str, str] = _AS_THEY_ARE,
     *,
-    numbered: bool = False,
+    has_numbers: bool = False,
     options: TableOptions = USUAL,
 ) -> PartiesTable:
     """Return the parties of a CSV file, of any form (`reading.text_forms`), with a line for each of them.
@@ -119,7 +119,7 @@ def read_parties_file(
     Args:
         role: what the column of names is called.
         columns: what the file calls columns that are called otherwise here.
-        numbered: it has no names, and parties are called by their number in it.
+        has_numbers: it has no names, and parties are called by their number in it.
         options: what is said of the table.
     """
     field = f"{role}s"
@@ -127,15 +127,15 @@ def read_parties_file(
     fault = (field, "{path}", "a well-formed CSV file (line {first}: {error})")
     with contextlib.ExitStack() as stack:
         stack.enter_context(readable(path, field=field, what="a readable CSV file"))
-        form = form_of(path, [] if numbered else [columns.get(role, role)], options)
-        table = stack.enter_context(open_table(path, form, most=MAX_FILE_BYTES, fault=fault))
-        where = f"{path.name} line {table.line}"
-        is_said = columns or numbered  # else every column counts, and one without a name may be anything
-        require(is_said or not table.unnamed, where, "", "a header of distinct, non-empty names")
-        header = _own_header(table.header, where, "" if numbered else role, columns, role=role)
-        place = None if numbered else header.index(role)
+        form = form_of(path, [] if has_numbers else [columns.get(role, role)], options)
+        table = stack.enter_context(open_table(path, form, max_lines=MAX_FILE_BYTES, fault=fault))
+        place_text = f"{path.name} line {table.line}"
+        is_said = columns or has_numbers  # else every column counts, and one without a name may be anything
+        require(is_said or not table.unnamed, place_text, "", "a header of distinct, non-empty names")
+        header = _own_header(table.header, place_text, "" if has_numbers else role, columns, role=role)
+        place = None if has_numbers else header.index(role)
         is_large = form == PLAIN and size_of(path) >= _LARGE_BYTES
-        plain = read_plain(path, width=len(header), most=MAX_FILE_BYTES, names=place) if is_large else None
+        plain = read_plain(path, width=len(header), max_rows=MAX_FILE_BYTES, names=place) if is_large else None
         rows: list[tuple[str, ...]] = []
         lines: list[int] = []
         for line, row in table if plain is None else ():
@@ -148,27 +148,39 @@ def read_parties_file(
         places = range(2, len(plain[0]) + 2)
     require(places, f"{role}s", str(path), f"a file with at least one {role}")
     width = len(str(len(places)))
-    own = [f"{role} {number:0{width}d}" for number in range(1, len(places) + 1)] if numbered else entries.pop(role)
-    names = own if isinstance(own, NameColumn) and own.are_plain else [name.strip() for name in own]
+    names_of_rows = (
+        [f"{role} {number:0{width}d}" for number in range(1, len(places) + 1)] if has_numbers else entries.pop(role)
+    )
+    names = (
+        names_of_rows
+        if isinstance(names_of_rows, NameColumn) and names_of_rows.are_plain
+        else [name.strip() for name in names_of_rows]
+    )
     names = check_names(names, role, source=path.name, lines=places)
     return PartiesTable(names, entries, places, path.name, note=table.note())
 
 
-def _own_header(header: Sequence[str], where: str, names: str, columns: Mapping[str, str], *, role: str) -> list[str]:
+def _own_header(
+    header: Sequence[str], place_text: str, names: str, columns: Mapping[str, str], *, role: str
+) -> list[str]:
     """Return a file's header, with the names that a protocol has for its columns; that of names may be none."""
     for column, name in columns.items():
         if name not in header:
-            allowed = f"a column of {where.partition(' line ')[0]}: {', '.join(header)}{did_you_mean(name, header)}"
+            allowed = (
+                f"a column of {place_text.partition(' line ')[0]}: {', '.join(header)}{did_you_mean(name, header)}"
+            )
             raise ConfigurationError(field=f"{role}s.columns.{column}", value=name, allowed=allowed)
-    renamed = {name: column for column, name in columns.items()}
-    header = [renamed.get(name, name) for name in header]
-    folded = [name.casefold() for name in header]
-    named = [place for place, name in enumerate(folded) if name == (names if names in folded else _NAME)]
-    if names and names not in header and len(named) == 1:
-        header[named[0]] = names
-    check_column_names(header, where)
+    column_of_name = {name: column for column, name in columns.items()}
+    header = [column_of_name.get(name, name) for name in header]
+    folded_header = [name.casefold() for name in header]
+    name_columns = [
+        place for place, name in enumerate(folded_header) if name == (names if names in folded_header else _NAME)
+    ]
+    if names and names not in header and len(name_columns) == 1:
+        header[name_columns[0]] = names
+    check_column_names(header, place_text)
     allowed = f"a header with the column {names!r}{did_you_mean(names, header)}"
-    require(not names or names in header, where, header, allowed)
+    require(not names or names in header, place_text, header, allowed)
     return header
 
 
@@ -193,13 +205,13 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
     # One of them cannot be: look for the first, and for where it stands.
     places: dict[str, int] = {}
     for place, name in enumerate(names):
-        where = f"{role} ({source} line {lines[place]})" if lines else role
+        place_text = f"{role} ({source} line {lines[place]})" if lines else role
         if not isinstance(name, str):
-            raise ConfigurationError(field=where, value=name, allowed="a name, as text")
-        check_party_name(name, field=where)
+            raise ConfigurationError(field=place_text, value=name, allowed="a name, as text")
+        check_party_name(name, field=place_text)
         if places.setdefault(name, place) != place:
             first = f"line {lines[places[name]]}" if lines else f"row {places[name] + 1}"
-            raise ConfigurationError(field=where, value=name, allowed=f"named once (it is also in {first})")
+            raise ConfigurationError(field=place_text, value=name, allowed=f"named once (it is also in {first})")
     return names
 
 
@@ -208,37 +220,38 @@ def _are_of_a_large_file(names: Sequence[Any]) -> bool:
     return isinstance(names, NameColumn) and names.are_plain and names.are_distinct
 
 
-def check_unlike(read: PartiesTable, role: str) -> None:
+def check_unlike(parties: PartiesTable, role: str) -> None:
     """Raise ConfigurationError if two names in a file differ in large letters or blanks alone.
 
     Nobody knows whether they are one person's, who would pay twice; a scenario's `repeats` says it.
     """
-    if not _may_be_alike(read.names) or (places := first_alike(read.names)) is None:
+    if not _may_be_alike(parties.names) or (places := first_alike(parties.names)) is None:
         return
-    first, again = places
+    first, second_place = places
     allowed = (
-        f"unlike {read.names[first]!r} in {read.source} line {read.lines[first]}, but for case and blanks: if both are "
+        f"unlike {parties.names[first]!r} in {parties.source} line {parties.lines[first]}, but for case and blanks: "
+        "if both are "
         f"one person, {role}s.repeats says which line counts (first or last), if not, it is none"
     )
-    where = f"{role} ({read.source} line {read.lines[again]})"
-    raise ConfigurationError(field=where, value=read.names[again], allowed=allowed)
+    place_text = f"{role} ({parties.source} line {parties.lines[second_place]})"
+    raise ConfigurationError(field=place_text, value=parties.names[second_place], allowed=allowed)
 
 
-def one_row_each(read: PartiesTable, role: str, which: str) -> PartiesTable:
+def one_row_each(parties: PartiesTable, role: str, row_that_counts: str) -> PartiesTable:
     """Return the first or the last row of each party, by a file's column of names, which may differ in case and blanks.
 
     Raises:
         ConfigurationError: there is no such column.
     """
     allowed = f"a header with the column {role!r}, or {role}s.columns, which says what it is called"
-    require(role in read.table, f"{read.source} line 1", list(read.table), allowed)
-    names = [str(name).strip() for name in read.table[role]]
-    rows = range(len(names)) if which == "last" else reversed(range(len(names)))
-    kept = sorted({normalize_name(names[row]): row for row in rows}.values())
-    table = {name: entries for name, entries in read.table.items() if name != role}
-    number = len(names) - len(kept)
-    said = f"Of {role}s with several rows the {which} one counts: {number:,} of {len(names):,} are left out."
-    return dataclasses.replace(read, names=names, table=table).of_rows(kept).noting(said if number else "")
+    require(role in parties.table, f"{parties.source} line 1", list(parties.table), allowed)
+    names = [str(name).strip() for name in parties.table[role]]
+    rows = range(len(names)) if row_that_counts == "last" else reversed(range(len(names)))
+    kept_rows = sorted({normalize_name(names[row]): row for row in rows}.values())
+    table = {name: entries for name, entries in parties.table.items() if name != role}
+    number = len(names) - len(kept_rows)
+    note = f"Of {role}s with several rows the {row_that_counts} one counts: {number:,} of {len(names):,} are left out."
+    return dataclasses.replace(parties, names=names, table=table).of_rows(kept_rows).noting(note if number else "")
 
 
 def _may_be_alike(names: Sequence[str]) -> bool:

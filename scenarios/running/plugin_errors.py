@@ -33,15 +33,15 @@ def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
         raise
     except (Exception, SystemExit) as error:
         modules = {each.__module__ for each in kind.__mro__ if not is_ours(each.__module__)} or {kind.__module__}
-        entered = next((frame for frame in frames_of(error) if frame.module in modules), None)
-        if isinstance(error, OSError) and entered is None:
+        own_frame = next((frame for frame in frames_of(error) if frame.module in modules), None)
+        if isinstance(error, OSError) and own_frame is None:
             raise
         step, place = (
-            ("", "") if entered is None else (entered.code.co_name, place_of(error, packages_of(kind.__mro__)))
+            ("", "") if own_frame is None else (own_frame.code.co_name, place_of(error, packages_of(kind.__mro__)))
         )
         name, reason = plugin_of(kind), reason_of(error)
         if isinstance(error, _OF_VALUES):
-            at = f" in {step} ({place})" if entered is not None else ""
+            step_note = f" in {step} ({place})" if own_frame is not None else ""
             raise UnusablePluginError(
                 plugin=name,
                 step=step or "what it was given",
@@ -49,9 +49,9 @@ def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
                 place=place,
                 field="parameters and entries",
                 value=reason,
-                allowed=f"what {name} can take{at}",
+                allowed=f"what {name} can take{step_note}",
             ) from error
-        if entered is None and (is_ours(kind.__module__) or not isinstance(error, AttributeError)):
+        if own_frame is None and (is_ours(kind.__module__) or not isinstance(error, AttributeError)):
             raise  # a bug of ours: its traceback is what we want to be sent
         raise UnusablePluginError(plugin=name, step=step or _RETURNED, reason=reason, place=place) from error
 
@@ -92,12 +92,12 @@ def blaming_plugins(
         raise
     except (Exception, BaseExceptionGroup, SystemExit) as error:
         kind, plugins = UnusablePluginError if is_set_up else PluginError, tuple(plugins)
-        found = _blamed(error, plugins, is_private=is_private, kind=kind)
-        if found is None and is_last:
-            found = _blamed_at_last(error, plugins, is_private=is_private, kind=kind)
-        if found is None:
+        plugin_error = _blamed(error, plugins, is_private=is_private, kind=kind)
+        if plugin_error is None and is_last:
+            plugin_error = _blamed_at_last(error, plugins, is_private=is_private, kind=kind)
+        if plugin_error is None:
             raise
-        raise found from found.__cause__
+        raise plugin_error from plugin_error.__cause__
 
 
 def _blamed(
@@ -110,15 +110,15 @@ def _blamed(
     for leaf in leaves:
         if isinstance(leaf, PsephosError):
             continue
-        entered = _entered(frames_of(leaf), plugins)
-        if entered is None:
+        plugin_and_frame = _entered(frames_of(leaf), plugins)
+        if plugin_and_frame is None:
             continue
-        plugin, frame = entered
+        plugin, frame = plugin_and_frame
         reason = reason_of(leaf, is_private=is_private)
         place = place_of(leaf, frozenset({frame.module.partition(".")[0]}))
-        found = kind(plugin=plugin, step=frame.code.co_name, reason=reason, place=place)
-        found.__cause__ = leaf
-        return found
+        plugin_error = kind(plugin=plugin, step=frame.code.co_name, reason=reason, place=place)
+        plugin_error.__cause__ = leaf
+        return plugin_error
     return None
 
 
@@ -126,14 +126,14 @@ def _blamed_at_last(
     error: BaseException, plugins: tuple[Plugin, ...], *, is_private: bool, kind: type[PluginError]
 ) -> PluginError | None:
     """Return the sentence for an exception that ours raised where others take part; None where nobody does."""
-    others = {plugin.name for plugin in plugins if any(not is_ours(each.__module__) for each in plugin.kinds)}
+    foreign_names = {plugin.name for plugin in plugins if any(not is_ours(each.__module__) for each in plugin.kinds)}
     leaves = [leaf for leaf in _leaves(error) if not isinstance(leaf, PsephosError)]
-    if not others or not leaves or not all(isinstance(leaf, (*_OF_VALUES, AttributeError)) for leaf in leaves):
+    if not foreign_names or not leaves or not all(isinstance(leaf, (*_OF_VALUES, AttributeError)) for leaf in leaves):
         return None
     reason = reason_of(leaves[0], is_private=is_private)
-    found = kind(plugin=" or ".join(sorted(others)), step=_RETURNED, reason=reason)
-    found.__cause__ = leaves[0]
-    return found
+    plugin_error = kind(plugin=" or ".join(sorted(foreign_names)), step=_RETURNED, reason=reason)
+    plugin_error.__cause__ = leaves[0]
+    return plugin_error
 
 
 def _leaves(error: BaseException) -> Generator[BaseException]:
@@ -154,8 +154,8 @@ def _entered(frames: Iterable[StackFrame], plugins: tuple[Plugin, ...]) -> tuple
         if not is_ours(each.__module__) and each is not object
     }
     packages = {module.partition(".")[0]: name for (module, _), name in classes.items()}
-    theirs = [frame for frame in frames if frame.module.partition(".")[0] in packages]
-    for frame in theirs:
+    plugin_frames = [frame for frame in frames if frame.module.partition(".")[0] in packages]
+    for frame in plugin_frames:
         if name := classes.get((frame.module, frame.code.co_qualname.rpartition(".")[0])):
             return name, frame
-    return (packages[theirs[0].module.partition(".")[0]], theirs[0]) if theirs else None
+    return (packages[plugin_frames[0].module.partition(".")[0]], plugin_frames[0]) if plugin_frames else None

@@ -65,12 +65,12 @@ class Processes:
 
     def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
         """Yield answers as they come, and give whoever has answered the next task before. See `Pool.answers`."""
-        rest = enumerate(tasks)
+        remaining_tasks = enumerate(tasks)
         with contextlib.ExitStack() as stack, selectors.DefaultSelector() as busy:
 
             def hand(worker: WorkerProcess | None = None) -> None:
-                if (following := next(rest, None)) is not None:
-                    number, task = following
+                if (next_task := next(remaining_tasks, None)) is not None:
+                    number, task = next_task
                     worker = worker or stack.enter_context(open_worker(module))
                     worker.send(task)
                     busy.register(worker.answers, selectors.EVENT_READ, (number, worker))
@@ -87,13 +87,13 @@ class Processes:
 
 
 def named_answers(
-    pool: Pool, module: str, tasks: Iterable[bytes], called: Callable[[int], str]
+    pool: Pool, module: str, tasks: Iterable[bytes], name_task: Callable[[int], str]
 ) -> Generator[tuple[int, bytes | None]]:
     """Yield a pool's answers; an error calls a task as the last argument does."""
     try:
         yield from pool.answers(module, tasks)
     except TaskError as error:
-        raise TaskError(f"{called(error.number)}: {error}", number=error.number) from None
+        raise TaskError(f"{name_task(error.number)}: {error}", number=error.number) from None
 
 
 def num_cores() -> int:
@@ -165,8 +165,8 @@ def open_workers(
         workers = [stack.enter_context(open_worker(module)) for _ in tasks]
         for worker, task in zip(workers, tasks, strict=True):
             worker.send(msgspec.msgpack.encode(task))
-        said = (worker.receive() for worker in workers)
-        yield (None if words is None else msgspec.msgpack.decode(words, type=answer) for words in said)
+        answers = (worker.receive() for worker in workers)
+        yield (None if words is None else msgspec.msgpack.decode(words, type=answer) for words in answers)
 
 
 def in_shares(
@@ -188,11 +188,11 @@ def in_shares(
     Raises:
         RuntimeError: another process failed.
     """
-    first, *others = map(task, shares_of(trials, workers))
-    with open_workers(module, others, answer=answer) as answers:
-        found = [do(first), *answers]
-    whole = [each for each in found if each is not None]
-    if len(whole) < len(found):
+    first, *other_tasks = map(task, shares_of(trials, workers))
+    with open_workers(module, other_tasks, answer=answer) as answers:
+        all_answers = [do(first), *answers]
+    whole = [each for each in all_answers if each is not None]
+    if len(whole) < len(all_answers):
         raise RuntimeError("a process that has a share of the repetitions has failed")
     return whole
 
@@ -208,7 +208,7 @@ def working(task: type[TaskT], answer: Callable[[TaskT], Any]) -> Callable[[byte
         6
     """
     decoder, encoder = msgspec.msgpack.Decoder(task), msgspec.msgpack.Encoder()
-    return lambda asked: encoder.encode(answer(decoder.decode(asked)))
+    return lambda task_bytes: encoder.encode(answer(decoder.decode(task_bytes)))
 
 
 def shares_of(trials: int, workers: int) -> list[range]:

@@ -69,16 +69,16 @@ class Watcher:
             case _:
                 pass
 
-    def on_progress(self, phase: str, received: int, outstanding: float) -> None:
+    def on_progress(self, phase: str, num_received: int, outstanding: float) -> None:
         """Move the open phase's bar; where nobody knows how many are outstanding (-1) it has no end.
 
         Where their number is an estimate, a float, the bar says the share.
         """
         if self._progress is None or self._clock() - self._began < _SECONDS_WITHOUT_BARS:
             return
-        done, total = received, None if outstanding < 0 else received + outstanding
+        done, total = num_received, None if outstanding < 0 else num_received + outstanding
         if isinstance(total, float):
-            done, total = received / total, 1.0
+            done, total = num_received / total, 1.0
         if phase not in self._bars:
             self._bars[phase] = self._progress.add_task(phase, total=total)
         self._progress.update(self._bars[phase], completed=done, total=total)
@@ -148,11 +148,11 @@ class _ProgressLines:
         self._errors = errors
         self._last = ""
 
-    def __call__(self, said: str, done: float, total: float) -> None:
+    def __call__(self, text: str, done: float, total: float) -> None:
         del done, total
-        if said not in {"", self._last}:
-            self._last = said
-            self._errors.print(f"  {said}", style="dim", soft_wrap=True)
+        if text not in {"", self._last}:
+            self._last = text
+            self._errors.print(f"  {text}", style="dim", soft_wrap=True)
 
 
 class ProgressSteps:
@@ -162,8 +162,8 @@ class ProgressSteps:
         self._progress = progress
         self._bar: TaskID | None = None
 
-    def __call__(self, said: str, done: float, total: float) -> None:
+    def __call__(self, text: str, done: float, total: float) -> None:
         """Move the bar; see `OnStep`."""
         if self._bar is None:
-            self._bar = self._progress.add_task(said or "…", total=total or None)
-        self._progress.update(self._bar, description=said or "…", completed=done, total=total or None)
+            self._bar = self._progress.add_task(text or "…", total=total or None)
+        self._progress.update(self._bar, description=text or "…", completed=done, total=total or None)

@@ -165,8 +165,8 @@ class RunArtifacts:
         """The most that it cost anybody."""
         if self.result is not None and self.result.privacy.person.relation:
             return self.result.privacy.person
-        if (said := self.about) is not None:
-            return PersonLoss(claimed=said.claimed, proven=said.proven, relation=said.relation)
+        if (facts := self.about) is not None:
+            return PersonLoss(claimed=facts.claimed, proven=facts.proven, relation=facts.relation)
         return PersonLoss()
 
 
@@ -187,15 +187,15 @@ def read_run(path: Path) -> RunArtifacts:
     refuse(result is not None and result.series, _RUN, f"{path}, a series of votes", allowed)
     scenario = _read_json(path / "scenario.json") if "scenario.json" in names else None
     command = read_command(path)
-    written = result.outcome if result is not None else None
-    if written is None and "outcome.json" in names:
-        written = _read_json(path / "outcome.json")
-    settings, about = scenario or {}, None if run is None else run.about
+    outcome_fields = result.outcome if result is not None else None
+    if outcome_fields is None and "outcome.json" in names:
+        outcome_fields = _read_json(path / "outcome.json")
+    settings, facts = scenario or {}, None if run is None else run.about
     convert(settings, _Tables, "scenario.json")
     kind, is_deployment = _kind_of(names, scenario, run, result)
-    named = ("" if result is None else result.protocol) or str(settings.get("protocol", ""))
-    protocol = named or ("" if about is None else about.protocol)
-    outcome, missing = _decoded(protocol, written, path)
+    protocol_name = ("" if result is None else result.protocol) or str(settings.get("protocol", ""))
+    protocol = protocol_name or ("" if facts is None else facts.protocol)
+    outcome, missing = _decoded(protocol, outcome_fields, path)
     entries = read_ledger(path) if "ledger.jsonl" in names else None
     name = entries[0].session if entries else f"A session of {protocol or 'votes'}"
     if kind != "party":  # whose folder may have the party's name
@@ -207,7 +207,7 @@ def read_run(path: Path) -> RunArtifacts:
         title=str(settings.get("title") or (run and run.title) or name),
         scenario=scenario,
         run=run,
-        about=about,
+        about=facts,
         result=result,
         outcome=outcome,
         missing_protocol=missing,
@@ -232,14 +232,14 @@ def pictures_in(folder: Path) -> dict[str, bytes]:
 
     Of one that nothing shows to be drawn by this user's Psephos from the results beside it, there are no bytes.
     """
-    told: Mapping[str, Seal] = _parsed(folder / SEALS, dict[str, Seal]) if (folder / SEALS).exists() else {}
-    found: dict[str, bytes] = {}
+    seals: Mapping[str, Seal] = _parsed(folder / SEALS, dict[str, Seal]) if (folder / SEALS).exists() else {}
+    content_of_picture: dict[str, bytes] = {}
     for path in sorted(folder.glob("*.svg")):
         with readable(path, field=_RUN, value=folder, what=f"{_FOLDER} with a readable {path.name}"):
             content = path.read_bytes()
-            is_ours = path.name in told and is_sealed(path, content, told[path.name])
-            found[path.stem] = content if is_ours else b""
-    return found
+            is_ours = path.name in seals and is_sealed(path, content, seals[path.name])
+            content_of_picture[path.stem] = content if is_ours else b""
+    return content_of_picture
 
 
 def read_as(path: Path, kind: type[Any]) -> Any:
@@ -248,9 +248,9 @@ def read_as(path: Path, kind: type[Any]) -> Any:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    read: dict[str, Any] = _parsed(path, dict[str, Any])
-    check_schema(read, path.name)
-    return read
+    fields: dict[str, Any] = _parsed(path, dict[str, Any])
+    check_schema(fields, path.name)
+    return fields
 
 
 def _parsed(path: Path, kind: Any) -> Any:
@@ -276,9 +276,9 @@ def _kind_of(
     return kind, is_party or is_served or "deployment" in kinds or has_secure_noise
 
 
-def _decoded(protocol: str, written: Mapping[str, Any] | None, path: Path) -> tuple[msgspec.Struct | None, str]:
+def _decoded(protocol: str, outcome_fields: Mapping[str, Any] | None, path: Path) -> tuple[msgspec.Struct | None, str]:
     """Return an outcome as its protocol has it, or why that cannot be; neither where there is none."""
-    if written is None:
+    if outcome_fields is None:
         return None, ""
     if not protocol:
         return None, "The folder does not say which protocol was run."
@@ -287,8 +287,8 @@ def _decoded(protocol: str, written: Mapping[str, Any] | None, path: Path) -> tu
     except ConfigurationError:
         return None, f"The protocol {protocol!r} is not installed here, so its outcome is shown as it was written."
     try:
-        read = from_written(kind, written)
-        return msgspec.json.decode(msgspec.json.encode(read), type=kind), ""
+        fields_read = from_written(kind, outcome_fields)
+        return msgspec.json.decode(msgspec.json.encode(fields_read), type=kind), ""
     except (LookupError, TypeError, AttributeError, msgspec.ValidationError) as error:
         allowed = f"{_FOLDER} with an outcome of protocol {protocol!r} ({error})"
         raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None
@@ -297,8 +297,8 @@ def _decoded(protocol: str, written: Mapping[str, Any] | None, path: Path) -> tu
 def _read_dropped(path: Path) -> Sequence[Mapping[str, Any]]:
     with readable(path, field=_RUN, value=path.parent), path.open("rb") as file:
         lines = [line for line in file if _DROPPED in line]
-    found: list[Mapping[str, Any]] = []
+    dropped_lines: list[Mapping[str, Any]] = []
     for line in lines:
         with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # of a killed process
-            found.append(msgspec.json.decode(line, type=dict[str, Any]))
-    return found
+            dropped_lines.append(msgspec.json.decode(line, type=dict[str, Any]))
+    return dropped_lines

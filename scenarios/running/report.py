@@ -69,16 +69,16 @@ def show_phase(console: Console, closed: Closed) -> None:
     """Print one line as a phase closes: how many reported, unless that is private, and what it publishes."""
     number, verb = closed.num_received, "joined" if closed.phase == JOIN else "reported"
     missing = closed.num_missing or 0
-    came = "" if number is None else f"{number:,} of {number + missing:,}" if missing else f"{number:,}"
-    who = f"closed: who {verb} is private" if number is None else f"{came} {verb}"
-    said = Text() if closed.outcome is None else said_of(closed.outcome)
-    show_note(console, Text.assemble(f"{closed.phase:<12} {who}", said, style="dim"))
+    count_text = "" if number is None else f"{number:,} of {number + missing:,}" if missing else f"{number:,}"
+    closing_text = f"closed: who {verb} is private" if number is None else f"{count_text} {verb}"
+    outcome_text = Text() if closed.outcome is None else said_of(closed.outcome)
+    show_note(console, Text.assemble(f"{closed.phase:<12} {closing_text}", outcome_text, style="dim"))
 
 
 def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
     """Print the last line of a session: how many were told, or None where that is private."""
-    who = f"the {f'{role}s'} who took part" if num_heard is None else pluralize(num_heard, role)
-    show_note(console, f"{'release':<12} told to {who}")
+    people_text = f"the {f'{role}s'} who took part" if num_heard is None else pluralize(num_heard, role)
+    show_note(console, f"{'release':<12} told to {people_text}")
     console.print()
 
 
@@ -87,7 +87,7 @@ def show_privacy(
     protocol: PhasedProtocol[Any, Any],
     *,
     public: Sequence[int] | None = None,
-    kept: Collection[str] = (),
+    kept_phases: Collection[str] = (),
     is_brief: bool = False,
 ) -> None:
     """Print what a session cost, in words and by phase and unit.
@@ -96,12 +96,14 @@ def show_privacy(
 
     Args:
         public: the public row of the party that paid; None for the most that any party paid.
-        kept: the phases whose reports all these parties repeated from an earlier session, for nothing.
+        kept_phases: the phases whose reports all these parties repeated from an earlier session, for nothing.
         is_brief: whether the words alone are printed.
     """
-    drawn = [phase for phase in protocol.phases if phase.name not in kept]
-    paid = [(phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in drawn]
-    losses = [loss for _, of_phase in paid for loss in of_phase]
+    drawn_phases = [phase for phase in protocol.phases if phase.name not in kept_phases]
+    losses_of_phases = [
+        (phase.name, phase.losses if public is None else phase.losses_of(public)) for phase in drawn_phases
+    ]
+    losses = [loss for _, of_phase in losses_of_phases for loss in of_phase]
     total = total_of(losses)
     words = meaning_of(losses, party=protocol.client_role) if total.proven else ["none."]
     show_label(
@@ -113,20 +115,20 @@ def show_privacy(
         return
     console.print()
     rows: list[Sequence[Entry]] = []
-    for name, of_phase in paid:
+    for name, of_phase in losses_of_phases:
         for _, kind in itertools.groupby(of_phase, key=_alike):
-            alike = list(kind)
-            sums = total_of(alike)
+            equal_losses = list(kind)
+            sums = total_of(equal_losses)
             numbers = f"{sums.claimed:g}", at_most(sums.proven)
-            rows.append((name, alike[0].mechanism, alike[0].unit, str(len(alike)), *numbers))
-            rows += _part_rows(alike)
+            rows.append((name, equal_losses[0].mechanism, equal_losses[0].unit, str(len(equal_losses)), *numbers))
+            rows += _part_rows(equal_losses)
     in_all = ("in all", "", "", str(len(losses)), f"{total.claimed:g}", at_most(total.proven))
     rows.append([Cell(words, tone="strong") for words in in_all])
-    who = "Privacy loss per person" if public is None else "Your privacy loss"
-    columns = (who, "Mechanism", "Unit", "Reports", "ε claimed", "ε proven")
+    heading = "Privacy loss per person" if public is None else "Your privacy loss"
+    columns = (heading, "Mechanism", "Unit", "Reports", "ε claimed", "ε proven")
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("Reports", "Unit"))
     for phase in protocol.phases:
-        if phase.name in kept:
+        if phase.name in kept_phases:
             show_note(
                 console, f"{phase.name}: kept from an earlier session of {phase.memo_scope}, nothing paid", style=""
             )
@@ -149,37 +151,37 @@ def show_ledger(
     Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most. With a
     δ in (0, 1), else ConfigurationError, ε is also shown by tighter composition, for sessions fixed in advance.
     """
-    shown = [entry for entry in entries if party in {None, entry.person}]
-    persons, num_persons = _by_person(shown, num_alike)
-    relation = common_relation(shown)
-    totals = {person: total_of(paid, relation=relation) for person, paid in persons.items()}
+    shown_entries = [entry for entry in entries if party in {None, entry.person}]
+    persons, num_persons = _by_person(shown_entries, num_alike)
+    relation = common_relation(shown_entries)
+    totals = {person: total_of(person_entries, relation=relation) for person, person_entries in persons.items()}
     worst = max(totals, key=lambda person: totals[person].proven)
-    whose = f"{worst} in all" if num_persons == 1 else f"each of {num_persons:,} at most"
-    line = f"  {whose}: ε proven = {at_most(totals[worst].proven)}"
+    totals_text = f"{worst} in all" if num_persons == 1 else f"each of {num_persons:,} at most"
+    line = f"  {totals_text}: ε proven = {at_most(totals[worst].proven)}"
     if delta is not None:
         tightest = _tightest(persons, totals, delta)
         line += f", or ε = {at_most(tightest)} at δ = {delta:g} for sessions fixed in advance"
     rows: list[Sequence[Entry]] = []
-    for (_, phase, mechanism, unit, *_), paid in _grouped(shown, _kind).items():
-        number = sum({entry.person: _number_of(entry, num_alike) for entry in paid}.values())
-        of_persons = _grouped(paid, lambda entry: entry.person).values()
+    for (_, phase, mechanism, unit, *_), person_entries in _grouped(shown_entries, _kind).items():
+        number = sum({entry.person: _number_of(entry, num_alike) for entry in person_entries}.values())
+        of_persons = _grouped(person_entries, lambda entry: entry.person).values()
         claimed, proven = (
             _range(getattr(total_of(of_person), kind) for of_person in of_persons) for kind in ("claimed", "proven")
         )
         rows.append((phase, mechanism, unit, f"{number:,}", claimed, proven))
-        rows += _part_rows(paid)
+        rows += _part_rows(person_entries)
     columns = ("Phase", "Mechanism", "Unit", "Persons", "ε claimed", "ε proven")
     show_table(console, Table(columns=columns, rows=rows, labels=3), drop=("Persons", "Unit"))
     console.print(Text(line, style="bold"))
     for session in dict.fromkeys(entry.session for entry in entries):
         show_note(console, f"session {session}")
-    _show_excess(console, shown)
-    _show_models(console, shown)
+    _show_excess(console, shown_entries)
+    _show_models(console, shown_entries)
     _show_total(console, totals[worst], persons[worst])
     # Who paid most in all need not have paid most for one weight, or one answer; nor need whoever was first of several.
-    prices = prices_of(*persons.values(), *_grouped(shown, lambda entry: entry.person).values())
-    for said in meaning_of(prices, party="person"):
-        show_note(console, said)
+    prices = prices_of(*persons.values(), *_grouped(shown_entries, lambda entry: entry.person).values())
+    for sentence in meaning_of(prices, party="person"):
+        show_note(console, sentence)
     if warning := warning_of(prices):
         show_note(console, warning, style="yellow")
     if num_persons > 1:
@@ -213,8 +215,8 @@ def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
     """Return a row for each kind of part, to stand below what it is a part of; it does not add to that."""
     parts = [loss.part for loss in losses if loss.part is not None]
     rows: list[list[Cell]] = []
-    for unit, alike in _grouped(parts, lambda part: part.unit).items():
-        numbers = [_range(part.claimed for part in alike), _range(part.proven for part in alike)]
+    for unit, unit_parts in _grouped(parts, lambda part: part.unit).items():
+        numbers = [_range(part.claimed for part in unit_parts), _range(part.proven for part in unit_parts)]
         cells = f"  of which {unit}", "", "", "", *numbers
         rows.append([Cell(words, tone="quiet") for words in cells])
     return rows
@@ -222,13 +224,15 @@ def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
 
 def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
     """Say of what more is proven to be lost than the paper claims."""
-    stated: list[PrivacyLoss | LedgerEntry | PartLoss] = []
+    stated_losses: list[PrivacyLoss | LedgerEntry | PartLoss] = []
     for loss in losses:
-        stated += [loss] if loss.part is None else [loss, loss.part]
-    units = dict.fromkeys(loss.unit for loss in stated if loss.proven > loss.claimed * (1 + _ROUNDING))
+        stated_losses += [loss] if loss.part is None else [loss, loss.part]
+    units = dict.fromkeys(loss.unit for loss in stated_losses if loss.proven > loss.claimed * (1 + _ROUNDING))
     if units:
-        more = f"ε proven of {' and of '.join(units)} is more than claimed"
-        show_note(console, f"{more}: the paper's claim does not cover all that is protected here", style="yellow")
+        excess_text = f"ε proven of {' and of '.join(units)} is more than claimed"
+        show_note(
+            console, f"{excess_text}: the paper's claim does not cover all that is protected here", style="yellow"
+        )
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
@@ -239,13 +243,15 @@ def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
 
 def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | LedgerEntry]) -> None:
     """Say what a total means, where that is not what each of its losses does."""
-    twice = "since a replacement is a removal and an addition"
+    reason = "since a replacement is a removal and an addition"
     if total.is_converted:
-        show_note(console, f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {twice}")
+        show_note(
+            console, f"in all for {total.relation.value} neighbors: an add-remove-one loss counts twice, {reason}"
+        )
     elif total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
-        replaced = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
-        proven = f"ε proven = {at_most(replaced.proven)}"
-        show_note(console, f"in all for {replaced.relation.value} neighbors: {proven}, {twice}")
+        replace_total = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
+        proven = f"ε proven = {at_most(replace_total.proven)}"
+        show_note(console, f"in all for {replace_total.relation.value} neighbors: {proven}, {reason}")
     if len({against_whom(loss.mechanism, loss.model.value) for loss in losses}) > 1:
         show_note(console, f"in all against {total.against}")
 
@@ -271,22 +277,25 @@ def _by_person(
     """
     persons = _grouped(entries, lambda entry: entry.person)
     phases = [
-        _grouped(paid, lambda entry: entry.person)
-        for paid in _grouped(entries, lambda entry: (entry.session, entry.phase)).values()
+        _grouped(person_entries, lambda entry: entry.person)
+        for person_entries in _grouped(entries, lambda entry: (entry.session, entry.phase)).values()
     ]
     numbers = [sum(_number_of(of_group[0], num_alike) for of_group in phase.values()) for phase in phases]
     is_grouped = any(entry.num_persons > 1 for entry in entries)
     if not is_grouped or all(phase.keys() == phases[0].keys() for phase in phases):
-        return persons, sum(_number_of(paid[0], num_alike) for paid in persons.values())
+        return persons, sum(_number_of(person_entries[0], num_alike) for person_entries in persons.values())
     relation = common_relation(entries)
-    most = (max(phase.values(), key=lambda paid: total_of(paid, relation=relation).proven) for phase in phases)
-    return {"whoever paid most": list(itertools.chain.from_iterable(most))}, max(numbers)
+    worst_entries = (
+        max(phase.values(), key=lambda person_entries: total_of(person_entries, relation=relation).proven)
+        for phase in phases
+    )
+    return {"whoever paid most": list(itertools.chain.from_iterable(worst_entries))}, max(numbers)
 
 
 def _range(numbers: Iterable[float]) -> str:
     """Return the least and the greatest number, or the one that all are."""
-    ordered = sorted(numbers)
-    low, high = f"{ordered[0]:g}", f"{ordered[-1]:g}"
+    sorted_numbers = sorted(numbers)
+    low, high = f"{sorted_numbers[0]:g}", f"{sorted_numbers[-1]:g}"
     return low if low == high else f"{low} to {high}"
 
 
@@ -300,13 +309,13 @@ def _grouped(items: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
 def _tightest(persons: Mapping[str, Sequence[LedgerEntry]], totals: Mapping[str, Total], delta: float) -> float:
     """Return the greatest ε at `delta` of any person; `totals` are without δ, and no tighter composition is above."""
     greatest = 0.0
-    seen: set[tuple[object, ...]] = set()
+    seen_events: set[tuple[object, ...]] = set()
     for person in sorted(persons, key=lambda each: totals[each].proven, reverse=True):
         if totals[person].proven <= greatest:
             break
-        paid = tuple((entry.relation, entry.event) for entry in persons[person])
-        if paid not in seen:  # many paid alike, and composing takes long
-            seen.add(paid)
-            composed = approximate_epsilon(persons[person], relation=totals[person].relation, delta=delta)
-            greatest = max(greatest, composed)
+        events = tuple((entry.relation, entry.event) for entry in persons[person])
+        if events not in seen_events:  # many paid alike, and composing takes long
+            seen_events.add(events)
+            composed_epsilon = approximate_epsilon(persons[person], relation=totals[person].relation, delta=delta)
+            greatest = max(greatest, composed_epsilon)
     return greatest

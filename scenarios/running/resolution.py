@@ -201,21 +201,21 @@ def resolve(
 def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads_adversaries: bool) -> Local:
     kind = find_protocol(scenario.protocol)
     scenario = with_trust(scenario, kind)
-    if (opened := stream_of(kind, scenario.parties, scenario.parameters)) is not None:
-        return _resolve_streamed(scenario, kind, opened, record=record, turnout=turnout)
+    if (stream := stream_of(kind, scenario.parties, scenario.parameters)) is not None:
+        return _resolve_streamed(scenario, kind, stream, record=record, turnout=turnout)
     scenario = _as_said(scenario, kind)
     parties = _own_parties(scenario, kind)
     parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
     scenario = _in_folder(scenario, parties)
     is_nobody_real = scenario.synthetic or scenario.public_record or parties.is_generated or parties.is_public_record
     is_real = not is_nobody_real and has_own_values(scenario.parties, sources_of(kind))
-    many = ""
+    arrays_note = ""
     with blaming(kind):
         with parties.naming_lines():
-            given = kind.complete(parties.complete(scenario.parameters), table := Observed(parties.table))
-        protocol = make_protocol(kind, given, scenario.model)
+            parameters = kind.complete(parties.complete(scenario.parameters), table := Observed(parties.table))
+        protocol = make_protocol(kind, parameters, scenario.model)
         if scenario.transport == AUTO:
-            scenario, many = _on_path(scenario, protocol, num_parties=len(parties.names), needs_agents=record)
+            scenario, arrays_note = _on_path(scenario, protocol, num_parties=len(parties.names), needs_agents=record)
         is_said = scenario.noise != AUTO
         scenario = _with_noise(scenario, protocol, is_real=is_real, record=record)
         check_completed(protocol, table)
@@ -240,7 +240,7 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
         record=record,
         parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
-        note=" ".join(filter(None, (parties.note, many, _said_of_noise(scenario, is_real=is_real)))),
+        note=" ".join(filter(None, (parties.note, arrays_note, _said_of_noise(scenario, is_real=is_real)))),
     )
     return with_adversaries(local) if reads_adversaries else local
 
@@ -248,7 +248,7 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
 def _resolve_streamed(
     scenario: Scenario,
     kind: type[PhasedProtocol[Any, Any]],
-    opened: OpenStream,
+    stream_opener: OpenStream,
     *,
     record: bool,
     turnout: Turnout | None,
@@ -260,20 +260,20 @@ def _resolve_streamed(
     is_real = not (scenario.synthetic or scenario.public_record) and has_own_values(scenario.parties, sources_of(kind))
     allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
     refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
-    stream = opened()
+    stream = stream_opener()
     allowed = f"read at once: a series has to know its {kind.client_role}s by their names"
     refuse(turnout is not None, f"{kind.client_role}s", "streamed", allowed)
     source = f"the streamed {kind.client_role}s"
-    own = stream.parameters
-    parties = PartiesTable((), {}, source=source, parameters=own, fixed=stream.fixed, unsaid=stream.unsaid)
+    derived = stream.parameters
+    parties = PartiesTable((), {}, source=source, parameters=derived, fixed=stream.fixed, unsaid=stream.unsaid)
     parties.check_said(is_public=bool(scenario.synthetic or scenario.public_record))
-    nobody: IntArray = np.empty((0, 0), dtype=np.int64)
-    inputs = Inputs(nobody, nobody)
+    no_rows: IntArray = np.empty((0, 0), dtype=np.int64)
+    inputs = Inputs(no_rows, no_rows)
     with blaming(kind):
-        given = parties.complete(scenario.parameters)
+        parameters = parties.complete(scenario.parameters)
         if stream.columns is not None:
-            given = kind.complete(given, stream.columns)
-        protocol = make_protocol(kind, given, scenario.model)
+            parameters = kind.complete(parameters, stream.columns)
+        protocol = make_protocol(kind, parameters, scenario.model)
         if stream.columns is not None:
             protocol.check_columns(stream.columns)
         if stream.check is not None:
@@ -322,17 +322,17 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerR
     with blaming(kind):
         described = parties if roster is None else _described(scenario, kind, parties)
         with parties.naming_lines():
-            observed = Observed({**described.table, **table})
-            given = kind.complete(described.complete(scenario.parameters), observed)
-        protocol = make_protocol(kind, given, scenario.model)
-        check_completed(protocol, observed)
-        own = [column.name for column in protocol.columns() if column.is_own]
+            observed_table = Observed({**described.table, **table})
+            parameters = kind.complete(described.complete(scenario.parameters), observed_table)
+        protocol = make_protocol(kind, parameters, scenario.model)
+        check_completed(protocol, observed_table)
+        own_columns = [column.name for column in protocol.columns() if column.is_own]
         public = [column.name for column in protocol.columns() if not column.is_own]
-        of_parties = own if roster is None else ()  # a roster has none of their own
+        of_parties = own_columns if roster is None else ()  # a roster has none of their own
         check_columns(parties, [protocol.client_role, *public, *of_parties, *sorted(KEY_COLUMNS)])
         public_table = {name: table[name] for name in public if name in table}
         with parties.naming_lines():
-            protocol.check_columns([*public_table, *own])
+            protocol.check_columns([*public_table, *own_columns])
             public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
         protocol.check_roster(public_rows)
         inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
@@ -376,8 +376,8 @@ def _with_noise(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, is_re
 
 def _said_of_noise(scenario: Scenario, *, is_real: bool) -> str:
     """Return a sentence where values of real people have noise that was made for simulations."""
-    said = "The noise of these real values is simulated: no bound holds of who finds out its seed."
-    return said if is_real and scenario.noise == "simulated" else ""
+    warning = "The noise of these real values is simulated: no bound holds of who finds out its seed."
+    return warning if is_real and scenario.noise == "simulated" else ""
 
 
 def _draws_at_server(protocol: PhasedProtocol[Any, Any]) -> bool:
@@ -405,11 +405,11 @@ def _on_path(
     most_by_agents = MOST_BY_AGENTS if protocol.masked_phase is None else _MOST_MASKED
     if has_agents or num_parties <= most_by_agents:
         return msgspec.structs.replace(scenario, transport=_AGENTS), ""
-    said = (
+    note = (
         f"More than {most_by_agents:,} {protocol.client_role}s are computed by arrays, with the result that agents "
         f"would have; transport = {_AGENTS!r} makes agents of them."
     )
-    return msgspec.structs.replace(scenario, transport=ARRAY), said
+    return msgspec.structs.replace(scenario, transport=ARRAY), note
 
 
 def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, Any]:
@@ -420,20 +420,20 @@ def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_partie
     return {"scenario": scenario, "protocol": protocol, "rules": rules}
 
 
-def with_adversaries(resolved: Local, *, away: Collection[str] = ()) -> Local:
+def with_adversaries(setup: Local, *, absent_names: Collection[str] = ()) -> Local:
     """Look up and check the adversaries of what is run; they may name parties of a series who are away."""
-    tables, transport = resolved.scenario.adversary, resolved.scenario.transport
+    tables, transport = setup.scenario.adversary, setup.scenario.transport
     roles: tuple[Role, ...] = ()
     if tables:
         names = (str(table.get("role")) for table in tables)
         plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # if one is to be blamed
         with blaming_plugins(plugins, is_set_up=True):
-            context = resolved.context(seed=0)  # no draw of the session's own
-            roles = read_adversaries(tables, context, has_agents=transport != ARRAY, away=away)
+            context = setup.context(seed=0)  # no draw of the session's own
+            roles = read_adversaries(tables, context, has_agents=transport != ARRAY, absent_names=absent_names)
     if any(role.watches_traffic for role in roles):
         check_tapped(make_transport(transport))
-        check_descriptors(transport, num_parties=len(resolved.names), is_tapped=True)
-    return msgspec.structs.replace(resolved, roles=roles, away=frozenset(away))
+        check_descriptors(transport, num_parties=len(setup.names), is_tapped=True)
+    return msgspec.structs.replace(setup, roles=roles, away=frozenset(absent_names))
 
 
 def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list[PrivacyLoss]:
@@ -467,7 +467,7 @@ def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster:
     if not scenario.parties or not (is_of_data_set or left_out):
         return described_by(kind, roster, None, scenario.parameters)
     try:
-        own = _own_parties(scenario, kind)
+        own_parties = _own_parties(scenario, kind)
     except ConfigurationError as error:
         if not left_out or error.field.partition(".")[0] != f"{kind.client_role}s":
             raise
@@ -476,7 +476,7 @@ def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster:
             f"the scenario's own {kind.client_role}s cannot say it here ({error})"
         )
         raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed) from None
-    return described_by(kind, roster, own, scenario.parameters)
+    return described_by(kind, roster, own_parties, scenario.parameters)
 
 
 def _said_by(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
@@ -496,8 +496,8 @@ def _make_rules(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_p
     default = {"deadline_seconds": scenario.deadline_seconds, "quorum": scenario.quorum}
     whole: SessionRules = convert(default, SessionRules, "")
     phases: dict[str, PhaseRules] = {
-        name: convert({**default, **convert(own, dict[str, Any], f"phases.{name}")}, PhaseRules, f"phases.{name}")
-        for name, own in scenario.phases.items()
+        name: convert({**default, **convert(rules, dict[str, Any], f"phases.{name}")}, PhaseRules, f"phases.{name}")
+        for name, rules in scenario.phases.items()
     }
     rules = msgspec.structs.replace(whole, phases=phases)
     _check_rules(protocol, rules, num_parties=num_parties)
@@ -519,13 +519,13 @@ def with_trust(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scen
     models = [each.value for each in settings]
     allowed = list_choices(models, model.value) if models else f"left out: {scenario.protocol} has one model of trust"
     require(model in settings, "trust", model.value, allowed)
-    given = {name: own for name, own in scenario.parameters.items() if own != _BEST}
-    parameters = {**scenario.parameters, **settings[model], **given}
+    stated = {name: value for name, value in scenario.parameters.items() if value != _BEST}
+    parameters = {**scenario.parameters, **settings[model], **stated}
     return msgspec.structs.replace(scenario, parameters=parameters)
 
 
 def make_protocol(
-    kind: type[PhasedProtocol[Any, Any]], given: Mapping[str, Any], model: TrustModel | None = None
+    kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any], model: TrustModel | None = None
 ) -> PhasedProtocol[Any, Any]:
     """Return a protocol with its parameters and plug-ins, where these, its columns and whom it trusts are right.
 
@@ -535,15 +535,15 @@ def make_protocol(
         >>> vote.parameters.epsilon, vote.model.value
         (2.0, 'local')
     """
-    protocol = kind(convert(given, kind.parameters_type, "parameters"))
+    protocol = kind(convert(parameters, kind.parameters_type, "parameters"))
     if model is not None and protocol.model is not model:
-        own = {name: given[name] for _, settings in kind.settings_by_trust for name in settings if name in given}
-        shown = " and ".join(f"{name} = {value!r}" for name, value in own.items())
-        allowed = f"{protocol.model.value!r}, as {shown} has it, or {' and '.join(own)} left out to follow it"
+        fields = dict.fromkeys(key for _, keys in kind.settings_by_trust for key in keys if key in parameters)
+        text = " and ".join(f"{name} = {parameters[name]!r}" for name in fields)
+        allowed = f"{protocol.model.value!r}, as {text} has it, or {' and '.join(fields)} left out to follow it"
         raise ConfigurationError(field="trust", value=model.value, allowed=allowed)
     for field, name in protocol.foreign_functions.items():
-        own = tuple(protocol.named_functions[field])
-        protocol.use_function(field, find(f"psephos.{field}s", name, Callable, field=field, also=own))
+        own_functions = tuple(protocol.named_functions[field])
+        protocol.use_function(field, find(f"psephos.{field}s", name, Callable, field=field, also=own_functions))
     check_own_columns(protocol)
     return protocol
 

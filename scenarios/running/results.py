@@ -24,18 +24,23 @@ from .resolution import Local, Streamed
 from .statements import certainty_of
 
 
-def result_of(resolved: Local, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
+def result_of(setup: Local, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
     """Return the content of `result.json`, with the truth where that may be shown."""
-    kind = SessionKind.DEPLOYMENT if resolved.scenario.noise == "secure" else SessionKind.SIMULATION
-    left = SessionResult(record.outcome, record.tallies, record.num_received)
-    result = published(resolved.protocol, left, session=resolved.scenario.name, kind=kind, num_parties=num_parties)
+    kind = SessionKind.DEPLOYMENT if setup.scenario.noise == "secure" else SessionKind.SIMULATION
+    session_result = SessionResult(record.outcome, record.tallies, record.num_received)
+    result = published(setup.protocol, session_result, session=setup.scenario.name, kind=kind, num_parties=num_parties)
     if truth is not None:
         result["truth"] = dict(truth)
     return result
 
 
 def published(
-    protocol: PhasedProtocol[Any, Any], left: SessionResult, *, session: str, kind: SessionKind, num_parties: int
+    protocol: PhasedProtocol[Any, Any],
+    session_result: SessionResult,
+    *,
+    session: str,
+    kind: SessionKind,
+    num_parties: int,
 ) -> dict[str, Any]:
     """Return what anybody may know of a session of so many parties on the roster."""
     return {
@@ -46,12 +51,12 @@ def published(
         "num_parties": num_parties,
         "received": {
             phase.name: n
-            for phase, n in zip(protocol.phases, left.num_received, strict=True)
+            for phase, n in zip(protocol.phases, session_result.num_received, strict=True)
             if not phase.hides_participation
         },
-        "outcome": as_written(left.outcome),
+        "outcome": as_written(session_result.outcome),
         "privacy": _privacy_of(protocol),
-        "tallies": [tally.totals.tolist() for tally in left.tallies],
+        "tallies": [tally.totals.tolist() for tally in session_result.tallies],
     }
 
 
@@ -61,13 +66,13 @@ def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
     `certainty` is the most that anybody can be sure, from even odds, of what one party holds.
     """
     total = total_of(protocol.losses)
-    replaced = total_of(protocol.losses, relation=NeighboringRelation.REPLACE_ONE)
+    replace_total = total_of(protocol.losses, relation=NeighboringRelation.REPLACE_ONE)
     privacy: dict[str, Any] = {
         "person": {
             "claimed": total.claimed,
             "proven": total.proven,
             "relation": total.relation.value,
-            "certainty": certainty_of(replaced.proven),
+            "certainty": certainty_of(replace_total.proven),
             "against": total.against,
         },
         "relation": sorted({loss.relation.value for loss in protocol.losses}),
@@ -85,27 +90,25 @@ def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
 _ANY_SESSION: Final = SessionDescriptor("0" * 32)  # every simulation has an id, and all ids have one length
 
 
-def expect_traffic(resolved: Local) -> ExpectedTraffic | None:
+def expect_traffic(setup: Local) -> ExpectedTraffic | None:
     """Return what a session of agents says; None for a stream, and where a message would be too large for agents."""
-    if isinstance(resolved, Streamed):
+    if isinstance(setup, Streamed):
         return None
     with contextlib.suppress(ValueError):
         return ExpectedTraffic(
-            resolved.protocol,
-            names=resolved.names,
-            public=resolved.inputs.public,
-            session=resolved.scenario.name,
+            setup.protocol,
+            names=setup.names,
+            public=setup.inputs.public,
+            session=setup.scenario.name,
             kind=SessionKind.SIMULATION,
             descriptor=_ANY_SESSION,
         )
     return None
 
 
-def traffic_of(
-    resolved: Local, record: SessionRecord, expected: ExpectedTraffic | None
-) -> Sequence[PhaseTraffic] | None:
+def traffic_of(setup: Local, record: SessionRecord, expected: ExpectedTraffic | None) -> Sequence[PhaseTraffic] | None:
     """Return how much was said, or, of arrays, would have been as expected; None where nobody knows."""
-    if resolved.scenario.transport != ARRAY and record.traffic:
+    if setup.scenario.transport != ARRAY and record.traffic:
         return record.traffic
     if expected is not None:
         with contextlib.suppress(ValueError):

@@ -34,14 +34,16 @@ def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTabl
     parameters that describe the parties' table.
     """
     try:
-        read = read_parties_file(path / ROSTER_FILE if path.is_dir() else path, kind.client_role)
+        parties = read_parties_file(path / ROSTER_FILE if path.is_dir() else path, kind.client_role)
     except ConfigurationError as error:
         if error.field != f"{kind.client_role}s":
             raise
         raise ConfigurationError(field="--roster", value=error.value, allowed=error.allowed) from None
-    table = {plain_cell(name): [plain_cell(str(entry)) for entry in entries] for name, entries in read.table.items()}
-    agreed: Mapping[str, Any] = _agreed_in(path / PARAMETERS_FILE, kind) if path.is_dir() else {}
-    return dataclasses.replace(read, names=[plain_cell(name) for name in read.names], table=table, parameters=agreed)
+    table = {plain_cell(name): [plain_cell(str(entry)) for entry in entries] for name, entries in parties.table.items()}
+    agreed_parameters: Mapping[str, Any] = _agreed_in(path / PARAMETERS_FILE, kind) if path.is_dir() else {}
+    return dataclasses.replace(
+        parties, names=[plain_cell(name) for name in parties.names], table=table, parameters=agreed_parameters
+    )
 
 
 def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str, Any]:
@@ -52,51 +54,58 @@ def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str,
     sources = sources_of(kind)
     check_regular(path, field="--roster")
     try:
-        agreed = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        agreed_parameters = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigurationError(field="--roster", value=str(path), allowed=f"readable parameters ({error})") from None
     of_table = sources.parameters_of_table | sources.implied_parameters
-    return {name: value for name, value in agreed.items() if name in of_table}
+    return {name: value for name, value in agreed_parameters.items() if name in of_table}
 
 
 def described_by(
-    kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable, own: PartiesTable | None, parameters: Mapping[str, Any]
+    kind: type[PhasedProtocol[Any, Any]],
+    roster: PartiesTable,
+    own_parties: PartiesTable | None,
+    parameters: Mapping[str, Any],
 ) -> PartiesTable:
     """Return the table that says what a scenario leaves to its own parties: a roster has public columns alone.
 
-    `own` is None where the scenario has none, or nothing is left to them, as beside an agreement.
+    `own_parties` is None where the scenario has none, or nothing is left to them, as beside an agreement.
     """
     sources = sources_of(kind)
-    if own is None:
+    if own_parties is None:
         if left_out := left_to_parties(kind, {**roster.parameters, **parameters}):
             raise ConfigurationError(field=left_out[0], value="left out", allowed=_SAID_ELSEWHERE)
-        said = {name for group in sources.alternatives if group & parameters.keys() for name in group}
-        agreed = {name: value for name, value in roster.parameters.items() if name not in said}
-        return dataclasses.replace(roster, parameters=agreed)
+        stated_names = {name for group in sources.alternatives if group & parameters.keys() for name in group}
+        agreed_parameters = {name: value for name, value in roster.parameters.items() if name not in stated_names}
+        return dataclasses.replace(roster, parameters=agreed_parameters)
     of_public = sources.parameters_of_public_columns
-    table = {name: entries for name, entries in own.table.items() if name not in KEY_COLUMNS}
+    table = {name: entries for name, entries in own_parties.table.items() if name not in KEY_COLUMNS}
     # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
-    others = {name: value for name, value in own.parameters.items() if name not in of_public}
+    other_parameters = {name: value for name, value in own_parties.parameters.items() if name not in of_public}
     with roster.naming_lines():
-        of_roster = of_public & kind.complete({**others, **parameters}, {**table, **roster.table}).keys()
-    kept = {name: value for name, value in own.parameters.items() if name not in of_roster} | dict(roster.parameters)
-    return dataclasses.replace(own, table=table, parameters=kept, fixed=own.fixed - of_roster)
+        of_roster = of_public & kind.complete({**other_parameters, **parameters}, {**table, **roster.table}).keys()
+    kept_parameters = {name: value for name, value in own_parties.parameters.items() if name not in of_roster} | dict(
+        roster.parameters
+    )
+    return dataclasses.replace(
+        own_parties, table=table, parameters=kept_parameters, fixed=own_parties.fixed - of_roster
+    )
 
 
 def left_to_parties(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -> list[str]:
     """Return the parameters that a scenario leaves to its own parties, who have to say them: no public column does."""
     sources = sources_of(kind)
-    needed = sources.parameters_of_table - sources.parameters_of_public_columns - sources.implied_parameters
-    return sorted(needed - parameters.keys())
+    needed_parameters = sources.parameters_of_table - sources.parameters_of_public_columns - sources.implied_parameters
+    return sorted(needed_parameters - parameters.keys())
 
 
-def check_columns(parties: PartiesTable, known: Sequence[str]) -> None:
+def check_columns(parties: PartiesTable, known_names: Sequence[str]) -> None:
     """Raise ConfigurationError if there is a column of another name, such as a misspelled one of certificates."""
     for name in parties.table:
-        if name not in known:
-            raise unknown_column(name, known, field=f"{name} ({parties.source} line 1)" if parties.lines else "")
+        if name not in known_names:
+            raise unknown_column(name, known_names, field=f"{name} ({parties.source} line 1)" if parties.lines else "")
 
 
 def fingerprints_in(parties: PartiesTable) -> list[str] | None:
@@ -113,10 +122,10 @@ def signature_keys_in(parties: PartiesTable) -> list[bytes] | None:
 def _digits_in(parties: PartiesTable, column: str) -> list[str] | None:
     if column not in parties.table:
         return None
-    found = [str(each) for each in parties.table[column]]
-    for place, each in enumerate(found):
+    entry_texts = [str(each) for each in parties.table[column]]
+    for place, each in enumerate(entry_texts):
         if not re.fullmatch(r"[0-9a-f]{64}", each):
             line = f" line {parties.lines[place]}" if parties.lines else ""
             allowed = "64 hexadecimal digits, as `psephos roster` writes"
             raise ConfigurationError(field=f"{column} ({parties.source}{line})", value=each, allowed=allowed)
-    return found
+    return entry_texts

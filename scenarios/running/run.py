@@ -80,12 +80,12 @@ class FinishedRun(msgspec.Struct, kw_only=True):
 
 
 def run_session(
-    resolved: Local,
+    setup: Local,
     *,
     seed: int,
     observers: SessionObservers | None = None,
-    watched: ObservedRun | None = None,
-    streamed: StreamedInputs | None = None,
+    observed_run: ObservedRun | None = None,
+    streamed_inputs: StreamedInputs | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
     sharded: "ShardedTally | None" = None,
 ) -> SessionRecord:
@@ -93,9 +93,9 @@ def run_session(
 
     Args:
         seed: of simulated noise; not used where noise is secure.
-        observers: who observes it, and gets what it leaves; its views are those of `watched`, where that is given.
-        watched: the caller's, which gets what adversaries see however the session ends.
-        streamed: the caller's, which knows of a stream's parties how far they came.
+        observers: who observes it, and gets what it leaves; its views are those of `observed_run`, where that is given.
+        observed_run: the caller's, which gets what adversaries see however the session ends.
+        streamed_inputs: the caller's, which knows of a stream's parties how far they came.
         ledgers: of the parties by name, where they have had losses before (agents only).
         sharded: by whom a stream is tallied; by default here, batch by batch.
 
@@ -111,68 +111,68 @@ def run_session(
         >>> run_session(local, seed=7).num_received
         (5, 5)
     """
-    scenario, observers = resolved.scenario, observers or SessionObservers()
+    scenario, observers = setup.scenario, observers or SessionObservers()
     noise = SimulatedNoise(seed, session=scenario.name, round_number=scenario.round)
     if scenario.noise == "secure" and scenario.transport == ARRAY:
         noise = SecureRelease(session=scenario.name)
-    if isinstance(resolved, Streamed):
-        streamed = streamed or StreamedInputs(resolved.protocol, resolved.stream)
+    if isinstance(setup, Streamed):
+        streamed_inputs = streamed_inputs or StreamedInputs(setup.protocol, setup.stream)
         try:
-            with contextlib.closing(streamed.open()) as batches:
+            with contextlib.closing(streamed_inputs.open()) as batches:
 
                 def tally(on_batch: Callable[[int], None]) -> Sequence[Tally]:
                     if sharded is not None:
-                        return sharded.tally(resolved, streamed, on_batch=on_batch)
-                    return tally_batches(resolved.protocol, batches, noise=noise, on_batch=on_batch)
+                        return sharded.tally(setup, streamed_inputs, on_batch=on_batch)
+                    return tally_batches(setup.protocol, batches, noise=noise, on_batch=on_batch)
 
-                num_left = resolved.stream.num_left
-                return run_streamed(resolved.protocol, tally=tally, num_left=num_left, noise=noise, observers=observers)
+                num_left = setup.stream.num_left
+                return run_streamed(setup.protocol, tally=tally, num_left=num_left, noise=noise, observers=observers)
         finally:
-            observers.entries.extend(streamed.entries(scenario.name))
+            observers.entries.extend(streamed_inputs.entries(scenario.name))
     if scenario.transport == ARRAY:
-        return run_arrays(
-            resolved.protocol, inputs=resolved.inputs, noise=noise, names=resolved.names, observers=observers
-        )
-    mode: Mode = Simulation(scenario.name, noise, resolved.record or watched is not None)
+        return run_arrays(setup.protocol, inputs=setup.inputs, noise=noise, names=setup.names, observers=observers)
+    mode: Mode = Simulation(scenario.name, noise, setup.record or observed_run is not None)
     if scenario.noise == "secure":
         mode = Deployment(scenario.name, SecureNoise(), SessionDescriptor(draw_session_id()))
     transport = make_transport(scenario.transport)
-    if watched is not None and any(role.watches_traffic for role in resolved.adversaries):
-        transport = TappedTransport(transport, watched.traffic.append)
+    if observed_run is not None and any(role.watches_traffic for role in setup.adversaries):
+        transport = TappedTransport(transport, observed_run.traffic.append)
     weather: Weather | None = None
     if (faults := scenario.faults) is not None:
         of_network = {"protocol": "", "phase": "", "purpose": "network"}
         key = stream_key(seed=seed, session=scenario.name, round_number=scenario.round, **of_network)
         weather = seeded_weather(faults, key)
-    context = resolved.context(seed=seed)
+    context = setup.context(seed=seed)
     deviations: dict[str, Deviation] = {}
     plugins: list[Plugin] = []
-    with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        for role in resolved.adversaries:
-            own = checked_deviations(role, context)
-            deviations.update(own)
-            plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, own.values()))))
-        hellos = [hello for role in resolved.adversaries for hello in checked_strangers(role, context)]
-    strangers = None if not hellos else Strangers(hellos) if watched is None else Strangers(hellos, watched.attempts)
+    with blaming_plugins(setup.plugins, is_private=setup.protocol.keeps_words):
+        for role in setup.adversaries:
+            role_deviations = checked_deviations(role, context)
+            deviations.update(role_deviations)
+            plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, role_deviations.values()))))
+        hellos = [hello for role in setup.adversaries for hello in checked_strangers(role, context)]
+    strangers = (
+        None if not hellos else Strangers(hellos) if observed_run is None else Strangers(hellos, observed_run.attempts)
+    )
     session = functools.partial(
         run_agents,
-        resolved.protocol,
-        names=resolved.names,
-        inputs=resolved.inputs,
+        setup.protocol,
+        names=setup.names,
+        inputs=setup.inputs,
         mode=mode,
         transport=transport,
-        rules=resolved.rules,
-        ledgers=ledgers or {name: Ledger(name, budget=scenario.budget_of_parties) for name in resolved.names},
-        observers=observers if watched is None else msgspec.structs.replace(observers, views=watched.views),
+        rules=setup.rules,
+        ledgers=ledgers or {name: Ledger(name, budget=scenario.budget_of_parties) for name in setup.names},
+        observers=observers if observed_run is None else msgspec.structs.replace(observers, views=observed_run.views),
         adversity=Adversity(deviations=deviations, strangers=strangers, plugins=plugins, weather=weather),
     )
     return trio.run(session, restrict_keyboard_interrupt_to_checkpoints=True)
 
 
-def run_in_memory(resolved: Local, *, watched: ObservedRun | None = None) -> FinishedRun:
+def run_in_memory(setup: Local, *, observed_run: ObservedRun | None = None) -> FinishedRun:
     """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
 
-    `watched` is the caller's, and gets what parties and adversaries see; needed where there are adversaries.
+    `observed_run` is the caller's, and gets what parties and adversaries see; needed where there are adversaries.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`.
@@ -185,36 +185,40 @@ def run_in_memory(resolved: Local, *, watched: ObservedRun | None = None) -> Fin
         >>> finished.num_parties, finished.result["protocol"], len(finished.entries)
         (5, 'dpwevote', 2)
     """
-    seed, entries = seed_of(resolved), list[LedgerEntry]()
-    streamed = StreamedInputs(resolved.protocol, resolved.stream) if isinstance(resolved, Streamed) else None
-    started = time.perf_counter()
+    seed, entries = seed_of(setup), list[LedgerEntry]()
+    streamed_inputs = StreamedInputs(setup.protocol, setup.stream) if isinstance(setup, Streamed) else None
+    started_at = time.perf_counter()
     try:
         record = run_session(
-            resolved, seed=seed, observers=SessionObservers(entries=entries), watched=watched, streamed=streamed
+            setup,
+            seed=seed,
+            observers=SessionObservers(entries=entries),
+            observed_run=observed_run,
+            streamed_inputs=streamed_inputs,
         )
-        if (unheard := record.unheard(resolved.protocol, len(resolved.names))) is not None:
-            raise unheard
+        if (unheard_error := record.unheard(setup.protocol, len(setup.names))) is not None:
+            raise unheard_error
     except PsephosError as error:
-        for attack_report in _lessons_of_failure(resolved, error, watched, entries, seed=seed):
+        for attack_report in _lessons_of_failure(setup, error, observed_run, entries, seed=seed):
             error.add_note(str(attack_report))
         raise
-    finished = _finished(resolved, record, entries, streamed, seconds=time.perf_counter() - started)
-    if not resolved.roles or watched is None:
-        return finished
-    trace = _happened(record, entries, watched)
-    attack_reports = _lessons_of(resolved, trace, seed=seed)
-    return msgspec.structs.replace(finished, attack_reports=attack_reports, trace=(resolved.context(seed=seed), trace))
+    finished_run = _finished(setup, record, entries, streamed_inputs, seconds=time.perf_counter() - started_at)
+    if not setup.roles or observed_run is None:
+        return finished_run
+    trace = _happened(record, entries, observed_run)
+    attack_reports = _lessons_of(setup, trace, seed=seed)
+    return msgspec.structs.replace(finished_run, attack_reports=attack_reports, trace=(setup.context(seed=seed), trace))
 
 
 def run_in_folder(
-    resolved: Local,
+    setup: Local,
     folder: RunFolder,
     *,
     pictures: bool = True,
     observers: SessionObservers | None = None,
     on_failure: Callable[[Sequence[AttackReport]], None] | None = None,
     ledgers: Mapping[str, Ledger] | None = None,
-    watched: ObservedRun | None = None,
+    observed_run: ObservedRun | None = None,
     sharded: "ShardedTally | None" = None,
 ) -> FinishedRun:
     """Run a scenario and leave everything that came of it in a folder.
@@ -226,7 +230,8 @@ def run_in_folder(
             name of an adversary that takes long, and how many of its steps are done and are not.
         on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
         ledgers: as for `run_session`.
-        watched: the caller's, which gets what parties and adversaries see; by default there is one for adversaries.
+        observed_run: the caller's, which gets what parties and adversaries see; by default there is one for
+            adversaries.
         sharded: as for `run_session`.
 
     Raises:
@@ -234,76 +239,78 @@ def run_in_folder(
             events, the ledger, in `run.json` the failure, and what adversaries learnt.
         UnheardError: nobody heard the outcome; the folder holds it all the same.
     """
-    scenario, protocol, observers = resolved.scenario, resolved.protocol, observers or SessionObservers()
-    seed = seed_of(resolved) if sharded is None else sharded.seed
-    if watched is None and resolved.roles:
-        watched = ObservedRun()
-    is_streamed = isinstance(resolved, Streamed)
-    streamed = StreamedInputs(protocol, resolved.stream, folder=folder.path) if is_streamed else None
-    how = {"transport": scenario.transport, "noise": scenario.noise}
-    if resolved.note and not resolved.is_real:
-        how["parties"] = resolved.note
-    started = time.perf_counter()
-    with open_run(folder, resolved, how) as run:
+    scenario, protocol, observers = setup.scenario, setup.protocol, observers or SessionObservers()
+    seed = seed_of(setup) if sharded is None else sharded.seed
+    if observed_run is None and setup.roles:
+        observed_run = ObservedRun()
+    is_streamed = isinstance(setup, Streamed)
+    streamed_inputs = StreamedInputs(protocol, setup.stream, folder=folder.path) if is_streamed else None
+    run_facts = {"transport": scenario.transport, "noise": scenario.noise}
+    if setup.note and not setup.is_real:
+        run_facts["parties"] = setup.note
+    started_at = time.perf_counter()
+    with open_run(folder, setup, run_facts) as run:
         try:
             record = run_session(
-                resolved,
+                setup,
                 seed=seed,
                 observers=msgspec.structs.replace(observers, log=run.log, entries=run.entries),
-                watched=watched,
-                streamed=streamed,
+                observed_run=observed_run,
+                streamed_inputs=streamed_inputs,
                 ledgers=ledgers,
                 sharded=sharded,
             )
         except PsephosError as error:
-            if attack_reports := _lessons_of_failure(resolved, error, watched, run.entries, seed=seed):
-                setting = setting_of(protocol, len(resolved.names))
+            if attack_reports := _lessons_of_failure(setup, error, observed_run, run.entries, seed=seed):
+                setting = setting_of(protocol, len(setup.names))
                 write_lessons(folder, attack_reports)
                 if on_failure is not None:
                     on_failure(attack_reports)
             raise
         finally:
-            if streamed is not None and streamed.note and not resolved.is_real:
-                run.ending["parties"] = streamed.note
+            if streamed_inputs is not None and streamed_inputs.note and not setup.is_real:
+                run.ending["parties"] = streamed_inputs.note
         if not protocol.hides_participation:  # who is without an outcome may not have taken part
             run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
-            expected = expect_traffic(resolved) if scenario.transport == ARRAY else None
-            if (traffic := traffic_of(resolved, record, expected)) is not None:
+            expected = expect_traffic(setup) if scenario.transport == ARRAY else None
+            if (traffic := traffic_of(setup, record, expected)) is not None:
                 run.ending["traffic"] = traffic
-        if (unheard := record.unheard(protocol, len(resolved.names))) is not None:
-            run.ending["failure"] = describe_failure(unheard)
-    finished = _finished(resolved, record, run.entries, streamed, seconds=time.perf_counter() - started)
-    known: Mapping[str, Any] = {"truth": finished.truth, "gold": finished.gold}
+        if (unheard_error := record.unheard(protocol, len(setup.names))) is not None:
+            run.ending["failure"] = describe_failure(unheard_error)
+    finished_run = _finished(setup, record, run.entries, streamed_inputs, seconds=time.perf_counter() - started_at)
+    known_values: Mapping[str, Any] = {"truth": finished_run.truth, "gold": finished_run.gold}
     title = scenario.title or scenario.name
-    setting = setting_of(protocol, finished.num_parties)
-    write_outcome(folder, record.outcome, finished.result, title=title, setting=setting, **known, pictures=pictures)
-    _write_details(folder, resolved)
-    if resolved.record:
-        folder.write_recording(_recording(resolved, seed=seed), record.views)
-    if resolved.roles and watched is not None:
-        trace = _happened(record, run.entries, watched)
-        attack_reports = _lessons_of(resolved, trace, seed=seed, on_progress=observers.on_progress)
-        if resolved.adversaries:
+    setting = setting_of(protocol, finished_run.num_parties)
+    write_outcome(
+        folder, record.outcome, finished_run.result, title=title, setting=setting, **known_values, pictures=pictures
+    )
+    _write_details(folder, setup)
+    if setup.record:
+        folder.write_recording(_recording(setup, seed=seed), record.views)
+    if setup.roles and observed_run is not None:
+        trace = _happened(record, run.entries, observed_run)
+        attack_reports = _lessons_of(setup, trace, seed=seed, on_progress=observers.on_progress)
+        if setup.adversaries:
             write_lessons(folder, attack_reports)
-        finished = msgspec.structs.replace(
-            finished, attack_reports=attack_reports, trace=(resolved.context(seed=seed), trace)
+        finished_run = msgspec.structs.replace(
+            finished_run, attack_reports=attack_reports, trace=(setup.context(seed=seed), trace)
         )
-    if unheard is not None:
+    if unheard_error is not None:
         if on_failure is not None:
-            on_failure(finished.attack_reports)
-        raise unheard
-    return finished
+            on_failure(finished_run.attack_reports)
+        raise unheard_error
+    return finished_run
 
 
-def _write_details(folder: RunFolder, resolved: Local) -> None:
+def _write_details(folder: RunFolder, setup: Local) -> None:
     """Write what a system tells of parties that are nobody's secret."""
-    details: Details | None = part_of(type(resolved.protocol), "details", Callable)
-    if details is not None and resolved.may_show_truth:
-        for name, rows in details(resolved).items():
+    details: Details | None = part_of(type(setup.protocol), "details", Callable)
+    if details is not None and setup.may_show_truth:
+        for name, rows in details(setup).items():
             folder.write_table(name, rows)
 
 
-def seed_of(resolved: Local) -> int:
+def seed_of(setup: Local) -> int:
     """Return the scenario's seed, or else one that nobody is told.
 
     Examples:
@@ -311,54 +318,54 @@ def seed_of(resolved: Local) -> int:
         >>> seed_of(resolve(load_scenario("consortium", ["seed=7"])))
         7
     """
-    seed = resolved.scenario.seed
+    seed = setup.scenario.seed
     return secrets.randbits(_SEED_BITS) if seed is None else seed
 
 
 def _finished(
-    resolved: Local,
+    setup: Local,
     record: SessionRecord,
     entries: Sequence[LedgerEntry],
-    streamed: StreamedInputs | None,
+    streamed_inputs: StreamedInputs | None,
     *,
     seconds: float,
 ) -> FinishedRun:
     """Return what a run came to, before adversaries conclude."""
-    truth = checked_truth(resolved.protocol, resolved.inputs) if resolved.may_show_truth else None
-    num_parties = len(resolved.names) if streamed is None else streamed.num_parties
+    truth = checked_truth(setup.protocol, setup.inputs) if setup.may_show_truth else None
+    num_parties = len(setup.names) if streamed_inputs is None else streamed_inputs.num_parties
     return FinishedRun(
         record=record,
-        result=result_of(resolved, record, num_parties=num_parties, truth=truth),
+        result=result_of(setup, record, num_parties=num_parties, truth=truth),
         truth=truth,
-        gold=resolved.gold or None,
+        gold=setup.gold or None,
         seconds=seconds,
         num_parties=num_parties,
-        note="" if streamed is None else streamed.note,
+        note="" if streamed_inputs is None else streamed_inputs.note,
         entries=entries,
     )
 
 
-def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], watched: ObservedRun) -> SessionTrace:
+def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], observed_run: ObservedRun) -> SessionTrace:
     """Return what a session that came to its end left for adversaries."""
     return SessionTrace(
-        views=watched.views,
-        traffic=watched.traffic,
+        views=observed_run.views,
+        traffic=observed_run.traffic,
         tallies=record.tallies,
         outcome=record.outcome,
         entries=entries,
         endings=record.endings,
-        attempts=watched.attempts,
+        attempts=observed_run.attempts,
     )
 
 
 def _lessons_of(
-    resolved: Local, trace: SessionTrace, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
+    setup: Local, trace: SessionTrace, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
 ) -> Sequence[AttackReport]:
     """Let adversaries conclude."""
-    context = resolved.context(seed=seed)
+    context = setup.context(seed=seed)
     attack_reports: list[AttackReport] = []
-    with blaming_plugins(resolved.plugins, is_private=resolved.protocol.keeps_words):
-        for role in resolved.adversaries:
+    with blaming_plugins(setup.plugins, is_private=setup.protocol.keeps_words):
+        for role in setup.adversaries:
             if on_progress is not None:
 
                 def on_step(done: int, total: int, name: str = role.name) -> None:
@@ -370,15 +377,19 @@ def _lessons_of(
 
 
 def _lessons_of_failure(
-    resolved: Local, error: PsephosError, watched: ObservedRun | None, entries: Sequence[LedgerEntry], *, seed: int
+    setup: Local, error: PsephosError, observed_run: ObservedRun | None, entries: Sequence[LedgerEntry], *, seed: int
 ) -> Sequence[AttackReport]:
     """Let adversaries conclude from a session that failed; from one that did not begin, nothing."""
-    if not resolved.adversaries or watched is None or not watched.views:
+    if not setup.adversaries or observed_run is None or not observed_run.views:
         return ()
     trace = SessionTrace(
-        views=watched.views, traffic=watched.traffic, entries=entries, failure=error, attempts=watched.attempts
+        views=observed_run.views,
+        traffic=observed_run.traffic,
+        entries=entries,
+        failure=error,
+        attempts=observed_run.attempts,
     )
-    return _lessons_of(resolved, trace, seed=seed)
+    return _lessons_of(setup, trace, seed=seed)
 
 
 def write_lessons(folder: RunFolder, attack_reports: Sequence[AttackReport]) -> None:
@@ -389,18 +400,18 @@ def write_lessons(folder: RunFolder, attack_reports: Sequence[AttackReport]) -> 
             folder.write_table(f"adversary-{number}.csv", attack_report.rows)
 
 
-def _recording(resolved: Local, *, seed: int) -> dict[str, Any]:
+def _recording(setup: Local, *, seed: int) -> dict[str, Any]:
     """Return what only the private folder may hold."""
     # What each number of a private row is for: the phase that reports it, and which of its values it is.
-    columns = ["not reported"] * resolved.inputs.private.shape[1]
-    for phase in resolved.protocol.phases:
+    columns = ["not reported"] * setup.inputs.private.shape[1]
+    for phase in setup.protocol.phases:
         for number, place in enumerate(range(len(columns))[phase.columns], start=1):
             columns[place] = phase.name if phase.num_values == 1 else f"{phase.name} {number}"
     return {
         "seed": str(seed),
-        "parties": list(resolved.names),
-        "private_rows": resolved.inputs.private.tolist(),
+        "parties": list(setup.names),
+        "private_rows": setup.inputs.private.tolist(),
         "columns": columns,
-        "public_rows": resolved.inputs.public.tolist(),
-        "truth": checked_truth(resolved.protocol, resolved.inputs),
+        "public_rows": setup.inputs.public.tolist(),
+        "truth": checked_truth(setup.protocol, setup.inputs),
     }

@@ -21,7 +21,7 @@ def written_protocol(name: str, model: str) -> Mapping[str, str]:
         "protocol-pyproject.toml.j2": "pyproject.toml",
         "protocol-scenario.toml.j2": f"{name}.toml",
     }
-    kind = re.sub("(^|-)([a-z0-9])", lambda found: found[2].upper(), name)
+    kind = re.sub("(^|-)([a-z0-9])", lambda match: match[2].upper(), name)
     folder = resources.files("psephos.scenarios.shipped")
     settings = jinja2.Environment(
         autoescape=False,  # noqa: S701  no markup: the name is checked
@@ -29,8 +29,8 @@ def written_protocol(name: str, model: str) -> Mapping[str, str]:
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    given = {"name": name, "module": module, "kind": kind, "model": model}
+    words = {"name": name, "module": module, "kind": kind, "model": model}
     return {
-        target: settings.from_string((folder / source).read_text(encoding="utf-8")).render(given)
+        target: settings.from_string((folder / source).read_text(encoding="utf-8")).render(words)
         for source, target in names.items()
     }

@@ -148,21 +148,23 @@ def load_series(source: str, settings: Sequence[str] = (), *, data: str | None =
     tables = read_tables(path)
     pairs = {setting: read_setting(setting) for setting in settings}
     tables |= {key: value for key, value in pairs.values() if key in _OF_SERIES}
-    others = [setting for setting, (key, _) in pairs.items() if key not in _OF_SERIES]
-    chosen = {key: value for key, value in pairs.values() if key not in _OF_SERIES}
-    protocol = protocol_of(tables, chosen)
-    known = {*Scenario.__struct_fields__, *_OF_SERIES, f"{protocol.client_role}s"}
+    vote_settings = [setting for setting, (key, _) in pairs.items() if key not in _OF_SERIES]
+    series_settings = {key: value for key, value in pairs.values() if key not in _OF_SERIES}
+    protocol = protocol_of(tables, series_settings)
+    known_keys = {*Scenario.__struct_fields__, *_OF_SERIES, f"{protocol.client_role}s"}
     for key in tables:
-        if key not in known:
-            raise unknown_key(key, known, protocol)
-    given = {**tables, **chosen}
+        if key not in known_keys:
+            raise unknown_key(key, known_keys, protocol)
+    all_tables = {**tables, **series_settings}
     allowed = "left out: the first vote has round 1, the second round 2, and so on"
-    refuse("round" in given, "round", given.get("round"), allowed)
+    refuse("round" in all_tables, "round", all_tables.get("round"), allowed)
     period, in_all = tables.pop("budget_period", None), tables.pop("budget_in_all", None)
-    told, folder = _votes_of(tables.pop(VOTES, None), path.parent, protocol)
+    vote_tables, folder = _votes_of(tables.pop(VOTES, None), path.parent, protocol)
     title, description = (str(tables.get(key, "")) for key in ("title", "description"))
-    reader = _Reader(tables, protocol, folder=path.parent, settings=others, data=data)
-    votes = tuple(reader.read(own, number=number, folder=folder) for number, own in enumerate(told, start=1))
+    reader = _Reader(tables, protocol, folder=path.parent, settings=vote_settings, data=data)
+    votes = tuple(
+        reader.read(vote_table, number=number, folder=folder) for number, vote_table in enumerate(vote_tables, start=1)
+    )
     allowance = _allowance_of(votes[0].scenario, period, in_all)
     _check_clock(votes, is_needed=allowance.period_seconds is not None)
     return Series(
@@ -196,7 +198,7 @@ class _Reader:
         self._left: set[str] = set()
         self._joined: dict[str, Mapping[str, Any]] = {}
 
-    def read(self, own: Tables, *, number: int, folder: Path) -> Vote:
+    def read(self, vote_table: Tables, *, number: int, folder: Path) -> Vote:
         """Return a vote of these keys, whose paths lead from the folder.
 
         Raises:
@@ -204,78 +206,87 @@ class _Reader:
         """
         with naming_vote(number):
             word = f"{self._protocol.client_role}s"
-            known = {*Scenario.__struct_fields__, *_OF_VOTE, word}.difference(_REFUSED)
-            for key in own:
-                refuse(key in _REFUSED, key, own[key], f"left out: {_REFUSED.get(key)}")
-                if key not in known and key != _PRESENT:
-                    raise unknown_key(key, known, self._protocol)
-            if _PRESENT in own and not (self._tables.get(word) or self._tables.get("parties")):
-                own = {**own, word: self._rows_of(own), _PRESENT: None, "entries": {}}  # a CSV that has all of them
-            rest = {key: value for key, value in own.items() if key not in {*_OF_VOTE, _PRESENT}}
-            turnout = self._turnout_of(own)
+            known_keys = {*Scenario.__struct_fields__, *_OF_VOTE, word}.difference(_REFUSED)
+            for key in vote_table:
+                refuse(key in _REFUSED, key, vote_table[key], f"left out: {_REFUSED.get(key)}")
+                if key not in known_keys and key != _PRESENT:
+                    raise unknown_key(key, known_keys, self._protocol)
+            if _PRESENT in vote_table and not (self._tables.get(word) or self._tables.get("parties")):
+                vote_table = {
+                    **vote_table,
+                    word: self._rows_of(vote_table),
+                    _PRESENT: None,
+                    "entries": {},
+                }  # a CSV that has all of them
+            scenario_keys = {key: value for key, value in vote_table.items() if key not in {*_OF_VOTE, _PRESENT}}
+            turnout = self._turnout_of(vote_table)
             title = self._tables.get("title", self._tables["name"])
-            merged = self._merged({"title": f"{title}, vote {number}", **rest}, word, folder)
-            scenario = scenario_of(merged, self._settings, folder=self._folder)
+            merged_tables = self._merged({"title": f"{title}, vote {number}", **scenario_keys}, word, folder)
+            scenario = scenario_of(merged_tables, self._settings, folder=self._folder)
             changes: dict[str, Any] = {"round": number} | ({} if self._data is None else {"data": self._data})
-            at = None if "at" not in own else read_time(own["at"], field="at")
-            return Vote(number=number, scenario=msgspec.structs.replace(scenario, **changes), turnout=turnout, at=at)
+            moment = None if "at" not in vote_table else read_time(vote_table["at"], field="at")
+            return Vote(
+                number=number, scenario=msgspec.structs.replace(scenario, **changes), turnout=turnout, at=moment
+            )
 
-    def _rows_of(self, own: Tables) -> list[Tables]:
+    def _rows_of(self, vote_table: Tables) -> list[Tables]:
         """Return the parties of a vote that a CSV file tells, a table each."""
-        entries: dict[str, dict[str, str]] = own["entries"]
-        for column, told in entries.items():
-            for name in own[_PRESENT]:
-                if name not in told:
+        entries: dict[str, dict[str, str]] = vote_table["entries"]
+        for column, entry in entries.items():
+            for name in vote_table[_PRESENT]:
+                if name not in entry:
                     allowed = f"an entry for {name} too, who is there"
                     raise ConfigurationError(field=column, value="left out", allowed=allowed)
         return [
-            {self._protocol.client_role: name} | {column: told[name] for column, told in entries.items()}
-            for name in own[_PRESENT]
+            {self._protocol.client_role: name} | {column: entry[name] for column, entry in entries.items()}
+            for name in vote_table[_PRESENT]
         ]
 
-    def _turnout_of(self, own: Tables) -> Turnout:
+    def _turnout_of(self, vote_table: Tables) -> Turnout:
         """Return who is there, and take note of who joins and leaves."""
-        absent, leaving = (_names(own.get(key, []), field=key) for key in ("absent", "leave"))
+        absent_names, leaving_names = (_names(vote_table.get(key, []), field=key) for key in ("absent", "leave"))
         role = self._protocol.client_role
-        joining: dict[str, Mapping[str, Any]] = {}
-        rows: list[dict[str, Any]] = convert(own.get("join", []), list[dict[str, Any]], "join")
+        joining_entries: dict[str, Mapping[str, Any]] = {}
+        rows: list[dict[str, Any]] = convert(vote_table.get("join", []), list[dict[str, Any]], "join")
         for row in rows:
             name = row.get(role)
             if not isinstance(name, str):
                 raise ConfigurationError(field="join", value=row, allowed=f"a table with the key {role!r}, a name")
-            refuse(name in joining or name in self._joined, "join", name, "named once")
-            joining[name] = {column: entry for column, entry in row.items() if column != role}
-        for name in leaving:
+            refuse(name in joining_entries or name in self._joined, "join", name, "named once")
+            joining_entries[name] = {column: entry for column, entry in row.items() if column != role}
+        for name in leaving_names:
             if self._joined.pop(name, None) is None:
                 refuse(name in self._left, "leave", name, "a party that has not left before")
                 self._left.add(name)
-        self._joined |= joining
-        entries: dict[str, dict[str, Any]] = convert(own.get("entries", {}), dict[str, dict[str, Any]], "entries")
+        self._joined |= joining_entries
+        entries: dict[str, dict[str, Any]] = convert(
+            vote_table.get("entries", {}), dict[str, dict[str, Any]], "entries"
+        )
         return Turnout(
-            present=own.get(_PRESENT),
-            absent=absent,
+            present=vote_table.get(_PRESENT),
+            absent=absent_names,
             left=frozenset(self._left),
             joined=dict(self._joined),
-            joining=frozenset(joining),
+            joining=frozenset(joining_entries),
             entries=entries,
         )
 
-    def _merged(self, own: Tables, word: str, folder: Path) -> Tables:
+    def _merged(self, vote_table: Tables, word: str, folder: Path) -> Tables:
         """Return the series' tables with a vote's keys in them."""
         tables = copy.deepcopy(self._tables)
         sources = sources_of(self._protocol)
         if "parties" in tables and word != "parties":
             tables.setdefault(word, tables.pop("parties"))
-        own = dict(own)
-        name_parties(own, word, folder=folder.resolve(), sources=sources)
-        chosen = {f"parameters.{key}": None for key in own.get("parameters", {})}
-        chosen |= {word: own[word]} if word in own else {}
-        drop_replaced(tables, chosen, (word,), sources)
-        for key, value in own.items():
-            before = tables.get(key)
-            is_part = key in _TABLES or (key == word and not _is_elsewhere(value, before, sources.keys))
-            if is_part and isinstance(before, dict) and isinstance(value, dict):
-                tables[key] = {**before, **value}
+        vote_table = dict(vote_table)
+        name_parties(vote_table, word, folder=folder.resolve(), sources=sources)
+        replaced_keys = {f"parameters.{key}": None for key in vote_table.get("parameters", {})}
+        replaced_keys |= {word: vote_table[word]} if word in vote_table else {}
+        drop_replaced(tables, replaced_keys, (word,), sources)
+        for key, value in vote_table.items():
+            value_before = tables.get(key)
+            is_part = key in _TABLES or (key == word and not _is_elsewhere(value, value_before, sources.keys))
+            if is_part and isinstance(value_before, dict) and isinstance(value, dict):
+                tables[key] = {**value_before, **value}
             else:
                 tables[key] = value
         return tables
@@ -294,17 +305,17 @@ def naming_vote(number: int) -> Generator[None]:
         raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
 
 
-def _is_elsewhere(value: object, before: object, keys: frozenset[str]) -> bool:
+def _is_elsewhere(value: object, value_before: object, keys: frozenset[str]) -> bool:
     """Return whether a table of parties names another source than the one before it."""
-    if not (isinstance(value, dict) and isinstance(before, dict)):
+    if not (isinstance(value, dict) and isinstance(value_before, dict)):
         return True
-    named, others = cast("Tables", value), cast("Tables", before)
-    return any(key in named and key not in others for key in keys)
+    own_table, table_before = cast("Tables", value), cast("Tables", value_before)
+    return any(key in own_table and key not in table_before for key in keys)
 
 
 def _names(value: object, *, field: str) -> list[str]:
     names: list[str] = convert(value, list[str], field)
-    refuse((twice := first_repeated(names)) is not None, field, twice, "named once")
+    refuse((repeated_name := first_repeated(names)) is not None, field, repeated_name, "named once")
     return names
 
 
@@ -327,7 +338,7 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
     """Return the votes of a CSV file: a line for each party in each vote, with its entries.
 
     Columns are `vote` (what tells one from the others: its title), the party's name under the role, and optionally
-    `at`; the others are columns of the parties. An empty cell says nothing. Who has no line in a vote is not there.
+    `moment`; the others are columns of the parties. An empty cell says nothing. Who has no line in a vote is not there.
     """
     header = header_of(path)
     check_column_names(header, f"{path.name} line 1")
@@ -335,15 +346,17 @@ def _votes_in_csv(path: Path, role: str) -> list[Tables]:
     for line, row in read_rows(
         path, "vote", role, *(name for name in header if name not in {"vote", role}), field=VOTES
     ):
-        title, name, *rest = (cell.strip() for cell in row)
-        cells = dict(zip((each for each in header if each not in {"vote", role}), rest, strict=True))
+        title, name, *other_cells = (cell.strip() for cell in row)
+        cells = dict(zip((each for each in header if each not in {"vote", role}), other_cells, strict=True))
         if not (title and name):
             field = role if title else "vote"
             raise ConfigurationError(field=f"{field} ({path.name} line {line})", value="", allowed="a name")
         vote = votes.setdefault(title, {"title": title, _PRESENT: {}, "entries": {}})
-        if (at := cells.pop("at", "")) and vote.setdefault("at", at) != at:
-            where = f"at ({path.name} line {line})"
-            raise ConfigurationError(field=where, value=at, allowed=f"{vote['at']}, as {title!r} has above, or empty")
+        if (moment := cells.pop("at", "")) and vote.setdefault("at", moment) != moment:
+            place_text = f"at ({path.name} line {line})"
+            raise ConfigurationError(
+                field=place_text, value=moment, allowed=f"{vote['at']}, as {title!r} has above, or empty"
+            )
         if name in vote[_PRESENT]:
             allowed = f"named once in a vote (it is also in line {vote[_PRESENT][name]})"
             raise ConfigurationError(field=f"{role} ({path.name} line {line})", value=name, allowed=allowed)

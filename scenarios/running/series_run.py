@@ -104,42 +104,42 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
         [6, 4, 7, 6]
     """
     sides: list[Local] = []
-    told: dict[tuple[str, str], MemoizedReports] = {}
+    memoized_by_phase: dict[tuple[str, str], MemoizedReports] = {}
     for vote in series.votes:
         with naming_vote(vote.number):
             side = resolve(vote.scenario, record=record, turnout=vote.turnout, reads_adversaries=False)
-            _check_kept(side, told)
+            _check_kept(side, memoized_by_phase)
             sides.append(side)
-    everybody = frozenset(name for side in sides for name in side.names)
-    resolved: list[Local] = []
+    all_names = frozenset(name for side in sides for name in side.names)
+    setups: list[Local] = []
     for vote, side in zip(series.votes, sides, strict=True):
         with naming_vote(vote.number):
-            resolved.append(with_adversaries(side, away=everybody.difference(side.names)))
-    return resolved
+            setups.append(with_adversaries(side, absent_names=all_names.difference(side.names)))
+    return setups
 
 
-def _check_kept(side: Local, told: dict[tuple[str, str], MemoizedReports]) -> None:
+def _check_kept(side: Local, memoized_by_phase: dict[tuple[str, str], MemoizedReports]) -> None:
     """Refuse a vote that would repeat reports of other values, or of another law, than in a vote before it.
 
-    `told` has what all votes before it would report, and gets what this one would.
+    `memoized_by_phase` has what all votes before it would report, and gets what this one would.
     """
     for phase in side.protocol.phases:
         if (scope := phase.memo_scope) is None:
             continue
-        earlier = told.setdefault((scope.name, phase.name), MemoizedReports(scope=scope))
-        scope.check(earlier.scope)
+        memoized = memoized_by_phase.setdefault((scope.name, phase.name), MemoizedReports(scope=scope))
+        scope.check(memoized.scope)
         rows: list[list[int]] = side.inputs.private[:, phase.columns].tolist()
         for name, values in zip(side.names, map(tuple, rows), strict=True):
-            check_values(scope, is_changed=earlier.values.setdefault(name, values) != values, party=name)
+            check_values(scope, is_changed=memoized.values.setdefault(name, values) != values, party=name)
 
 
 def run_series(
     series: Series,
-    resolved: Sequence[Local],
+    setups: Sequence[Local],
     folder: RunFolder,
     *,
     pictures: bool = True,
-    watching: Watching | None = None,
+    watch_vote: Watching | None = None,
     on_vote: Callable[[VoteResult], None] | None = None,
 ) -> FinishedSeries:
     """Run votes one after another, and leave all that came of them in a folder.
@@ -148,49 +148,55 @@ def run_series(
     paid. Whatever happens, all that was charged is in the ledger.
 
     Args:
-        resolved: of each vote, as `resolve_series` returns them.
+        setups: of each vote, as `resolve_series` returns them.
         folder: the series'; each vote has a folder in it.
         pictures: also draw the outcomes, and the series.
-        watching: makes what shows a vote while it runs.
+        watch_vote: makes what shows a vote while it runs.
         on_vote: told of each vote, as it is over.
 
     Raises:
         ConfigurationError, PluginError, OSError: as `run_session`.
     """
     accounts = Accounts(series.allowance)
-    kept: KeptReports = {}
-    started = time.perf_counter()
-    first = resolved[0].scenario
-    how: dict[str, Any] = {"transport": first.transport, "noise": first.noise, "votes": len(resolved)}
-    how |= {"title": series.title, "about": facts_of_votes(resolved)}
+    memoized: KeptReports = {}
+    started_at = time.perf_counter()
+    first = setups[0].scenario
+    run_facts: dict[str, Any] = {"transport": first.transport, "noise": first.noise, "votes": len(setups)}
+    run_facts |= {"title": series.title, "about": facts_of_votes(setups)}
     failure: dict[str, Any] = {}
-    held: list[VoteResult] = []
+    vote_results: list[VoteResult] = []
     try:
-        for vote, side in zip(series.votes, resolved, strict=True):
-            held.append(_hold(series, vote, side, accounts, kept, folder, pictures=pictures, watching=watching))
+        for vote, side in zip(series.votes, setups, strict=True):
+            vote_results.append(
+                _hold(series, vote, side, accounts, memoized, folder, pictures=pictures, watch_vote=watch_vote)
+            )
             if on_vote is not None:
-                on_vote(held[-1])
+                on_vote(vote_results[-1])
     except BaseException as error:
         failure["failure"] = describe_failure(error)
         raise
     finally:
         folder.write_ledger(accounts.entries)
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
-        how["seconds"] = time.perf_counter() - started
-        folder.write_json("run.json", {"schema": SCHEMA, **how, **versions, **failure})
+        run_facts["seconds"] = time.perf_counter() - started_at
+        folder.write_json("run.json", {"schema": SCHEMA, **run_facts, **versions, **failure})
         if failure:
-            write_study(folder, _study_of(series, resolved, held, accounts, failure=str(failure["failure"]["reason"])))
-    result = _result_of(series, held, accounts, is_secure="secure" in {side.scenario.noise for side in resolved})
+            write_study(
+                folder, _study_of(series, setups, vote_results, accounts, failure=str(failure["failure"]["reason"]))
+            )
+    result = _result_of(series, vote_results, accounts, is_secure="secure" in {side.scenario.noise for side in setups})
     folder.write_json("result.json", result)
-    if rows := _rows_of(series, held, accounts):
+    if rows := _rows_of(series, vote_results, accounts):
         folder.write_table("losses.csv", rows, is_exact=True)
-    attack_reports = _learn(resolved, held)
-    setting = _setting_of(_trusting_most(resolved), held)
-    folder.write_table("votes.csv", _rows_of_votes(held, resolved))
-    write_study(folder, _study_of(series, resolved, held, accounts, attack_reports=attack_reports))
+    attack_reports = _learn(setups, vote_results)
+    setting = _setting_of(_trusting_most(setups), vote_results)
+    folder.write_table("votes.csv", _rows_of_votes(vote_results, setups))
+    write_study(folder, _study_of(series, setups, vote_results, accounts, attack_reports=attack_reports))
     if attack_reports:
         write_lessons(folder, attack_reports)
-    return FinishedSeries(held=held, accounts=accounts, result=result, attack_reports=attack_reports, setting=setting)
+    return FinishedSeries(
+        held=vote_results, accounts=accounts, result=result, attack_reports=attack_reports, setting=setting
+    )
 
 
 def say_allowance(series: Series) -> str:
@@ -210,29 +216,29 @@ def say_allowance(series: Series) -> str:
         limit = f"{limit} and {budget.datum:g} for each datum"
     if allowance.period_seconds is None:
         return f"{limit} in all"
-    said = f"{limit} in any {say_period(allowance.period_seconds)}"
-    return said + ("" if allowance.in_all is None else f", and {allowance.in_all.epsilon:g} in all")
+    limit_text = f"{limit} in any {say_period(allowance.period_seconds)}"
+    return limit_text + ("" if allowance.in_all is None else f", and {allowance.in_all.epsilon:g} in all")
 
 
-def _rows_of_votes(held: Sequence[VoteResult], resolved: Sequence[Local]) -> list[dict[str, object]]:
+def _rows_of_votes(vote_results: Sequence[VoteResult], setups: Sequence[Local]) -> list[dict[str, object]]:
     """Return a row for each vote: what is decided, who came, and what came of it; nobody where that is private."""
     rows: list[dict[str, object]] = []
-    hides = any(side.protocol.hides_participation for side in resolved)
-    for each in held:
+    hides = any(side.protocol.hides_participation for side in setups)
+    for each in vote_results:
         row: dict[str, object] = {"vote": each.vote.number, "title": each.vote.scenario.title, "folder": each.folder}
         if not hides:
             row |= {"parties": len(each.names), "refused_no_budget": len(each.refused)}
         outcome = None if each.finished is None else each.finished.record.outcome
         briefs = () if outcome is None else briefs_of(outcome)
-        said = "; ".join(f"{brief.name}: {brief.said.plain}" for brief in briefs)
-        rows.append({**row, "outcome": said or str(each.failure or "")})
+        brief_texts = "; ".join(f"{brief.name}: {brief.said.plain}" for brief in briefs)
+        rows.append({**row, "outcome": brief_texts or str(each.failure or "")})
     return rows
 
 
 def _study_of(
     series: Series,
-    resolved: Sequence[Local],
-    held: Sequence[VoteResult],
+    setups: Sequence[Local],
+    vote_results: Sequence[VoteResult],
     accounts: Accounts,
     *,
     attack_reports: Sequence[AttackReport] = (),
@@ -240,20 +246,20 @@ def _study_of(
 ) -> Study:
     """Return what the page of a series says: each vote has a folder of its own, and a page."""
     persons = [*map(accounts.entries_of, accounts.persons)]
-    paid = " ".join(meaning_of(prices_of(*persons), party=series.client_role)) if persons else "nothing."
+    paid_text = " ".join(meaning_of(prices_of(*persons), party=series.client_role)) if persons else "nothing."
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
-    is_secure = "secure" in {side.scenario.noise for side in resolved}
-    hides = any(side.protocol.hides_participation for side in resolved)
-    told = [f"{each.role}, {each.who}: {' '.join(each.sentences)}" for each in attack_reports]
-    came = sum(each.finished is not None for each in held)
+    is_secure = "secure" in {side.scenario.noise for side in setups}
+    hides = any(side.protocol.hides_participation for side in setups)
+    attack_texts = [f"{each.role}, {each.who}: {' '.join(each.sentences)}" for each in attack_reports]
+    num_finished = sum(each.finished is not None for each in vote_results)
     return Study(
         kind="Series of votes",
         title=series.title,
-        facts=[pluralize(len(resolved), "vote"), *([] if is_secure else ["a simulation, which protects nobody"])],
+        facts=[pluralize(len(setups), "vote"), *([] if is_secure else ["a simulation, which protects nobody"])],
         verdict=[
-            f"{came:,} of {pluralize(len(held), 'vote')} came to an outcome.",
+            f"{num_finished:,} of {pluralize(len(vote_results), 'vote')} came to an outcome.",
             *([f"The series ended: {failure}."] if failure else []),
-            f"Privacy loss per person over all votes: {paid}",
+            f"Privacy loss per person over all votes: {paid_text}",
             f"Over the series: {limit}.",
         ],
         tables=[
@@ -265,11 +271,11 @@ def _study_of(
                 for number, each in enumerate(attack_reports, 1)
             ),
         ],
-        notes=[*trust_of(facts_of_votes(resolved)), *told],
+        notes=[*trust_of(facts_of_votes(setups)), *attack_texts],
     )
 
 
-def facts_of_votes(resolved: Sequence[Local]) -> SessionFacts:
+def facts_of_votes(setups: Sequence[Local]) -> SessionFacts:
     """Return what holds of every vote: it trusts as the one that trusts most, and costs as the dearest one at most.
 
     Of masked votes, T and c are the least of any.
@@ -280,23 +286,23 @@ def facts_of_votes(resolved: Sequence[Local]) -> SessionFacts:
         >>> facts.client_role, facts.proven
         ('partner', 3.0)
     """
-    protocols = [side.protocol for side in resolved]
+    protocols = [side.protocol for side in setups]
     losses = [protocol.losses for protocol in protocols]
     relation = common_relation(itertools.chain(*losses))
-    totals = [total_of(own, relation=relation) for own in losses]
+    totals = [total_of(loss, relation=relation) for loss in losses]
     masked = [phase for protocol in protocols if (phase := protocol.masked_phase) is not None]
     return msgspec.structs.replace(
-        about(_trusting_most(resolved)),
+        about(_trusting_most(setups)),
         prices=prices_of(*losses),
-        claimed=max(own.claimed for own in totals),
-        proven=max(own.proven for own in totals),
+        claimed=max(loss.claimed for loss in totals),
+        proven=max(loss.proven for loss in totals),
         relation=relation.value,
         threshold=min((phase.threshold for phase in masked), default=0),
         colluders=min((phase.colluders for phase in masked), default=0),
     )
 
 
-def _trusting_most(resolved: Sequence[Local]) -> PhasedProtocol[Any, Any]:
+def _trusting_most(setups: Sequence[Local]) -> PhasedProtocol[Any, Any]:
     """Return that of the vote that trusts most: with values, with following the protocol, or that few collude."""
 
     def trust(protocol: PhasedProtocol[Any, Any]) -> tuple[bool, bool, bool]:
@@ -304,34 +310,34 @@ def _trusting_most(resolved: Sequence[Local]) -> PhasedProtocol[Any, Any]:
         sees_values = any(phase.model.trusts_server for phase in protocol.phases)
         return sees_values, masked is not None and masked.is_sparse, masked is not None
 
-    return max((side.protocol for side in resolved), key=trust)
+    return max((side.protocol for side in setups), key=trust)
 
 
-def _setting_of(protocol: PhasedProtocol[Any, Any], held: Sequence[VoteResult]) -> str:
+def _setting_of(protocol: PhasedProtocol[Any, Any], vote_results: Sequence[VoteResult]) -> str:
     """Return how many persons there were, the most that one of them paid, and whom they trust."""
     party = protocol.client_role
-    persons = {name for each in held for name in (*each.names, *each.refused)}
-    most = max((math.fsum(each.paid.get(name, 0.0) for each in held) for name in persons), default=0.0)
-    paid = f"at most ε = {round_up(most, 6):g} proven for one {party} over all votes (replace-one)"
-    return f"{pluralize(len(persons), party)} · {paid} · {model_of(protocol)}"
+    persons = {name for each in vote_results for name in (*each.names, *each.refused)}
+    max_paid = max((math.fsum(each.paid.get(name, 0.0) for each in vote_results) for name in persons), default=0.0)
+    paid_text = f"at most ε = {round_up(max_paid, 6):g} proven for one {party} over all votes (replace-one)"
+    return f"{pluralize(len(persons), party)} · {paid_text} · {model_of(protocol)}"
 
 
-def _learn(resolved: Sequence[Local], held: Sequence[VoteResult]) -> list[AttackReport]:
+def _learn(setups: Sequence[Local], vote_results: Sequence[VoteResult]) -> list[AttackReport]:
     """Return what adversaries that every vote has learnt from all of them together."""
     attack_reports: list[AttackReport | None] = []
-    for number, table in enumerate(resolved[0].scenario.adversary):
-        if any(side.scenario.adversary[number : number + 1] != [table] for side in resolved):
+    for number, table in enumerate(setups[0].scenario.adversary):
+        if any(side.scenario.adversary[number : number + 1] != [table] for side in setups):
             continue
-        roles = [side.roles[number] for side in resolved]
-        if votes := [*_voted(roles, held)]:
-            with blaming_plugins(resolved[0].plugins, is_private=resolved[0].protocol.keeps_words):
+        roles = [side.roles[number] for side in setups]
+        if votes := [*_voted(roles, vote_results)]:
+            with blaming_plugins(setups[0].plugins, is_private=setups[0].protocol.keeps_words):
                 attack_reports.append(roles[0].learn_over(votes))
     return [attack_report for attack_report in attack_reports if attack_report is not None]
 
 
-def _voted(roles: Sequence[Role], held: Sequence[VoteResult]) -> Iterator[SeriesVote]:
+def _voted(roles: Sequence[Role], vote_results: Sequence[VoteResult]) -> Iterator[SeriesVote]:
     """Yield the votes that came to an end, as an adversary of all of them, whose roles these are, finds them."""
-    for role, each in zip(roles, held, strict=True):
+    for role, each in zip(roles, vote_results, strict=True):
         if each.finished is None or each.finished.trace is None:
             continue
         context, trace = each.finished.trace
@@ -350,36 +356,44 @@ def _hold(
     vote: Vote,
     side: Local,
     accounts: Accounts,
-    kept: KeptReports,
+    memoized: KeptReports,
     folder: RunFolder,
     *,
     pictures: bool,
-    watching: Watching | None,
+    watch_vote: Watching | None,
 ) -> VoteResult:
     """Hold one vote, with those who have room for it."""
-    repeated = _repeated(side, kept)
-    prices = _prices(side, repeated)
-    refusals = {name: accounts.refusal(name, [loss for _, loss in own], vote.at) for name, own in prices.items()}
-    refused = {name: refusal for name, refusal in refusals.items() if refusal is not None}
+    repeated_names = _repeated(side, memoized)
+    prices = _prices(side, repeated_names)
+    refusals = {
+        name: accounts.refusal(name, [loss for _, loss in losses_of_person], vote.at)
+        for name, losses_of_person in prices.items()
+    }
+    refused_names = {name: refusal for name, refusal in refusals.items() if refusal is not None}
     name_of_folder = f"vote-{vote.number:0{len(str(len(series.votes)))}}"
     outcome = functools.partial(
-        VoteResult, vote=vote, folder=name_of_folder, num_there=len(side.names), refused=refused, repeated=repeated
+        VoteResult,
+        vote=vote,
+        folder=name_of_folder,
+        num_there=len(side.names),
+        refused=refused_names,
+        repeated=repeated_names,
     )
-    if refused:
+    if refused_names:
         try:
-            side = _without(side, vote, refused)
+            side = _without(side, vote, refused_names)
         except PsephosError as error:
             return outcome(names=(), paid={}, failure=error)
     ledgers = {name: accounts.ledger(name, vote.at) for name in side.names}
-    before = {name: len(ledger.entries) for name, ledger in ledgers.items()}
-    finished: FinishedRun | None = None
+    entries_before = {name: len(ledger.entries) for name, ledger in ledgers.items()}
+    finished_run: FinishedRun | None = None
     failure: PsephosError | None = None
-    observers = SessionObservers(kept=kept)
+    observers = SessionObservers(kept=memoized)
     try:
-        with contextlib.nullcontext() if watching is None else watching(side) as watcher:
+        with contextlib.nullcontext() if watch_vote is None else watch_vote(side) as watcher:
             if watcher is not None:
-                observers = SessionObservers(kept=kept, listener=watcher.on_effect, on_progress=watcher.poll)
-            finished = run_in_folder(
+                observers = SessionObservers(kept=memoized, listener=watcher.on_effect, on_progress=watcher.poll)
+            finished_run = run_in_folder(
                 side,
                 RunFolder(folder.path / name_of_folder),
                 pictures=pictures,
@@ -393,13 +407,13 @@ def _hold(
             for name, ledger in ledgers.items():
                 for phase, loss in prices[name]:
                     ledger.charge(loss, session=series.name, phase=phase)
-        charged = [entry for name, ledger in ledgers.items() for entry in ledger.entries[before[name] :]]
+        charged = [entry for name, ledger in ledgers.items() for entry in ledger.entries[entries_before[name] :]]
         session = f"{series.name}, vote {vote.number}"
         accounts.book((msgspec.structs.replace(entry, session=session) for entry in charged), vote.at)
-    return outcome(names=side.names, paid=_paid(charged, side.names), finished=finished, failure=failure)
+    return outcome(names=side.names, paid=_paid(charged, side.names), finished=finished_run, failure=failure)
 
 
-def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]) -> Local:
+def _without(side: Local, vote: Vote, refused_names: Mapping[str, BudgetExceededError]) -> Local:
     """Return a vote without those who have no room for it, if its quorum among all who are there is met by the others.
 
     Raises:
@@ -407,39 +421,45 @@ def _without(side: Local, vote: Vote, refused: Mapping[str, BudgetExceededError]
         ConfigurationError: the others cannot hold it.
     """
     scenario, protocol = side.scenario, side.protocol
-    remaining = len(side.names) - len(refused)
-    waits = side.rules.waits_of(protocol, num_parties=len(side.names))
-    required = {wait.name: wait.quorum for wait in waits if not wait.is_hidden}
-    for name, least in required.items():
-        if remaining < least:
-            missing = tuple(refused)
-            raise QuorumError(phase=name, received=remaining, required=least, missing=missing, first_drop=_NO_ROOM)
+    num_remaining = len(side.names) - len(refused_names)
+    wait_times = side.rules.waits_of(protocol, num_parties=len(side.names))
+    required = {wait.name: wait.quorum for wait in wait_times if not wait.is_hidden}
+    for name, min_required in required.items():
+        if num_remaining < min_required:
+            missing = tuple(refused_names)
+            raise QuorumError(
+                phase=name, received=num_remaining, required=min_required, missing=missing, first_drop=_NO_ROOM
+            )
     changes: dict[str, Any] = {}
     if side.rules.quorum is not None:
         changes["quorum"] = side.rules.num_required(len(side.names))
     changes["phases"] = {
-        name: {**own, "quorum": required[name]} if "quorum" in own and name in required else own
-        for name, own in scenario.phases.items()
+        name: {**phase_settings, "quorum": required[name]}
+        if "quorum" in phase_settings and name in required
+        else phase_settings
+        for name, phase_settings in scenario.phases.items()
     }
     smaller = msgspec.structs.replace(scenario, **changes)
-    rest = resolve(smaller, record=side.record, turnout=vote.turnout.without(refused), reads_adversaries=False)
-    return with_adversaries(rest, away={*side.away, *refused})
+    smaller_setup = resolve(
+        smaller, record=side.record, turnout=vote.turnout.without(refused_names), reads_adversaries=False
+    )
+    return with_adversaries(smaller_setup, absent_names={*side.away, *refused_names})
 
 
 _NO_ROOM: Final = "its budget has no room for this vote"
 
 
-def _repeated(side: Local, kept: KeptReports) -> dict[str, Collection[str]]:
+def _repeated(side: Local, memoized: KeptReports) -> dict[str, Collection[str]]:
     """Return by phase whose reports a vote repeats."""
-    repeated: dict[str, Collection[str]] = {}
+    names_of_phase: dict[str, Collection[str]] = {}
     for phase in side.protocol.phases:
-        earlier = None if phase.memo_scope is None else kept.get((phase.memo_scope.name, phase.name))
-        if earlier is not None:
-            repeated[phase.name] = earlier.drawn.keys() & set(side.names)
-    return repeated
+        earlier_reports = None if phase.memo_scope is None else memoized.get((phase.memo_scope.name, phase.name))
+        if earlier_reports is not None:
+            names_of_phase[phase.name] = earlier_reports.drawn.keys() & set(side.names)
+    return names_of_phase
 
 
-def _prices(side: Local, repeated: Mapping[str, Collection[str]]) -> dict[str, list[tuple[str, PrivacyLoss]]]:
+def _prices(side: Local, repeated_names: Mapping[str, Collection[str]]) -> dict[str, list[tuple[str, PrivacyLoss]]]:
     """Return what a vote costs each party, with the phase: nothing where it repeats what an earlier vote drew."""
 
     @functools.cache  # many parties have the same public row
@@ -451,7 +471,7 @@ def _prices(side: Local, repeated: Mapping[str, Collection[str]]) -> dict[str, l
         name: [
             (phase.name, loss)
             for place, phase in enumerate(side.protocol.phases)
-            if name not in repeated.get(phase.name, ())
+            if name not in repeated_names.get(phase.name, ())
             for loss in losses_of(place, tuple(public))
         ]
         for name, public in zip(side.names, rows, strict=True)
@@ -460,13 +480,18 @@ def _prices(side: Local, repeated: Mapping[str, Collection[str]]) -> dict[str, l
 
 def _paid(entries: Sequence[LedgerEntry], names: Sequence[str]) -> dict[str, float]:
     """Return what each person lost."""
-    own: dict[str, list[LedgerEntry]] = {name: [] for name in names}
+    entries_of_person: dict[str, list[LedgerEntry]] = {name: [] for name in names}
     for entry in entries:
-        own[entry.person].append(entry)
-    return {name: total_of(paid, relation=NeighboringRelation.REPLACE_ONE).proven for name, paid in own.items()}
+        entries_of_person[entry.person].append(entry)
+    return {
+        name: total_of(person_entries, relation=NeighboringRelation.REPLACE_ONE).proven
+        for name, person_entries in entries_of_person.items()
+    }
 
 
-def _result_of(series: Series, held: Sequence[VoteResult], accounts: Accounts, *, is_secure: bool) -> dict[str, Any]:
+def _result_of(
+    series: Series, vote_results: Sequence[VoteResult], accounts: Accounts, *, is_secure: bool
+) -> dict[str, Any]:
     """Return the content of the series' `result.json`."""
     kind = SessionKind.DEPLOYMENT if is_secure else SessionKind.SIMULATION
     return {
@@ -474,40 +499,52 @@ def _result_of(series: Series, held: Sequence[VoteResult], accounts: Accounts, *
         "series": series.name,
         "protocol": series.protocol,
         "kind": kind.value,
-        "votes": [_result_of_vote(each) for each in held],
+        "votes": [_result_of_vote(each) for each in vote_results],
         "privacy": _privacy_of(series, accounts),
     }
 
 
-def _result_of_vote(held: VoteResult) -> dict[str, Any]:
-    result: dict[str, Any] = {"vote": held.vote.number, "title": held.vote.scenario.title, "folder": held.folder}
-    if held.vote.at is not None:
-        result["at"] = held.vote.at.isoformat()
-    result["num_parties"] = len(held.names)
-    if held.refused:
-        result |= {"num_there": held.num_there, "refused": list(held.refused)}
-    if held.finished is not None:
-        result["outcome"] = held.finished.result["outcome"]
+def _result_of_vote(vote_result: VoteResult) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "vote": vote_result.vote.number,
+        "title": vote_result.vote.scenario.title,
+        "folder": vote_result.folder,
+    }
+    if vote_result.vote.at is not None:
+        result["at"] = vote_result.vote.at.isoformat()
+    result["num_parties"] = len(vote_result.names)
+    if vote_result.refused:
+        result |= {"num_there": vote_result.num_there, "refused": list(vote_result.refused)}
+    if vote_result.finished is not None:
+        result["outcome"] = vote_result.finished.result["outcome"]
     else:
-        result["failure"] = str(held.failure)
+        result["failure"] = str(vote_result.failure)
     return result
 
 
 def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
     """Return what the series cost whoever paid most, and what each was allowed."""
     allowance = series.allowance
-    paid = [accounts.entries_of(person) for person in accounts.persons]
+    entries_of_persons = [accounts.entries_of(person) for person in accounts.persons]
     relation = common_relation(accounts.entries)
     worst = max(
-        (total_of(own, relation=relation) for own in paid), key=lambda total: total.proven, default=total_of(())
+        (total_of(person_entries, relation=relation) for person_entries in entries_of_persons),
+        key=lambda total: total.proven,
+        default=total_of(()),
     )
-    replaced = max((total_of(own, relation=NeighboringRelation.REPLACE_ONE).proven for own in paid), default=0.0)
+    worst_replace = max(
+        (
+            total_of(person_entries, relation=NeighboringRelation.REPLACE_ONE).proven
+            for person_entries in entries_of_persons
+        ),
+        default=0.0,
+    )
     privacy: dict[str, Any] = {
         "person": {
             "claimed": worst.claimed,
             "proven": worst.proven,
             "relation": worst.relation.value,
-            "certainty": certainty_of(replaced),
+            "certainty": certainty_of(worst_replace),
             "against": total_of(accounts.entries, relation=relation).against,
         }
     }
@@ -523,15 +560,15 @@ def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
     return privacy
 
 
-def _rows_of(series: Series, held: Sequence[VoteResult], accounts: Accounts) -> list[dict[str, object]]:
+def _rows_of(series: Series, vote_results: Sequence[VoteResult], accounts: Accounts) -> list[dict[str, object]]:
     """Return a row for each person: what it lost in each vote, in all, and what is left of its budget."""
-    last = held[-1].vote.at
-    names = dict.fromkeys(name for each in held for name in (*each.names, *each.refused))
+    last = vote_results[-1].vote.at
+    names = dict.fromkeys(name for each in vote_results for name in (*each.names, *each.refused))
     rows: list[dict[str, object]] = []
     for name in names:
         row: dict[str, object] = {series.client_role: name}
-        row |= {f"vote {each.vote.number}": each.paid.get(name, "") for each in held}
-        row["in all"] = sum(each.paid.get(name, 0.0) for each in held)
+        row |= {f"vote {each.vote.number}": each.paid.get(name, "") for each in vote_results}
+        row["in all"] = sum(each.paid.get(name, 0.0) for each in vote_results)
         if series.allowance.budget is not None:
             row["left"] = accounts.remaining(name, last)
         rows.append(row)

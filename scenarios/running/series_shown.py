@@ -32,23 +32,25 @@ _ESTIMATE: Final[dict[str, Any]] = {"color": drawing.RULE, "marker": "o", "marke
 _ROW_INCHES: Final = 0.25
 
 
-def show_series_verdict(console: Console, series: Series, held: Sequence[VoteResult]) -> None:
+def show_series_verdict(console: Console, series: Series, vote_results: Sequence[VoteResult]) -> None:
     """Print what came of each vote in a line or two, or of how many something came where they are many."""
-    if len(held) <= _MOST_VOTES:
-        titles = [f"{_title_of(one, series) or one.vote.number}: " for one in held]
-        said = "; ".join(f"{title}{_outcome_of(one, is_titled=True)}" for title, one in zip(titles, held, strict=True))
+    if len(vote_results) <= _MOST_VOTES:
+        titles = [f"{_title_of(one, series) or one.vote.number}: " for one in vote_results]
+        sentence = "; ".join(
+            f"{title}{_outcome_of(one, is_titled=True)}" for title, one in zip(titles, vote_results, strict=True)
+        )
     else:
-        came = sum(each.finished is not None for each in held)
-        said = f"{came:,} of {pluralize(len(held), 'vote')} came to an outcome."
-    console.print(Text(f"Verdict: {said.removesuffix('.')}.", style="bold"))
+        num_finished = sum(each.finished is not None for each in vote_results)
+        sentence = f"{num_finished:,} of {pluralize(len(vote_results), 'vote')} came to an outcome."
+    console.print(Text(f"Verdict: {sentence.removesuffix('.')}.", style="bold"))
 
 
-def _title_of(held: VoteResult, series: Series) -> str:
+def _title_of(vote_result: VoteResult, series: Series) -> str:
     """Return what a vote is called, without the series' title, which one has that names itself nothing."""
-    return held.vote.scenario.title.removeprefix(f"{series.title}, ")
+    return vote_result.vote.scenario.title.removeprefix(f"{series.title}, ")
 
 
-def show_votes(console: Console, series: Series, held: Sequence[VoteResult]) -> None:
+def show_votes(console: Console, series: Series, vote_results: Sequence[VoteResult]) -> None:
     """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part."""
     rows: list[Sequence[Entry]] = [
         (
@@ -58,30 +60,30 @@ def show_votes(console: Console, series: Series, held: Sequence[VoteResult]) -> 
             _outcome_of(each),
             f"{len(each.names):,}" + (f" of {each.num_there:,}" if each.refused else ""),
         )
-        for each in held
+        for each in vote_results
     ]
-    if all(each.vote.at is None for each in held):
+    if all(each.vote.at is None for each in vote_results):
         rows = [(row[0], *row[2:]) for row in rows]
-    texts = ("", *(["When"] if any(each.vote.at for each in held) else []), "Vote", "Outcome")
+    texts = ("", *(["When"] if any(each.vote.at for each in vote_results) else []), "Vote", "Outcome")
     columns = (*texts, capitalized(f"{series.client_role}s"))
     show_table(console, Table(columns=columns, rows=rows, labels=len(texts)), drop=("When",))
-    for each in held:
+    for each in vote_results:
         if each.refused:
-            first, who = next(iter(each.refused.values())), _named(list(each.refused), series.client_role)
+            first, refused_text = next(iter(each.refused.values())), _named(list(each.refused), series.client_role)
             room = f"{first.remaining:g} of {first.requested:g}"
-            note = f"vote {each.vote.number:,}: too little budget left ({room}), so not there: {who}"
+            note = f"vote {each.vote.number:,}: too little budget left ({room}), so not there: {refused_text}"
             show_note(console, note, style="yellow")
-    for each in held:
+    for each in vote_results:
         if each.failure is not None:
             show_note(console, f"Vote {each.vote.number}: {each.failure}", style="red")
 
 
-def show_losses(console: Console, series: Series, finished: FinishedSeries, *, is_brief: bool) -> None:
+def show_losses(console: Console, series: Series, finished_series: FinishedSeries, *, is_brief: bool) -> None:
     """Print what persons lost, in words, and unless briefly each in each vote, in all, and what is left, in a table.
 
     Persons who paid alike have one row.
     """
-    persons = [*map(finished.accounts.entries_of, finished.accounts.persons)]
+    persons = [*map(finished_series.accounts.entries_of, finished_series.accounts.persons)]
     if persons:
         words = meaning_of(prices_of(*persons), party=series.client_role)[: 1 if is_brief else None]
         label = "Privacy loss per person over all votes"
@@ -90,83 +92,90 @@ def show_losses(console: Console, series: Series, finished: FinishedSeries, *, i
         show_note(console, say_allowance(series) or "what votes cost adds up, without a limit")
         return
     console.print()
-    alike = _alike(finished)
-    with_votes = len(finished.held) <= _MOST_VOTES
-    votes = [f"Vote {each.vote.number}" for each in finished.held] if with_votes else []
+    names_by_loss = _alike(finished_series)
+    with_votes = len(finished_series.held) <= _MOST_VOTES
+    votes = [f"Vote {each.vote.number}" for each in finished_series.held] if with_votes else []
     allowance = series.allowance
-    last = finished.held[-1].vote.at
+    last = finished_series.held[-1].vote.at
     rows: list[Sequence[Entry]] = []
-    for names, paid in list(alike)[:_MOST_LINES]:
+    for names, paid_losses in list(names_by_loss)[:_MOST_LINES]:
         cells: list[Entry] = [_named(names, series.client_role)]
         if with_votes:
-            cells += [Cell("–", tone="quiet") if number is None else f"{number:g}" for number in paid]
-        total = math.fsum(number for number in paid if number is not None)
+            cells += [Cell("–", tone="quiet") if number is None else f"{number:g}" for number in paid_losses]
+        total = math.fsum(number for number in paid_losses if number is not None)
         cells.append(Cell(f"{total:g}", tone="strong"))
         if allowance.budget is not None:
-            cells.append(f"{finished.accounts.remaining(names[0], last):g}")
+            cells.append(f"{finished_series.accounts.remaining(names[0], last):g}")
         rows.append(cells)
     columns = ["ε proven", *votes, "In all", *(["Left"] if allowance.budget is not None else [])]
     show_table(console, Table(columns=columns, rows=rows), drop=votes)
-    if len(alike) > _MOST_LINES:
-        show_note(console, f"… and {pluralize(len(alike) - _MOST_LINES, 'more row')} in losses.csv")
-    if said := say_allowance(series):
-        show_note(console, said)
+    if len(names_by_loss) > _MOST_LINES:
+        show_note(console, f"… and {pluralize(len(names_by_loss) - _MOST_LINES, 'more row')} in losses.csv")
+    if allowance_text := say_allowance(series):
+        show_note(console, allowance_text)
     if allowance.period_seconds is not None:
         show_note(console, "left is what the last vote's window still holds")
     show_note(console, "replace-one neighbors; what one person pays in several votes adds up")
 
 
-def draw_series(series: Series, finished: FinishedSeries, *, folder: Path) -> list[Path]:
+def draw_series(series: Series, finished_series: FinishedSeries, *, folder: Path) -> list[Path]:
     """Draw a series as `series.svg`: each person's loss from vote to vote, and each vote's decision."""
-    most = max(1, _MOST_DRAWN // len(finished.held))
-    briefs = [(each.vote, brief) for each in finished.held for brief in _briefs(each)[:most]]
-    drawn = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][: drawing.MOST_ROWS]
-    losses = _draw_losses(series, finished)
+    max_briefs = max(1, _MOST_DRAWN // len(finished_series.held))
+    briefs = [(each.vote, brief) for each in finished_series.held for brief in _briefs(each)[:max_briefs]]
+    drawn_briefs = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][: drawing.MOST_ROWS]
+    losses = _draw_losses(series, finished_series)
     chart = Chart(panels=[losses])
-    if drawn:
-        chart = Chart(panels=[losses, _draw_outcomes(drawn)], marks={drawing.ESTIMATE: _ESTIMATE})
-    return save_chart(chart, folder=folder, name="series", title=series.title, setting=finished.setting)
+    if drawn_briefs:
+        chart = Chart(panels=[losses, _draw_outcomes(drawn_briefs)], marks={drawing.ESTIMATE: _ESTIMATE})
+    return save_chart(chart, folder=folder, name="series", title=series.title, setting=finished_series.setting)
 
 
-def _draw_losses(series: Series, finished: FinishedSeries) -> Panel:
+def _draw_losses(series: Series, finished_series: FinishedSeries) -> Panel:
     """Return what each person lost up to each vote, or in the window that ends with it, below what is allowed."""
-    held, allowance = finished.held, series.allowance
-    votes = list(range(1, len(held) + 1))
+    vote_results, allowance = finished_series.held, series.allowance
+    votes = list(range(1, len(vote_results) + 1))
     ends: dict[str, tuple[float, str]] = {}
     panel = Panel(
-        x=Axis(ticks={vote: _tick(each.vote) for vote, each in zip(votes, held, strict=True)}),
+        x=Axis(ticks={vote: _tick(each.vote) for vote, each in zip(votes, vote_results, strict=True)}),
         y=Axis("ε proven", base=0.0, seen=[0.0]),
         height=_LOSS_INCHES,
         ends=ends,
     )
     palette = list(drawing.COLORS.values())
-    alike = list(_alike(finished))[:_LEGEND_LINES]
-    for place, (names, paid) in enumerate(alike):
+    names_by_loss = list(_alike(finished_series))[:_LEGEND_LINES]
+    for place, (names, paid_losses) in enumerate(names_by_loss):
         color = palette[place % len(palette)]
-        heights = [_counted(held, paid, number, allowance.period_seconds) for number in range(len(held))]
+        heights = [
+            _counted(vote_results, paid_losses, number, allowance.period_seconds) for number in range(len(vote_results))
+        ]
         # Lines that lie on each other are seen, since those that are drawn first are wider.
-        width = 1.8 + _WIDER * (len(alike) - 1 - place)
+        width = 1.8 + _WIDER * (len(names_by_loss) - 1 - place)
         panel.line(votes, heights, linewidth=width, color=color, marker="o", markersize=width + 2.4)
         ends[_named(names, series.client_role)] = (heights[-1], color)
     if allowance.budget is not None:
-        most = allowance.budget.epsilon
-        panel.line(EDGES, [most] * 2, color=drawing.RULE, linewidth=1.0)
-        panel.area(EDGES, (most, math.inf), color=drawing.BEYOND, level=0.0)
-        ends["budget: refused above"] = (most, drawing.RULE)
-        panel.y.ends = 0.0, max(1.05 * max(panel.y.seen), 1.15 * most)
-    seconds, over = allowance.period_seconds, "so far"
-    over = over if seconds is None else f"in the {say_period(seconds)} up to each vote"
-    panel.title = f"What each {series.client_role} lost {over}"
+        max_epsilon = allowance.budget.epsilon
+        panel.line(EDGES, [max_epsilon] * 2, color=drawing.RULE, linewidth=1.0)
+        panel.area(EDGES, (max_epsilon, math.inf), color=drawing.BEYOND, level=0.0)
+        ends["budget: refused above"] = (max_epsilon, drawing.RULE)
+        panel.y.ends = 0.0, max(1.05 * max(panel.y.seen), 1.15 * max_epsilon)
+    seconds, period_text = allowance.period_seconds, "so far"
+    period_text = period_text if seconds is None else f"in the {say_period(seconds)} up to each vote"
+    panel.title = f"What each {series.client_role} lost {period_text}"
     return panel
 
 
-def _counted(held: Sequence[VoteResult], paid: Sequence[float | None], number: int, seconds: float | None) -> float:
+def _counted(
+    vote_results: Sequence[VoteResult], paid_losses: Sequence[float | None], number: int, seconds: float | None
+) -> float:
     """Return the loss up to a vote, or within the period that ends with it."""
-    at = held[number].vote.at
+    moment = vote_results[number].vote.at
     return math.fsum(
-        own or 0.0
-        for each, own in zip(held[: number + 1], paid, strict=False)
-        if seconds is None or at is None or each.vote.at is None or (at - each.vote.at).total_seconds() < seconds
+        loss or 0.0
+        for each, loss in zip(vote_results[: number + 1], paid_losses, strict=False)
+        if seconds is None
+        or moment is None
+        or each.vote.at is None
+        or (moment - each.vote.at).total_seconds() < seconds
     )
 
 
@@ -187,33 +196,33 @@ def _is_drawn(brief: Brief) -> bool:
     return estimate is not None and math.isfinite(estimate.value) and math.isfinite(estimate.standard_error)
 
 
-def _briefs(held: VoteResult) -> Sequence[Brief]:
-    return () if held.finished is None else briefs_of(held.finished.record.outcome)
+def _briefs(vote_result: VoteResult) -> Sequence[Brief]:
+    return () if vote_result.finished is None else briefs_of(vote_result.finished.record.outcome)
 
 
-def _outcome_of(held: VoteResult, *, is_titled: bool = False) -> Text:
+def _outcome_of(vote_result: VoteResult, *, is_titled: bool = False) -> Text:
     """Return what came of a vote, in a few words; where its title stands before it, without the one thing's name."""
-    if held.finished is None:
-        return Text("not held" if not held.paid else "no outcome", style="red")
-    briefs = _briefs(held)
-    said = Text()
+    if vote_result.finished is None:
+        return Text("not held" if not vote_result.paid else "no outcome", style="red")
+    briefs = _briefs(vote_result)
+    outcome_text = Text()
     for place, brief in enumerate(briefs[:_MOST_BRIEFS]):
-        said.append("; " if place else "")
-        if len(briefs) > 1 or not (is_titled or brief.name == held.vote.scenario.title):
-            said.append(f"{brief.name}: ", style="dim")
-        said.append_text(brief.said)
+        outcome_text.append("; " if place else "")
+        if len(briefs) > 1 or not (is_titled or brief.name == vote_result.vote.scenario.title):
+            outcome_text.append(f"{brief.name}: ", style="dim")
+        outcome_text.append_text(brief.said)
     if len(briefs) > _MOST_BRIEFS:
-        said.append(f"; and {len(briefs) - _MOST_BRIEFS:,} more", style="dim")
-    return said
+        outcome_text.append(f"; and {len(briefs) - _MOST_BRIEFS:,} more", style="dim")
+    return outcome_text
 
 
-def _alike(finished: FinishedSeries) -> list[tuple[list[str], tuple[float | None, ...]]]:
+def _alike(finished_series: FinishedSeries) -> list[tuple[list[str], tuple[float | None, ...]]]:
     """Return the persons who paid alike in every vote, with what they paid; None where they were not there."""
     groups: dict[tuple[float | None, ...], list[str]] = {}
-    for name in dict.fromkeys(name for each in finished.held for name in (*each.names, *each.refused)):
-        paid = tuple(each.paid.get(name) for each in finished.held)
-        groups.setdefault(paid, []).append(name)
-    return [(names, paid) for paid, names in groups.items()]
+    for name in dict.fromkeys(name for each in finished_series.held for name in (*each.names, *each.refused)):
+        paid_losses = tuple(each.paid.get(name) for each in finished_series.held)
+        groups.setdefault(paid_losses, []).append(name)
+    return [(names, paid_losses) for paid_losses, names in groups.items()]
 
 
 def _named(names: Sequence[str], role: str) -> str:
@@ -229,5 +238,5 @@ def _when(vote: Vote) -> str:
 
 
 def _tick(vote: Vote) -> str:
-    when = _when(vote)
-    return f"{vote.number}\n{when[5:]}" if when else str(vote.number)
+    time_text = _when(vote)
+    return f"{vote.number}\n{time_text[5:]}" if time_text else str(vote.number)

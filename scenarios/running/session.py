@@ -151,6 +151,6 @@ async def _simulate_agents(
     protocol: PhasedProtocol[Any, OutcomeT], names: Sequence[str], inputs: Inputs, mode: Simulation, transport: str
 ) -> OutcomeT:
     record = await run_agents(protocol, names=names, inputs=inputs, mode=mode, transport=make_transport(transport))
-    if (unheard := record.unheard(protocol, len(names))) is not None:
-        raise unheard
+    if (unheard_error := record.unheard(protocol, len(names))) is not None:
+        raise unheard_error
     return record.outcome  # pyright: ignore[reportReturnType]  the protocol's own

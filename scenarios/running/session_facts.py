@@ -115,11 +115,13 @@ def prices_of(*sessions: Sequence[PrivacyLoss | LedgerEntry]) -> Prices:
         >>> prices.replaced, prices.finest
         (1.0, ((0.5, ('one weight', 'one opinion')),))
     """
-    replaced = (total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven for losses in sessions)
-    hidden = (own for own in map(total_of, sessions) if own.relation is NeighboringRelation.ADD_OR_REMOVE_ONE)
+    replace_totals = (total_of(losses, relation=NeighboringRelation.REPLACE_ONE).proven for losses in sessions)
+    hidden_totals = (
+        total for total in map(total_of, sessions) if total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
+    )
     return Prices(
-        replaced=_bounded(max(replaced)),
-        participation=_bounded(max((own.proven for own in hidden), default=0.0)),
+        replaced=_bounded(max(replace_totals)),
+        participation=_bounded(max((total.proven for total in hidden_totals), default=0.0)),
         finest=tuple((_bounded(price), tuple(units)) for price, units in _by_price(itertools.chain(*sessions))),
     )
 
@@ -135,8 +137,11 @@ def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, 
         unit = part.unit if part.unit.startswith(("one ", "all ")) else f"one {part.unit}"
         price = part.proven * count_of(loss.relation, relation=NeighboringRelation.REPLACE_ONE)
         dearest[unit] = max(price, dearest.get(unit, 0.0))
-    ordered = sorted(dearest.items(), key=lambda each: -each[1])
-    return [(price, [unit for unit, _ in same]) for price, same in itertools.groupby(ordered, key=lambda each: each[1])]
+    sorted_prices = sorted(dearest.items(), key=lambda each: -each[1])
+    return [
+        (price, [unit for unit, _ in same])
+        for price, same in itertools.groupby(sorted_prices, key=lambda each: each[1])
+    ]
 
 
 def _about_phase(phase: Phase) -> PhaseFacts:
@@ -154,14 +159,14 @@ def _alike(loss: PrivacyLoss) -> tuple[str, ...]:
     return loss.mechanism, loss.unit, loss.relation.value, loss.model.value
 
 
-def _priced(alike: list[PrivacyLoss]) -> PhaseLosses:
-    total, first = total_of(alike), alike[0]
+def _priced(equal_losses: list[PrivacyLoss]) -> PhaseLosses:
+    total, first = total_of(equal_losses), equal_losses[0]
     return PhaseLosses(
         mechanism=first.mechanism,
         unit=first.unit,
         relation=first.relation.value,
         model=first.model.value,
-        number=len(alike),
+        number=len(equal_losses),
         claimed=total.claimed,
         proven=total.proven,
     )

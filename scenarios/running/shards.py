@@ -64,12 +64,12 @@ class _ShardResult(msgspec.Struct, frozen=True, array_like=True):
     seconds: float
 
 
-def check_sharded(resolved: Local) -> TableFiles:
+def check_sharded(setup: Local) -> TableFiles:
     """Return the files that a cluster can share; ConfigurationError: what is to be run has none such."""
-    files = resolved.stream.files if isinstance(resolved, Streamed) else None
+    files = setup.stream.files if isinstance(setup, Streamed) else None
     allowed = (
         "left out: a cluster shares Parquet, Arrow and large CSV files with a line for each "
-        f"{resolved.protocol.client_role}; these are read at once, or brought together first"
+        f"{setup.protocol.client_role}; these are read at once, or brought together first"
     )
     require(files, "--cluster", "given", allowed)
     assert files is not None  # noqa: S101  just required
@@ -90,17 +90,19 @@ class ShardedTally:
         ConflictingCopyError: it has a shard twice, with two answers.
     """
 
-    def __init__(self, resolved: Local, pool: Pool, folder: Path, *, seed: int, resumes: bool) -> None:
-        files = check_sharded(resolved)
+    def __init__(self, setup: Local, pool: Pool, folder: Path, *, seed: int, resumes: bool) -> None:
+        files = check_sharded(setup)
         self._pieces, self._pool, self.seed = files.pieces(), pool, seed
-        scenario = resolved.scenario
-        plan = hashlib.sha256(msgspec.msgpack.encode(self._pieces) + repr(resolved.protocol).encode()).hexdigest()
-        own = {"command": "run", "scenario": scenario.name, "seed": str(seed), "round": str(scenario.round)}
-        heading = {"warning": _WARNING, **own, "files and parameters": plan, **own_versions()}
+        scenario = setup.scenario
+        plan = hashlib.sha256(msgspec.msgpack.encode(self._pieces) + repr(setup.protocol).encode()).hexdigest()
+        journal_fields = {"command": "run", "scenario": scenario.name, "seed": str(seed), "round": str(scenario.round)}
+        heading = {"warning": _WARNING, **journal_fields, "files and parameters": plan, **own_versions()}
         self.journal = FinishedParts(folder, heading, resumes=resumes)
 
-    def tally(self, resolved: Streamed, streamed: StreamedInputs, *, on_batch: Callable[[int], None]) -> list[Tally]:
-        """Return each phase's tally of all parties; `streamed` and `on_batch` are told how many there are so far.
+    def tally(
+        self, setup: Streamed, streamed_inputs: StreamedInputs, *, on_batch: Callable[[int], None]
+    ) -> list[Tally]:
+        """Return each phase's tally of all parties; `streamed_inputs` and `on_batch` count them on the way.
 
         Raises:
             ConfigurationError: as `StreamedInputs`, or a finished shard is none of these files'.
@@ -108,16 +110,16 @@ class ShardedTally:
             TaskError: the pool could not tally one.
         """
         journal, pool = self.journal, self._pool
-        merged = [Merged() for _ in resolved.protocol.phases]
+        merged_tallies = [Merged() for _ in setup.protocol.phases]
 
         def take(answer: bytes) -> None:
-            found = msgspec.msgpack.decode(answer, type=_Tallied)
-            for tally, own in zip(merged, found.tallies, strict=True):
-                tally.add(own.restore())
-            for row, number in found.numbers:
-                streamed.numbers[row] += number
-                streamed.num_parties += number
-            on_batch(streamed.num_parties)
+            shard_result = msgspec.msgpack.decode(answer, type=_Tallied)
+            for tally, shard_tally in zip(merged_tallies, shard_result.tallies, strict=True):
+                tally.add(shard_tally.restore())
+            for row, number in shard_result.numbers:
+                streamed_inputs.numbers[row] += number
+                streamed_inputs.num_parties += number
+            on_batch(streamed_inputs.num_parties)
 
         for answer in journal.finished.values():
             take(answer)
@@ -125,7 +127,7 @@ class ShardedTally:
 
         def tally(shards: list[list[FilePiece]]) -> float:
             seconds = 0.0
-            for shard, answer in _answers(resolved, shards, self.seed, pool):
+            for shard, answer in _answers(setup, shards, self.seed, pool):
                 journal.add(_key_of(shard), answer.tallied)
                 take(answer.tallied)
                 seconds += answer.seconds
@@ -134,15 +136,15 @@ class ShardedTally:
         if missing:
             of_row = tally([missing[:1]]) / missing[0].num_rows
             tally(list(shards_of(missing[1:], math.ceil(pool.least_seconds / of_row))))
-        streamed.check_numbers()
-        return [tally.total() for tally in merged]
+        streamed_inputs.check_numbers()
+        return [tally.total() for tally in merged_tallies]
 
 
 def _key_of(shard: Sequence[FilePiece]) -> str:
     return f"{shard[0].first} {shard[-1].first + shard[-1].num_rows}"
 
 
-def missing_of(pieces: Sequence[FilePiece], finished: Sequence[tuple[int, int]]) -> list[FilePiece]:
+def missing_of(pieces: Sequence[FilePiece], finished_ranges: Sequence[tuple[int, int]]) -> list[FilePiece]:
     """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another.
 
     Examples:
@@ -153,14 +155,14 @@ def missing_of(pieces: Sequence[FilePiece], finished: Sequence[tuple[int, int]])
     starts = {piece.first: number for number, piece in enumerate(pieces)} | {
         pieces[-1].first + pieces[-1].num_rows: len(pieces)
     }
-    found, at = list[FilePiece](), 0
-    for start, stop in sorted(finished):
+    missing_pieces, next_row = list[FilePiece](), 0
+    for start, stop in sorted(finished_ranges):
         allowed = "from where a piece of the files begins to where one ends, and no other shard's"
-        is_right = start in starts and stop in starts and at <= starts[start] < starts[stop]
+        is_right = start in starts and stop in starts and next_row <= starts[start] < starts[stop]
         require(is_right, "the places of a finished shard", f"{start} to {stop}", allowed)
-        found += pieces[at : starts[start]]
-        at = starts[stop]
-    return [*found, *pieces[at:]]
+        missing_pieces += pieces[next_row : starts[start]]
+        next_row = starts[stop]
+    return [*missing_pieces, *pieces[next_row:]]
 
 
 def shards_of(pieces: Sequence[FilePiece], num_rows: int) -> Iterator[list[FilePiece]]:
@@ -183,25 +185,25 @@ def shards_of(pieces: Sequence[FilePiece], num_rows: int) -> Iterator[list[FileP
 
 
 def _answers(
-    resolved: Streamed, shards: Sequence[list[FilePiece]], seed: int, pool: Pool
+    setup: Streamed, shards: Sequence[list[FilePiece]], seed: int, pool: Pool
 ) -> Iterator[tuple[list[FilePiece], _ShardResult]]:
-    scenario, protocol = resolved.scenario, resolved.protocol
+    scenario, protocol = setup.scenario, setup.protocol
     common: dict[str, Any] = {
         "protocol": scenario.protocol,
         "parameters": msgspec.to_builtins(protocol.parameters),
         "parties": with_absolute_paths(scenario).parties,
-        "columns": list(resolved.stream.names),
+        "columns": list(setup.stream.names),
         "seed": str(seed),
         "session": scenario.name,
         "round": scenario.round,
     }
     tasks = [msgspec.msgpack.encode(_ShardTask(**common, pieces=shard)) for shard in shards]
 
-    def called(number: int) -> str:
+    def name_shard(number: int) -> str:
         start, stop = _key_of(shards[number]).split()
         return f"the shard of places {start} to {stop}, from {shards[number][0].path} on"
 
-    with contextlib.closing(named_answers(pool, __name__, tasks, called)) as come:
+    with contextlib.closing(named_answers(pool, __name__, tasks, name_shard)) as come:
         for number, answer in come:
             # Where a process of this machine failed, its shard is tallied here, so that it fails here.
             yield shards[number], msgspec.msgpack.decode(answer or work(tasks[number]), type=_ShardResult)
@@ -215,33 +217,35 @@ def _tally(task: _ShardTask) -> _ShardResult:
     task.pieces[0].check()  # which names a file that is not here
     rows = row_files_of(kind, task.parties, task.parameters)
     role = kind.client_role
-    opened = functools.partial(TableFiles, field=f"{role}s", columns=rows.columns, named_by=role, options=rows.options)
-    opened(task.pieces[0].path)  # which a process's first task makes the longest, and no other one
-    begun = time.perf_counter()
-    stream = PartyStream({}, None, lambda _: _batches(rows, opened, task))
-    streamed = StreamedInputs(protocol, stream, first=first)
+    open_files = functools.partial(
+        TableFiles, field=f"{role}s", columns=rows.columns, named_by=role, options=rows.options
+    )
+    open_files(task.pieces[0].path)  # which a process's first task makes the longest, and no other one
+    started_at = time.perf_counter()
+    stream = PartyStream({}, None, lambda _: _batches(rows, open_files, task))
+    streamed_inputs = StreamedInputs(protocol, stream, first=first)
     noise = SimulatedNoise(int(task.seed), session=task.session, round_number=task.round)
     with (
-        contextlib.closing(streamed.open()) as batches,
+        contextlib.closing(streamed_inputs.open()) as batches,
         blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words),
     ):
         tallies = tally_batches(protocol, batches, noise=noise, first=first)
-    found = _Tallied([KeptTally.from_tally(tally) for tally in tallies], sorted(streamed.numbers.items()))
-    return _ShardResult(msgspec.msgpack.encode(found), time.perf_counter() - begun)
+    tallied = _Tallied([KeptTally.from_tally(tally) for tally in tallies], sorted(streamed_inputs.numbers.items()))
+    return _ShardResult(msgspec.msgpack.encode(tallied), time.perf_counter() - started_at)
 
 
-def _batches(rows: RowFiles, opened: Callable[[str], TableFiles], task: _ShardTask) -> Generator[Batch]:
+def _batches(rows: RowFiles, open_files: Callable[[str], TableFiles], task: _ShardTask) -> Generator[Batch]:
     """Yield the parties of a task's pieces, file by file; no file is another one than was planned."""
     for path, group in itertools.groupby(task.pieces, key=lambda piece: piece.path):
-        pieces, found = list(group), 0
+        pieces, num_found = list(group), 0
         pieces[0].check()
         numbers = range(pieces[0].number, pieces[-1].number + 1)
-        for batch in batches_of(rows, opened(path), task.columns, pieces=numbers):
-            found += batch.num_parties
+        for batch in batches_of(rows, open_files(path), task.columns, pieces=numbers):
+            num_found += batch.num_parties
             yield batch
         pieces[0].check()
-        planned = sum(piece.num_rows for piece in pieces)
-        require(found == planned, path, f"{found} rows", f"{planned}, as planned")
+        num_planned = sum(piece.num_rows for piece in pieces)
+        require(num_found == num_planned, path, f"{num_found} rows", f"{num_planned}, as planned")
 
 
 work: Final = working(_ShardTask, _tally)

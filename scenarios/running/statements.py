@@ -47,8 +47,12 @@ def rounded_up(probability: float) -> str:
         >>> rounded_up(0.7311), rounded_up(0.99999999)
         ('73.2 %', 'over 99.9999 %')
     """
-    rest = 100 * (1 - probability)
-    decimals = 1 if rest >= 1 else min(_MOST_DECIMALS, 1 - math.floor(math.log10(rest)) if rest else _MOST_DECIMALS)
+    remainder = 100 * (1 - probability)
+    decimals = (
+        1
+        if remainder >= 1
+        else min(_MOST_DECIMALS, 1 - math.floor(math.log10(remainder)) if remainder else _MOST_DECIMALS)
+    )
     scale = 10**decimals
     up = math.ceil(100 * probability * scale - _ROUNDING * scale)
     if up == 100 * scale:
@@ -63,23 +67,23 @@ def up_to(probability: float) -> str:
         >>> up_to(0.7311)
         'up to 73.2 %'
     """
-    said = rounded_up(probability)
-    return said if said.startswith("over ") else f"up to {said}"
+    bound = rounded_up(probability)
+    return bound if bound.startswith("over ") else f"up to {bound}"
 
 
 def odds_of(probability: float, unknown: str) -> str:
     """Return the greatest certainty, ≥ 1/2, that somebody can get of something, as a sentence without its full stop."""
     bound = rounded_up(probability)
     if bound.startswith("over "):
-        over = bound.removeprefix("over ")
-        return f"Someone who starts at 50 : 50 may end over {over} sure of {unknown}"
+        threshold = bound.removeprefix("over ")
+        return f"Someone who starts at 50 : 50 may end over {threshold} sure of {unknown}"
     return f"Someone who starts at 50 : 50 ends at most {bound} sure of {unknown}"
 
 
 def little_of(prices: Sequence[str]) -> str:
     """Return a warning that some ε, at least one, allow more than `LITTLE` certainty."""
-    said = join_words(prices)
-    return f"Little protection: {said} let someone be over {100 * LITTLE:g} % sure."
+    prices_text = join_words(prices)
+    return f"Little protection: {prices_text} let someone be over {100 * LITTLE:g} % sure."
 
 
 def held_by(party: str) -> str:
@@ -109,31 +113,31 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         condition = " if it follows the protocol (semi-honest server only)" if is_honest else ""
         learns = f"they leave under masks, and the {server} learns a noisy sum alone{condition}"
         ends = f"Fewer than {facts.threshold} who take part to the end release nothing."
-        said = [f"Nobody is trusted with private values: {learns}.", ends]
-        who = f"The {server} with up to {number} others learns"
+        sentences = [f"Nobody is trusted with private values: {learns}.", ends]
+        learners = f"The {server} with up to {number} others learns"
     elif not central:
-        said = ["Nobody is trusted with private values: everyone randomizes their own before they leave."]
-        who = f"Everyone else together, the {server} included, learns"
+        sentences = ["Nobody is trusted with private values: everyone randomizes their own before they leave."]
+        learners = f"Everyone else together, the {server} included, learns"
     elif len(central) == len(facts.phases):
-        said = [f"The {server} is trusted: it sees everyone's values, and adds the noise."]
-        who = "Whoever sees what it releases, whatever all others tell, learns"
+        sentences = [f"The {server} is trusted: it sees everyone's values, and adds the noise."]
+        learners = "Whoever sees what it releases, whatever all others tell, learns"
         if facts.threshold:  # of a series in which other votes are masked
-            who = f"Whoever sees what it releases, with up to {number} others, learns"
+            learners = f"Whoever sees what it releases, with up to {number} others, learns"
     else:
-        said = [f"The {server} is trusted with what it sees in {join_words(central)}, and adds noise there."]
-        who = "Whoever sees all else, whatever all others tell, learns"
+        sentences = [f"The {server} is trusted with what it sees in {join_words(central)}, and adds noise there."]
+        learners = "Whoever sees all else, whatever all others tell, learns"
     if facts.proven is None or math.isinf(facts.proven):
-        said.append(f"{who} more of one person than any ε bounds.")
+        sentences.append(f"{learners} more of one person than any ε bounds.")
     else:
         bound = f"ε = {at_most(facts.proven)} in all allows ({facts.relation})"
-        said.append(f"{who} no more of one person than {bound}.")
+        sentences.append(f"{learners} no more of one person than {bound}.")
     if facts.public:
-        said.append(f"Public of each person: {join_words(facts.public)}.")
+        sentences.append(f"Public of each person: {join_words(facts.public)}.")
     if facts.chosen:
         names = join_words(facts.chosen)
         choice = f"Each person chooses {names}, and no ε bounds what that choice tells of their values."
-        said.append(choice)
-    return said
+        sentences.append(choice)
+    return sentences
 
 
 def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
@@ -180,18 +184,18 @@ def meaning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry], *, party: s
     for epsilon, units in prices.finest:
         if epsilon is not None and (prices.replaced is None or epsilon < prices.replaced * (1 - _ROUNDING)):
             bound = up_to(certainty_of(epsilon))
-            known = " or of ".join(units)
-            sentences.append(f"Of {known}, the rest being known: {bound} (ε = {round_up(epsilon, 6):g}).")
+            units_text = " or of ".join(units)
+            sentences.append(f"Of {units_text}, the rest being known: {bound} (ε = {round_up(epsilon, 6):g}).")
     return sentences
 
 
 def warning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry]) -> str:
     """Return a sentence where an ε of one person's losses allows more than `LITTLE` certainty; else nothing."""
     prices = losses if isinstance(losses, Prices) else prices_of(losses)
-    replaced = math.inf if prices.replaced is None else prices.replaced
-    large = [f"ε = {round_up(replaced, 6):g} in all"] if certainty_of(replaced) > LITTLE else []
+    replace_epsilon = math.inf if prices.replaced is None else prices.replaced
+    large = [f"ε = {round_up(replace_epsilon, 6):g} in all"] if certainty_of(replace_epsilon) > LITTLE else []
     for epsilon, units in prices.finest:
-        if epsilon is not None and certainty_of(epsilon) > LITTLE and epsilon < replaced * (1 - _ROUNDING):
+        if epsilon is not None and certainty_of(epsilon) > LITTLE and epsilon < replace_epsilon * (1 - _ROUNDING):
             large.append(f"ε = {round_up(epsilon, 6):g} for {' or '.join(units)}")
     return little_of(large) if large else ""
 

@@ -46,17 +46,17 @@ def stream_of(
         >>> stream_of(find_protocol("dpwevote"), {"count": 30}, {}) is None
         True
     """
-    found = _source_of(kind, parties, parameters)
-    if not isinstance(found, RowFiles):
-        return found
-    return functools.partial(_stream_of_rows, found, kind.client_role) if is_in_batches(found.path) else None
+    source = _source_of(kind, parties, parameters)
+    if not isinstance(source, RowFiles):
+        return source
+    return functools.partial(_stream_of_rows, source, kind.client_role) if is_in_batches(source.path) else None
 
 
 def row_files_of(kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]) -> RowFiles:
     """Return the files with a line for each party that a path or a table names, which are known to be such."""
-    found = _source_of(kind, parties, parameters)
-    assert isinstance(found, RowFiles)  # noqa: S101  as the stream that was planned
-    return found
+    source = _source_of(kind, parties, parameters)
+    assert isinstance(source, RowFiles)  # noqa: S101  as the stream that was planned
+    return source
 
 
 def _source_of(
@@ -185,11 +185,11 @@ class StreamedInputs:
 
 
 @contextlib.contextmanager
-def _naming(where: Callable[[int], str] | None) -> Generator[None]:
+def _naming(place_of: Callable[[int], str] | None) -> Generator[None]:
     """Let errors say where a row stands, if somebody knows."""
     try:
         yield
     except ConfigurationError as error:
-        if where is None or (named := located(error, where)) is None:
+        if place_of is None or (located_error := located(error, place_of)) is None:
             raise
-        raise named from None
+        raise located_error from None

@@ -53,7 +53,7 @@ def checked_synthetic(
     files = _files_in(parties, sources)
     if not synthetic or any(isinstance(file, FrameText) for file in files):
         return synthetic
-    own = ", ".join(Path(file).name for file in files)
+    file_names = ", ".join(Path(file).name for file in files)
     if not files:
         refuse(
             isinstance(synthetic, str),
@@ -65,13 +65,16 @@ def checked_synthetic(
     if not all(Path(file).exists() or glob.glob(file, recursive=True) for file in files):  # noqa: PTH207  or absolute
         return synthetic  # who reads it says that it is missing
     if not all(Path(file).is_file() for file in files):
-        allowed = f"confirmed as --set synthetic=true (in Python synthetic=True): {own} may hold other files by now"
+        allowed = (
+            f"confirmed as --set synthetic=true (in Python synthetic=True): {file_names} may hold other files by now"
+        )
         refuse(isinstance(synthetic, str) or not is_chosen, "synthetic", synthetic, allowed)
         return synthetic
     digest = digest_of([Path(file) for file in files])
     if synthetic != digest and not (synthetic is True and is_chosen):
         allowed = (
-            f"left out, as seed is, if {own} has values of real people. If nobody real stands behind what it has now, "
+            f"left out, as seed is, if {file_names} has values of real people. If nobody real stands behind what it "
+            "has now, "
             f"write synthetic = {digest!r}"
         )
         raise ConfigurationError(field="synthetic", value=synthetic, allowed=allowed)
@@ -85,9 +88,9 @@ def _files_in(parties: object, sources: PartySources) -> list[str]:
     table = cast("Mapping[str, Any]", parties) if isinstance(parties, Mapping) else dict[str, Any]()
     if not sources.published & table.keys():
         return []
-    found = [table.get(key) for key in sorted(sources.paths) if key != _MANIFEST]
-    found += [path for key in sources.path_tables for _, path in sorted((table.get(key) or dict[str, Any]()).items())]
-    return [path for path in found if isinstance(path, str) and path]
+    paths = [table.get(key) for key in sorted(sources.paths) if key != _MANIFEST]
+    paths += [path for key in sources.path_tables for _, path in sorted((table.get(key) or dict[str, Any]()).items())]
+    return [path for path in paths if isinstance(path, str) and path]
 
 
 def check_seed(seed: int | None, *, is_real: bool) -> None:

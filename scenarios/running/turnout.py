@@ -35,50 +35,50 @@ class Turnout:
     entries: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict[str, Mapping[str, Any]])
     refused: Collection[str] = ()  # whose budget this vote would pass; each is present otherwise
 
-    def without(self, refused: Collection[str]) -> "Turnout":
+    def without(self, refused_names: Collection[str]) -> "Turnout":
         """Return the same without these, whose entries are then not looked at."""
-        return dataclasses.replace(self, refused=frozenset(refused))
+        return dataclasses.replace(self, refused=frozenset(refused_names))
 
     def applied(self, parties: PartiesTable, *, role: str) -> PartiesTable:
         """Return the parties of this vote; ConfigurationError if a name is none, nobody is left, or an entry lacks."""
         if not (self.present is not None or self.absent or self.left or self.joined or self.entries or self.refused):
             return parties
-        own = {name: place for place, name in enumerate(parties.names)}
-        _check_known("leave", self.left, own)
-        rows = {name: place for name, place in own.items() if name not in self.left}
+        row_of_name = {name: place for place, name in enumerate(parties.names)}
+        _check_known("leave", self.left, row_of_name)
+        rows = {name: place for name, place in row_of_name.items() if name not in self.left}
         for name in self.joined:
             refuse(name in rows, "join", name, f"named once: the series has this {role} already")
-        everybody = [*rows, *self.joined]
-        _check_known("absent", self.absent, everybody)
-        _check_known(f"{role}s", self.present or (), everybody)
-        there = [
-            name for name in everybody if name not in self.absent and (self.present is None or name in self.present)
+        all_names = [*rows, *self.joined]
+        _check_known("absent", self.absent, all_names)
+        _check_known(f"{role}s", self.present or (), all_names)
+        present_names = [
+            name for name in all_names if name not in self.absent and (self.present is None or name in self.present)
         ]
-        for column, entries in self.entries.items() if there else ():
-            _check_known(f"entries.{column}", entries, there)
-        there = [name for name in there if name not in self.refused]
-        require(there, f"{role}s", "none", f"at least one {role} who is there")
+        for column, entries in self.entries.items() if present_names else ():
+            _check_known(f"entries.{column}", entries, present_names)
+        present_names = [name for name in present_names if name not in self.refused]
+        require(present_names, f"{role}s", "none", f"at least one {role} who is there")
         of_joining = [column for name in self.joining for column in self.joined[name] if column != role]
         columns = dict.fromkeys([*parties.table, *self.entries, *of_joining])
-        table = {column: self._column(column, parties.table, own, there) for column in columns}
-        kept = [own[name] for name in there if name in rows]
-        is_as_read = len(kept) == len(there) and not self.entries
+        table = {column: self._column(column, parties.table, row_of_name, present_names) for column in columns}
+        kept_rows = [row_of_name[name] for name in present_names if name in rows]
+        is_as_read = len(kept_rows) == len(present_names) and not self.entries
         return dataclasses.replace(
             parties,
-            names=there,
+            names=present_names,
             table=table,
-            lines=[parties.lines[place] for place in kept] if is_as_read and parties.lines else (),
+            lines=[parties.lines[place] for place in kept_rows] if is_as_read and parties.lines else (),
             is_generated=parties.is_generated and is_as_read,
             is_public_record=parties.is_public_record and is_as_read,
         )
 
     def _column(
-        self, column: str, table: Mapping[str, Entries], places: Mapping[str, int], there: Sequence[str]
+        self, column: str, table: Mapping[str, Entries], places: Mapping[str, int], present_names: Sequence[str]
     ) -> Entries:
         """Return the entries of a column, of each party that is there."""
         of_vote, of_all = self.entries.get(column, {}), table.get(column)
         filled: list[Any] = []
-        for name in there:
+        for name in present_names:
             if name in of_vote:
                 filled.append(of_vote[name])
             elif column in self.joined.get(name, {}):
@@ -92,11 +92,11 @@ class Turnout:
         return filled
 
 
-def _check_known(field: str, names: Collection[str], known: Collection[str]) -> None:
+def _check_known(field: str, names: Collection[str], known_names: Collection[str]) -> None:
     """Raise ConfigurationError unless all names are parties'."""
     for name in names:
-        if name not in known:
-            shown = [*known][:_MOST_NAMED]
-            more = ", ..." if len(known) > len(shown) else ""
-            allowed = f"one of {', '.join(shown)}{more}{did_you_mean(name, known)}"
+        if name not in known_names:
+            shown_names = [*known_names][:_MOST_NAMED]
+            more_note = ", ..." if len(known_names) > len(shown_names) else ""
+            allowed = f"one of {', '.join(shown_names)}{more_note}{did_you_mean(name, known_names)}"
             raise ConfigurationError(field=field, value=name, allowed=allowed)

@@ -43,8 +43,8 @@ def describe_failure(error: BaseException) -> dict[str, str]:
 @contextlib.contextmanager
 def open_run(
     folder: RunFolder,
-    resolved: Resolved | None,
-    how: Mapping[str, Any],
+    setup: Resolved | None,
+    run_facts: Mapping[str, Any],
     *,
     has_ledger: bool = True,
     is_live: bool = False,
@@ -55,19 +55,19 @@ def open_run(
     Events that could not be written are counted there, by reason; the run goes on without them.
 
     Args:
-        resolved: what is run, to be run again; None where somebody else knows.
-        how: the beginning of `run.json`.
+        setup: what is run, to be run again; None where somebody else knows.
+        run_facts: the beginning of `run.json`.
         has_ledger: whether losses are kept here.
         is_live: write each event at once, as `folder.open_event_log`.
         describe: what is said of a failure.
     """
     folder.begin()
-    if resolved is not None:
-        folder.write_json("scenario.json", _to_run_again(resolved, folder.path))
-    started = time.perf_counter()
-    at = dt.datetime.now().astimezone().isoformat(timespec="seconds")
+    if setup is not None:
+        folder.write_json("scenario.json", _to_run_again(setup, folder.path))
+    started_at = time.perf_counter()
+    start_date = dt.datetime.now().astimezone().isoformat(timespec="seconds")
     entries: list[LedgerEntry] = []
-    ending: dict[str, Any] = {} if resolved is None else {"about": about(resolved.protocol)}
+    ending: dict[str, Any] = {} if setup is None else {"about": about(setup.protocol)}
     failure: dict[str, Any] = {}
     failures: collections.Counter[str] = collections.Counter()
     try:
@@ -81,10 +81,11 @@ def open_run(
             folder.write_ledger(entries)
         if failures:
             ending["events_lost"] = dict(failures)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - started_at
         versions = {name: importlib.metadata.version(name) for name in ("psephos", "numpy")}
         folder.write_json(
-            "run.json", {"schema": SCHEMA, **how, "at": at, "seconds": seconds, **versions, **ending, **failure}
+            "run.json",
+            {"schema": SCHEMA, **run_facts, "at": start_date, "seconds": seconds, **versions, **ending, **failure},
         )
 
 
@@ -109,30 +110,30 @@ def write_outcome(
         draw_outcome(outcome, title=title, setting=setting, truth=truth, gold=gold, folder=folder.path)
 
 
-def _to_run_again(resolved: Resolved, folder: Path) -> dict[str, Any]:
+def _to_run_again(setup: Resolved, folder: Path) -> dict[str, Any]:
     """Return the scenario as plain data: without the seed, without anybody's values, every path from `folder`.
 
     Parties that a shipped scenario lists are nobody's, since everybody has them, and stay. Of a served scenario, whose
     parties are elsewhere, all parameters that were agreed to stay, and no parties.
     """
-    own = resolved.scenario
-    if frames_in(own.parties):
-        own = msgspec.structs.replace(own, parties=[])  # as parties that it lists
+    scenario = setup.scenario
+    if frames_in(scenario.parties):
+        scenario = msgspec.structs.replace(scenario, parties=[])  # as parties that it lists
     # Without links, since ".." leads out of where a link leads to.
-    here = folder.resolve()
-    own = with_paths(own, lambda path: os.path.relpath(Path(path).resolve(), here))
-    written: dict[str, Any] = msgspec.to_builtins(own)
-    parameters: dict[str, Any] = msgspec.to_builtins(resolved.protocol.parameters)
-    said = resolved.parameters_of_parties if isinstance(resolved, Local) else frozenset[str]()
-    written["parameters"] = {name: value for name, value in parameters.items() if name not in said}
-    written.pop("seed")
-    if not own.network:
-        written.pop("network")
-    if isinstance(resolved, ServerRun):
-        return {name: value for name, value in written.items() if name not in {"parties", "data"}}
-    if isinstance(own.parties, list) and not _are_shipped(own):
-        written.pop("parties")
-    return written
+    folder_here = folder.resolve()
+    scenario = with_paths(scenario, lambda path: os.path.relpath(Path(path).resolve(), folder_here))
+    scenario_fields: dict[str, Any] = msgspec.to_builtins(scenario)
+    parameters: dict[str, Any] = msgspec.to_builtins(setup.protocol.parameters)
+    parameter_names = setup.parameters_of_parties if isinstance(setup, Local) else frozenset[str]()
+    scenario_fields["parameters"] = {name: value for name, value in parameters.items() if name not in parameter_names}
+    scenario_fields.pop("seed")
+    if not scenario.network:
+        scenario_fields.pop("network")
+    if isinstance(setup, ServerRun):
+        return {name: value for name, value in scenario_fields.items() if name not in {"parties", "data"}}
+    if isinstance(scenario.parties, list) and not _are_shipped(scenario):
+        scenario_fields.pop("parties")
+    return scenario_fields
 
 
 def _are_shipped(scenario: Scenario) -> bool:

@@ -60,14 +60,14 @@ def compute(
 ) -> Computation:
     """Return what a protocol's server computes of everybody's reports and of what is released, phase by phase."""
     published = [phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases)]
-    own = sorted(protocol.own_outcomes(tallies).items())
+    own_outcomes = sorted(protocol.own_outcomes(tallies).items())
     # As bytes, which differ where −0.0 stands for 0.0; before any tally, of which something might be kept.
-    released = msgspec.msgpack.encode([protocol.outcome(tallies), published, own])
-    made = [
+    released_bytes = msgspec.msgpack.encode([protocol.outcome(tallies), published, own_outcomes])
+    batch_tallies = [
         tally_batch(phase, reports[number], protocol.retained_reports(reports[:number]), public, slice(None))
         for number, phase in enumerate(protocol.phases)
     ]
-    return Computation(made, released)
+    return Computation(batch_tallies, released_bytes)
 
 
 def compute_afresh(
@@ -80,11 +80,16 @@ def compute_afresh(
     RuntimeError: the protocol's own code raises there.
     """
     kind = type(protocol)
-    named = [(field, cast("Any", protocol.function_of(field))) for field in protocol.foreign_functions]
-    functions = [(field, getattr(own, "__module__", ""), getattr(own, "__qualname__", "")) for field, own in named]
+    named_functions = [(field, cast("Any", protocol.function_of(field))) for field in protocol.foreign_functions]
+    functions = [
+        (field, getattr(function, "__module__", ""), getattr(function, "__qualname__", ""))
+        for field, function in named_functions
+    ]
     places = [(kind, kind.__module__, kind.__qualname__)]
-    places += [(own, module, name) for (_, own), (_, module, name) in zip(named, functions, strict=True)]
-    if any(module == "__main__" or _found(module, name) is not own for own, module, name in places):
+    places += [
+        (function, module, name) for (_, function), (_, module, name) in zip(named_functions, functions, strict=True)
+    ]
+    if any(module == "__main__" or _found(module, name) is not function for function, module, name in places):
         return []
     question = _Question(
         sys.path,
@@ -103,8 +108,11 @@ def compute_afresh(
     for answer in answers:
         if answer.failure:
             raise RuntimeError(f"in a new process: {answer.failure}")
-    found = [answer.computed for answer in answers if answer.computed is not None]
-    return [Computation([tally.restore() for tally in made], released) for made, released in found]
+    computations = [answer.computed for answer in answers if answer.computed is not None]
+    return [
+        Computation([tally.restore() for tally in tallies_made], released_bytes)
+        for tallies_made, released_bytes in computations
+    ]
 
 
 def _found(module: str, name: str) -> object:
@@ -136,16 +144,16 @@ def _answer(question: _Question) -> _Computed:
             protocol.use_function(field, cast("Callable[..., Any]", _found(module, name)))
         reports = [np.array(rows, dtype=np.int64) for rows in question.reports]
         tallies = [tally.restore() for tally in question.tallies]
-        made, released = compute(protocol, reports, np.array(question.public, dtype=np.int64), tallies)
-        return _Computed(([KeptTally.from_tally(tally) for tally in made], released))
+        tallies_made, released_bytes = compute(protocol, reports, np.array(question.public, dtype=np.int64), tallies)
+        return _Computed(([KeptTally.from_tally(tally) for tally in tallies_made], released_bytes))
     except Exception as error:  # noqa: BLE001  whatever somebody's code raises is told
         return _Computed(failure=f"{type(error).__name__}: {error}")
 
 
 def _live_later() -> None:
     """Let this process's clocks be later than they are."""
-    for name, later in (("time", _LATER_SECONDS), ("time_ns", _LATER_SECONDS * 10**9)):
-        setattr(time, name, functools.partial(_sum, getattr(time, name), later))
+    for name, later_time in (("time", _LATER_SECONDS), ("time_ns", _LATER_SECONDS * 10**9)):
+        setattr(time, name, functools.partial(_sum, getattr(time, name), later_time))
 
     class Moment(type):
         def __instancecheck__(cls, instance: object) -> bool:
@@ -153,7 +161,7 @@ def _live_later() -> None:
 
     class Later(dt.datetime, metaclass=Moment):
         @classmethod
-        def now(cls, tz: dt.tzinfo | None = None) -> "Later":
+        def later_now(cls, tz: dt.tzinfo | None = None) -> "Later":
             return super().now(tz) + dt.timedelta(seconds=_LATER_SECONDS)
 
     class Day(dt.date, metaclass=Moment):
@@ -164,19 +172,19 @@ def _live_later() -> None:
     dt.datetime, dt.date = Later, Day
 
 
-def _sum(clock: Callable[[], Any], later: int) -> Any:
-    return clock() + later
+def _sum(clock: Callable[[], Any], shift: int) -> Any:
+    return clock() + shift
 
 
 _compute: Final = working(_Question, _answer)
 
 
-def work(asked: bytes) -> bytes:
+def work(question_bytes: bytes) -> bytes:
     """Run by other processes: answer a question in a process that nobody has asked before."""
     receiving, sending = os.pipe()
     if (child := os.fork()) == 0:
         with os.fdopen(sending, "wb") as pipe:
-            pipe.write(_compute(asked))
+            pipe.write(_compute(question_bytes))
         os._exit(0)
     os.close(sending)
     with os.fdopen(receiving, "rb") as pipe:

@@ -22,14 +22,16 @@ def _check_declaration(case: ProtocolCase) -> None:
     protocol = case.protocol
     name: Any = protocol.name
     require(isinstance(name, str) and name, f"the name is {name!r}")
-    own = protocol.own_outcome_type
+    own_type = protocol.own_outcome_type
     kinds: dict[str, Any] = {"parameters_type": protocol.parameters_type, "outcome_type": protocol.outcome_type}
-    for field, kind in (kinds if own is None else {**kinds, "own_outcome_type": own}).items():
+    for field, kind in (kinds if own_type is None else {**kinds, "own_outcome_type": own_type}).items():
         require(isinstance(kind, type) and issubclass(kind, msgspec.Struct), f"{field} is {kind!r}, and no struct")
-    given = protocol.parameters
-    require(isinstance(given, protocol.parameters_type), f"the parameters are {given!r}, not of parameters_type")
-    told = msgspec.msgpack.decode(protocol.encoded_parameters, type=protocol.parameters_type)
-    require(told == given, f"the parameters {given!r} arrive as {told!r}")
+    parameters = protocol.parameters
+    require(
+        isinstance(parameters, protocol.parameters_type), f"the parameters are {parameters!r}, not of parameters_type"
+    )
+    decoded_parameters = msgspec.msgpack.decode(protocol.encoded_parameters, type=protocol.parameters_type)
+    require(decoded_parameters == parameters, f"the parameters {parameters!r} arrive as {decoded_parameters!r}")
     require(case.again().encoded_parameters == protocol.encoded_parameters, "made again, its parameters are others")
 
 
@@ -53,10 +55,12 @@ def _check_losses(case: ProtocolCase) -> None:
         protocol.check_losses(row)
         for loss in protocol.losses_of(row):
             require(loss.proven > 0, f"a loss of {loss.proven} is stated for the public row {row[:12]}")
-        most = math.fsum(loss.proven for loss in protocol.losses)
-        own = math.fsum(loss.proven for loss in protocol.losses_of(row))
-        complaint = f"the public row {row[:12]} pays {own:g}, and losses, which are to cover everybody, say {most:g}"
-        require(own <= most * (1 + _ROUNDING), complaint)
+        max_loss = math.fsum(loss.proven for loss in protocol.losses)
+        row_loss = math.fsum(loss.proven for loss in protocol.losses_of(row))
+        complaint = (
+            f"the public row {row[:12]} pays {row_loss:g}, and losses, which are to cover everybody, say {max_loss:g}"
+        )
+        require(row_loss <= max_loss * (1 + _ROUNDING), complaint)
     protocol.check_loss_groups(public)
     protocol.check_loss_groups(public[:0])
 
@@ -69,14 +73,19 @@ def _check_encoding(case: ProtocolCase) -> None:
     protocol.check_roster(inputs.public)
     if table is None:
         return
-    again = case.again().encode(table)
-    for which, one, other in (("private", inputs.private, again.private), ("public", inputs.public, again.public)):
-        require(np.array_equal(one, other), f"the {which} rows are others the second time")
-    given = {column.name: table[column.name] for column in protocol.columns() if column.name in table}
-    shared = {column.name: given[column.name] for column in protocol.columns() if not column.is_own}
-    public = protocol.encode_public(shared, num_parties=len(case))
-    told = slice(0, inputs.public.shape[1] - protocol.num_chosen)
-    same = public.shape == inputs.public.shape and np.array_equal(public[:, told], inputs.public[:, told])
+    second_inputs = case.again().encode(table)
+    for kind, one, other in (
+        ("private", inputs.private, second_inputs.private),
+        ("public", inputs.public, second_inputs.public),
+    ):
+        require(np.array_equal(one, other), f"the {kind} rows are others the second time")
+    columns_given = {column.name: table[column.name] for column in protocol.columns() if column.name in table}
+    shared_columns = {column.name: columns_given[column.name] for column in protocol.columns() if not column.is_own}
+    public = protocol.encode_public(shared_columns, num_parties=len(case))
+    agreed_places = slice(0, inputs.public.shape[1] - protocol.num_chosen)
+    same = public.shape == inputs.public.shape and np.array_equal(
+        public[:, agreed_places], inputs.public[:, agreed_places]
+    )
     require(same, "encode_public makes other public rows than encode")
 
 
@@ -88,11 +97,14 @@ def _check_own_rows(case: ProtocolCase) -> None:
         protocol.check_row(row, public)
         if table is not None:
             entries = {name: column[place] for name, column in table.items()}
-            chosen = [int(number) for number in encode_chosen(protocol, entries)]
-            theirs = list(public[len(public) - protocol.num_chosen :])
-            require(chosen == theirs, f"encode has {theirs} for party {place}, encode_chosen has {chosen}")
-            own = [int(number) for number in protocol.encode_own(entries, public)]
-            require(own == row, f"encode has {row[:12]} for party {place}, encode_own has {own[:12]}")
+            chosen_numbers = [int(number) for number in encode_chosen(protocol, entries)]
+            public_choices = list(public[len(public) - protocol.num_chosen :])
+            require(
+                chosen_numbers == public_choices,
+                f"encode has {public_choices} for party {place}, encode_chosen has {chosen_numbers}",
+            )
+            own_numbers = [int(number) for number in protocol.encode_own(entries, public)]
+            require(own_numbers == row, f"encode has {row[:12]} for party {place}, encode_own has {own_numbers[:12]}")
 
 
 def _check_mechanism_groups(case: ProtocolCase) -> None:
@@ -103,11 +115,13 @@ def _check_mechanism_groups(case: ProtocolCase) -> None:
         groups = phase.mechanism_groups(public)
         _require_everybody_once(phase.name, [places for _, places in groups], len(rows))
         for mechanism, places in groups:
-            grouped: list[int] = np.arange(len(rows))[places].tolist()
-            for place in grouped:
-                own = phase.mechanism_of(rows[place])
-                complaint = f"in phase {phase.name!r} party {place} is grouped with {mechanism}, and has {own}"
-                require(own == mechanism, complaint)
+            grouped_rows: list[int] = np.arange(len(rows))[places].tolist()
+            for place in grouped_rows:
+                row_mechanism = phase.mechanism_of(rows[place])
+                complaint = (
+                    f"in phase {phase.name!r} party {place} is grouped with {mechanism}, and has {row_mechanism}"
+                )
+                require(row_mechanism == mechanism, complaint)
 
 
 def _check_loss_groups(case: ProtocolCase) -> None:
@@ -119,13 +133,15 @@ def _check_loss_groups(case: ProtocolCase) -> None:
         names = [name for name, _, _ in groups]
         require(len({*names}) == len(names), f"in phase {phase.name!r} groups are called {names!r}")
         require(names == [""] or all(names), f"in phase {phase.name!r} one of several groups has no name")
-        grouped = collections.Counter[str]()
+        grouped_losses = collections.Counter[str]()
         for _, count, losses in groups:
-            grouped[repr(losses)] += count
+            grouped_losses[repr(losses)] += count
         single = collections.Counter(repr(phase.losses_of(row)) for row in rows)
-        differing = grouped - single or single - grouped
-        complaint = f"in phase {phase.name!r} groups and single persons pay differently: {next(iter(differing), '')}"
-        require(not differing, complaint)
+        differing_losses = grouped_losses - single or single - grouped_losses
+        complaint = (
+            f"in phase {phase.name!r} groups and single persons pay differently: {next(iter(differing_losses), '')}"
+        )
+        require(not differing_losses, complaint)
 
 
 def _check_kinds(case: ProtocolCase) -> None:
@@ -133,20 +149,20 @@ def _check_kinds(case: ProtocolCase) -> None:
     public = case.inputs.public
     for phase in case.protocol.phases:
         _require_everybody_once(phase.name, phase.kinds_of(public), len(public))
-        for row, own in _rows_of(case):
-            values = phase.values_of(own)
+        for row, own_public in _rows_of(case):
+            values = phase.values_of(own_public)
             require(len(values) == phase.num_values, f"in phase {phase.name!r} values_of has {len(values)} columns")
-            for value, held in zip(row[phase.columns], values, strict=True):
+            for value, number in zip(row[phase.columns], values, strict=True):
                 complaint = f"in phase {phase.name!r} a party holds {value}, which its public row does not allow"
-                require(value in held, complaint)
+                require(value in number, complaint)
 
 
 def _check_rows(case: ProtocolCase) -> None:
     """Rows that parties hold are told apart by no more than is stated, and releases show nothing of them but noise."""
-    held: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
+    values_by_group: dict[tuple[int, ...], dict[tuple[int, ...], None]] = {}
     for row, public in _rows_of(case):
-        held.setdefault(tuple(public), {})[tuple(row)] = None
-    for public, rows in held.items():
+        values_by_group.setdefault(tuple(public), {})[tuple(row)] = None
+    for public, rows in values_by_group.items():
         case.protocol.check_losses(public, *list(rows)[:_MOST_ROWS])
 
 
@@ -158,10 +174,10 @@ def _rows_of(case: ProtocolCase) -> list[tuple[list[int], list[int]]]:
 
 
 def _require_everybody_once(phase: str, groups: Sequence[IntArray | slice], number: int) -> None:
-    everybody = np.arange(number)
-    places = sorted(place for group in groups for place in everybody[group].tolist())
+    all_places = np.arange(number)
+    places = sorted(place for group in groups for place in all_places[group].tolist())
     complaint = f"in phase {phase!r} {number} parties are grouped as the places {places[:12]}"
-    require(places == everybody.tolist(), complaint)
+    require(places == all_places.tolist(), complaint)
 
 
 DECLARED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (

@@ -44,25 +44,27 @@ _ERRORS: Final = 5.0
 def check_estimates(case: ProtocolCase) -> None:
     """Estimates whose truth is told are near it, as far off as their errors say, and each truth is an estimate's."""
     inputs = _inputs_of(case)
-    told = checked_truth(case.protocol, inputs)
-    if not told:
+    truths = checked_truth(case.protocol, inputs)
+    if not truths:
         return
     first = _outcomes(case, inputs, range(1))
     if not estimates_in(first[0]) or not is_plain(first[0]):  # a presenter of its own says what is beside what
         return
-    known = {
+    known_names = {
         name
         for table in tables_of(first[0])
         for line in table.lines
         for column in line.cells
         for name in truth_of(table, line, column)
     }
-    numbers = {name: float(true) for name, true in told.items() if not isinstance(true, str)}
-    found = estimates_in(first[0])
-    unknown, untold = sorted(numbers.keys() - known), sorted(found.keys() - numbers.keys())
-    complaint = f"truth tells of {', '.join(unknown)}, which the outcome does not have; it has {', '.join(untold)}"
-    require(not (unknown and untold and numbers), complaint)
-    if not (names := found.keys() & numbers.keys()):
+    numbers = {name: float(true) for name, true in truths.items() if not isinstance(true, str)}
+    estimates_found = estimates_in(first[0])
+    unknown, untold_names = sorted(numbers.keys() - known_names), sorted(estimates_found.keys() - numbers.keys())
+    complaint = (
+        f"truth tells of {', '.join(unknown)}, which the outcome does not have; it has {', '.join(untold_names)}"
+    )
+    require(not (unknown and untold_names and numbers), complaint)
+    if not (names := estimates_found.keys() & numbers.keys()):
         return
     estimates: list[Mapping[str, Estimate]] = []
     for stop in (_FEW, _SESSIONS):  # most of what is wrong shows soon
@@ -78,30 +80,34 @@ def _outcomes(case: ProtocolCase, inputs: Inputs, sessions: range) -> list[msgsp
 
 
 def _inputs_of(case: ProtocolCase) -> Inputs:
-    many = case.repeated(_PARTIES)
+    many_parties = case.repeated(_PARTIES)
     try:
-        case.protocol.check_roster(many.public)
-        case.protocol.check_inputs(many)
+        case.protocol.check_roster(many_parties.public)
+        case.protocol.check_inputs(many_parties)
     except (ConfigurationError, ValueError):
         return case.inputs
-    return many
+    return many_parties
 
 
 def _require_near(name: str, estimates: list[Estimate], true: float) -> None:
     """Require that estimates of many sessions are about as far from the truth as their errors say."""
     values = np.array([each.value for each in estimates])
     errors = np.array([each.standard_error for each in estimates])
-    off = np.divide(values - true, errors, out=np.full(len(values), math.inf), where=errors > 0)
-    off[np.isclose(values, true, rtol=1e-9, atol=1e-9)] = 0.0
-    shown = f"{name} is {values.mean():.6g} on average of {len(values)} sessions, and truth tells {true:.6g}"
+    standardized = np.divide(values - true, errors, out=np.full(len(values), math.inf), where=errors > 0)
+    standardized[np.isclose(values, true, rtol=1e-9, atol=1e-9)] = 0.0
+    finding = f"{name} is {values.mean():.6g} on average of {len(values)} sessions, and truth tells {true:.6g}"
     error = f"{errors.mean():.3g} is its stated error, and {values.std():.3g} its deviation"
-    for share in (np.mean(off > _ABOVE), np.mean(off < -_ABOVE), np.mean(np.abs(off) > _FAR)):
-        require(share <= _SHARE, f"{shown}; {error}")
+    for share in (
+        np.mean(standardized > _ABOVE),
+        np.mean(standardized < -_ABOVE),
+        np.mean(np.abs(standardized) > _FAR),
+    ):
+        require(share <= _SHARE, f"{finding}; {error}")
     if len(values) <= _FEW or len(np.unique(values)) <= _FEW:  # too few to tell, or a number of few values
         return
-    squares = off**2
+    squares = standardized**2
     wrong, spread = float(squares.mean()), _ERRORS * float(squares.std()) / math.sqrt(len(squares))
     low, high = _SQUARES
-    tested = f"tested by a factor of {_FACTOR:g} in {len(values):,} sessions"
-    require(wrong >= min(low, 1 - spread), f"the error of {name} is overstated: {error} ({tested})")
-    require(wrong <= max(high, 1 + spread), f"the error of {name} is understated: {error} ({tested})")
+    test_note = f"tested by a factor of {_FACTOR:g} in {len(values):,} sessions"
+    require(wrong >= min(low, 1 - spread), f"the error of {name} is overstated: {error} ({test_note})")
+    require(wrong <= max(high, 1 + spread), f"the error of {name} is understated: {error} ({test_note})")

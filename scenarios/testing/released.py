@@ -47,45 +47,50 @@ _BATCHES: Final = (1, 3, 7)  # parties of each
 def _check_tallies(case: ProtocolCase) -> None:
     """The tallies of any partition of the reports merge into the tally of all, in any order."""
     generator = np.random.default_rng(case.seed)
-    everybody = np.arange(len(case.inputs))
+    all_places = np.arange(len(case.inputs))
     for session, (number, phase) in itertools.product(range(_SESSIONS), enumerate(case.protocol.phases)):
         reports = case.reports(session)
-        told: Any = case.tally(reports, number, everybody)
-        require(isinstance(told, Tally), f"the tally of phase {phase.name!r} is {told!r}")
-        whole: Tally = told
-        counted = f"the tally of phase {phase.name!r} is of {whole.num_reports} reports, and not of {len(everybody)}"
-        require(whole.num_reports == len(everybody), counted)
-        for shards in _partitions(len(everybody), generator, has_empty=phase.hides_participation):
-            merged = functools.reduce(Tally.merge, [case.tally(reports, number, shard) for shard in shards])
+        tally: Any = case.tally(reports, number, all_places)
+        require(isinstance(tally, Tally), f"the tally of phase {phase.name!r} is {tally!r}")
+        whole: Tally = tally
+        problem = f"the tally of phase {phase.name!r} is of {whole.num_reports} reports, and not of {len(all_places)}"
+        require(whole.num_reports == len(all_places), problem)
+        for shards in _partitions(len(all_places), generator, has_empty=phase.hides_participation):
+            merged_tally = functools.reduce(Tally.merge, [case.tally(reports, number, shard) for shard in shards])
             sizes = [len(shard) for shard in shards]
             complaint = (
                 f"in phase {phase.name!r} {len(shards)} tallies of {min(sizes)} to {max(sizes)} parties merge into "
-                f"{_shown(merged)}, and the tally of all is {_shown(whole)}"
+                f"{_shown(merged_tally)}, and the tally of all is {_shown(whole)}"
             )
-            require(merged == whole, complaint)
+            require(merged_tally == whole, complaint)
 
 
 def _check_large_tallies(case: ProtocolCase) -> None:
     """However many parties there are, tallies merge: each number up to some hundred, and others up to thousands."""
     generator = np.random.default_rng(case.seed)
     inputs = case.repeated(_MANY)
-    drawn = draw_all(case.protocol, inputs, noise=case.noise())
+    reports = draw_all(case.protocol, inputs, noise=case.noise())
     larger = np.unique(np.exp(generator.uniform(math.log(_EACH), math.log(len(inputs)), size=_SIZES)).astype(np.int64))
     for number, phase in enumerate(case.protocol.phases):
 
         def tally_of(start: int, stop: int, phase: Phase = phase, number: int = number) -> Tally:
             return tally_batch(
-                phase, drawn[number], case.protocol.retained_reports(drawn[:number]), inputs.public, slice(start, stop)
+                phase,
+                reports[number],
+                case.protocol.retained_reports(reports[:number]),
+                inputs.public,
+                slice(start, stop),
             )
 
-        merged = tally_of(0, 1)
-        for before, size in itertools.pairwise([*range(1, _EACH), *larger.tolist(), len(inputs)]):
-            merged = merged.merge(tally_of(before, size))
-            told = tally_of(0, size)
+        merged_tally = tally_of(0, 1)
+        for num_before, size in itertools.pairwise([*range(1, _EACH), *larger.tolist(), len(inputs)]):
+            merged_tally = merged_tally.merge(tally_of(num_before, size))
+            whole_tally = tally_of(0, size)
             complaint = (
-                f"in phase {phase.name!r} the tally of {size} parties is {_shown(told)}, and not {_shown(merged)}"
+                f"in phase {phase.name!r} the tally of {size} parties is {_shown(whole_tally)}, and not "
+                f"{_shown(merged_tally)}"
             )
-            require(told == merged, complaint)
+            require(whole_tally == merged_tally, complaint)
 
 
 def _check_outcome_type(case: ProtocolCase) -> None:
@@ -104,10 +109,10 @@ def _check_outcome_type(case: ProtocolCase) -> None:
     own_kind = protocol.own_outcome_type
     strangers = sorted({*own_outcomes} - {*range(len(case.inputs))})
     require(not strangers, f"own_outcomes has the places {strangers[:12]}, which nobody has")
-    for place, own in own_outcomes.items():
-        is_own = own_kind is not None and isinstance(own, own_kind)
-        require(is_own, f"what party {place} is told is {_told(own)}, and not of own_outcome_type")
-        protocol.own_outcome_decoder.decode(msgspec.msgpack.encode(own))
+    for place, own_outcome in own_outcomes.items():
+        is_own = own_kind is not None and isinstance(own_outcome, own_kind)
+        require(is_own, f"what party {place} is told is {_told(own_outcome)}, and not of own_outcome_type")
+        protocol.own_outcome_decoder.decode(msgspec.msgpack.encode(own_outcome))
 
 
 def _check_finite(case: ProtocolCase) -> None:
@@ -123,15 +128,15 @@ def _check_round_trip(case: ProtocolCase) -> None:
     protocol, tallies = case.protocol, case.tallies()
     outcome = protocol.outcome(tallies)
     kind = protocol.outcome_type
-    told = {
+    decoded_outcomes = {
         "msgpack": msgspec.msgpack.decode(msgspec.msgpack.encode(outcome), type=kind),
         "JSON": msgspec.json.decode(msgspec.json.encode(outcome), type=kind),
     }
-    for way, back in told.items():
-        require(back == outcome, f"{_told(outcome)} comes back from {way} as {_told(back)}")
-    for own in (*protocol.own_outcomes(tallies).values(), None):
-        back = protocol.own_outcome_decoder.decode(msgspec.msgpack.encode(own))
-        require(back == own, f"{_told(own)} comes back as {_told(back)}")
+    for way, decoded in decoded_outcomes.items():
+        require(decoded == outcome, f"{_told(outcome)} comes back from {way} as {_told(decoded)}")
+    for own_outcome in (*protocol.own_outcomes(tallies).values(), None):
+        decoded = protocol.own_outcome_decoder.decode(msgspec.msgpack.encode(own_outcome))
+        require(decoded == own_outcome, f"{_told(own_outcome)} comes back as {_told(decoded)}")
 
 
 def _check_outcome_function(case: ProtocolCase) -> None:
@@ -139,18 +144,18 @@ def _check_outcome_function(case: ProtocolCase) -> None:
     protocol, reports, public = case.protocol, case.reports(), case.inputs.public
     if case.table is not None:
         protocol.encode(case.table)  # as a session begins: what it keeps of that must not reach the outcome
-    tallies, others = case.tallies(), case.tallies(1)
+    tallies, other_tallies = case.tallies(), case.tallies(1)
     first = compute(protocol, reports, public, tallies)
     require(compute(protocol, reports, public, tallies) == first, "the second time it is another one")
-    compute(protocol, case.reports(1), public, others)
+    compute(protocol, case.reports(1), public, other_tallies)
     case.tallies(2)
     require(compute(protocol, reports, public, tallies) == first, "after other tallies it is another one")
     complaint = "a protocol of the same parameters that has seen no report has another one"
     require(compute(case.again(), reports, public, tallies) == first, complaint)
     complaint = "a new process, with another PYTHONHASHSEED and a later clock, that has seen no row has another"
-    for told in compute_afresh(protocol, reports, public, tallies):
-        require(told.released == first.released, f"{complaint} one")
-        require(told.tallies == first.tallies, f"{complaint} tally of the same reports")
+    for computation in compute_afresh(protocol, reports, public, tallies):
+        require(computation.released == first.released, f"{complaint} one")
+        require(computation.tallies == first.tallies, f"{complaint} tally of the same reports")
 
 
 def _check_paths(case: ProtocolCase) -> None:
@@ -203,9 +208,11 @@ def _check_liars(case: ProtocolCase, phase: MaskedPhase) -> None:
         place = number % len(case)
         name = case.names[place]
         record = _held(case, MemoryTransport(), {name: MaskedLiar(case.protocol, mode, place, signers[place], lie)})
-        told = {party: str(error) for party, error in record.endings.items()}
-        is_named = told.keys() == {name} and f"{name!r} has " in told[name]
-        require(is_named, f"where {name} lies in its {lie} it alone is to be named, and who heard no outcome is {told}")
+        reasons = {party: str(error) for party, error in record.endings.items()}
+        is_named = reasons.keys() == {name} and f"{name!r} has " in reasons[name]
+        require(
+            is_named, f"where {name} lies in its {lie} it alone is to be named, and who heard no outcome is {reasons}"
+        )
         is_in = np.arange(len(case)) != place
         is_in[place] = lie == "share"
         tally = phase.tally(reports[is_in], earlier=[], public=case.inputs.public[is_in])
@@ -214,16 +221,21 @@ def _check_liars(case: ProtocolCase, phase: MaskedPhase) -> None:
 
 def _check_replay(case: ProtocolCase) -> None:
     """A server that is shown again what it saw says the same again."""
-    (seen,) = (view for view in _held(case, MemoryTransport()).views if view.side is Side.SERVER)
-    again = View(seen.party, Side.SERVER, SESSION, SessionKind.SIMULATION)
+    (server_view,) = (view for view in _held(case, MemoryTransport()).views if view.side is Side.SERVER)
+    replayed_view = View(server_view.party, Side.SERVER, SESSION, SessionKind.SIMULATION)
     roster, mode, _ = with_keys(
         case.protocol, Roster(case.names, case.inputs.public), Simulation(SESSION, case.noise())
     )
-    machine = ServerMachine(case.again(), roster, mode, view=again)
-    replay(machine, seen.observations)
-    for step, (once, twice) in enumerate(zip(seen.observations, again.observations, strict=False)):
-        require(once == twice, f"step {step} was {once}, and is {twice} in the replay")
-    lengths = len(seen.observations), len(again.observations)
+    machine = ServerMachine(case.again(), roster, mode, view=replayed_view)
+    replay(machine, server_view.observations)
+    for step, (first_observation, second_observation) in enumerate(
+        zip(server_view.observations, replayed_view.observations, strict=False)
+    ):
+        require(
+            first_observation == second_observation,
+            f"step {step} was {first_observation}, and is {second_observation} in the replay",
+        )
+    lengths = len(server_view.observations), len(replayed_view.observations)
     require(lengths[0] == lengths[1], f"there were {lengths[0]} steps, and {lengths[1]} are in the replay")
 
 
@@ -300,8 +312,8 @@ def _held(
 
 def _require_same(way: str, whole: SessionRecord, other: SessionRecord | PopulationResult[Any]) -> None:
     require(tuple(other.tallies) == tuple(whole.tallies), f"{way} leave other tallies than arrays")
-    told, expected = msgspec.msgpack.encode(other.outcome), msgspec.msgpack.encode(whole.outcome)
-    require(told == expected, f"{way} release {_told(other.outcome)}, and arrays {_told(whole.outcome)}")
+    encoded_outcome, expected = msgspec.msgpack.encode(other.outcome), msgspec.msgpack.encode(whole.outcome)
+    require(encoded_outcome == expected, f"{way} release {_told(other.outcome)}, and arrays {_told(whole.outcome)}")
     same = dict(other.own_outcomes) == dict(whole.own_outcomes)
     require(same, f"{way} tell single parties something else than arrays")
 

@@ -58,12 +58,12 @@ def _check_reports(case: ProtocolCase) -> None:
 def _check_wire(case: ProtocolCase) -> None:
     """An honest report travels as it is, and the server takes it."""
     public: list[list[int]] = case.inputs.public.tolist()
-    for phase, drawn in zip(case.protocol.phases, case.reports(), strict=True):
-        reports: list[list[int]] = drawn.tolist()
-        for report, own in zip(reports, public, strict=True):
-            told = list(phase.codec.decode(phase.codec.encode(report)))
-            require(told == report, f"in phase {phase.name!r} {report[:12]} arrives as {told[:12]}")
-            phase.check_report(report, own)
+    for phase, phase_reports in zip(case.protocol.phases, case.reports(), strict=True):
+        reports: list[list[int]] = phase_reports.tolist()
+        for report, own_public in zip(reports, public, strict=True):
+            decoded = list(phase.codec.decode(phase.codec.encode(report)))
+            require(decoded == report, f"in phase {phase.name!r} {report[:12]} arrives as {decoded[:12]}")
+            phase.check_report(report, own_public)
 
 
 def _check_refusals(case: ProtocolCase) -> None:
@@ -73,10 +73,10 @@ def _check_refusals(case: ProtocolCase) -> None:
     for phase in case.protocol.phases:
         low, high = phase.mechanism.report_range
         ends = [[number] * phase.num_reported for number in {low, high, min(max(0, low), high)}]
-        drawn = generator.integers(low, high, size=(_REFUSALS, phase.num_reported), endpoint=True)
-        for report, own in itertools.product([*ends, *drawn.tolist()], public):
+        drawn_reports = generator.integers(low, high, size=(_REFUSALS, phase.num_reported), endpoint=True)
+        for report, own_public in itertools.product([*ends, *drawn_reports.tolist()], public):
             with contextlib.suppress(ValueError):
-                phase.check_report(report, own)
+                phase.check_report(report, own_public)
 
 
 def _check_single_rows(case: ProtocolCase) -> None:
@@ -87,10 +87,12 @@ def _check_single_rows(case: ProtocolCase) -> None:
             uniforms = case.noise().uniforms(protocol="check", phase=phase.name, start=0, stop=len(values), slots=slots)
             together: list[list[int]] = mechanism.randomize_rows(values, uniforms).tolist()
             rows: list[list[int]] = values.tolist()
-            for row, own, report in zip(rows, uniforms.tolist(), together, strict=True):
-                alone = [int(number) for number in mechanism.randomize_row(row, own)]
-                complaint = f"in phase {phase.name!r} {row[:12]} gives {alone[:12]} alone and {report[:12]} in an array"
-                require(alone == report, complaint)
+            for row, row_uniforms, report in zip(rows, uniforms.tolist(), together, strict=True):
+                single_report = [int(number) for number in mechanism.randomize_row(row, row_uniforms)]
+                complaint = (
+                    f"in phase {phase.name!r} {row[:12]} gives {single_report[:12]} alone and {report[:12]} in an array"
+                )
+                require(single_report == report, complaint)
 
 
 def _check_likelihoods(case: ProtocolCase) -> None:
@@ -121,12 +123,13 @@ def _check_audit(case: ProtocolCase) -> None:
         proven = total_of(case.protocol.losses_of(public), relation=NeighboringRelation.REPLACE_ONE).proven
         if not math.isfinite(proven):
             continue
-        found = _audit(case, (_sampler(case, public, first), _sampler(case, public, second)), proven=proven)
+        audit_found = _audit(case, (_sampler(case, public, first), _sampler(case, public, second)), proven=proven)
         complaint = (
-            f"the rows {first.tolist()[:12]} and {second.tolist()[:12]} are told apart by ε ≥ {found.epsilon or 0:.3g} "
-            f"and δ ≥ {found.delta:.3g}, and ε = {proven:.3g} is stated"
+            f"the rows {first.tolist()[:12]} and {second.tolist()[:12]} are told apart by ε ≥ "
+            f"{audit_found.epsilon or 0:.3g} "
+            f"and δ ≥ {audit_found.delta:.3g}, and ε = {proven:.3g} is stated"
         )
-        require(found.verdict is not AuditVerdict.PROOF_REFUTED, complaint)
+        require(audit_found.verdict is not AuditVerdict.PROOF_REFUTED, complaint)
 
 
 REPORTED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
@@ -165,9 +168,9 @@ def _require_range(phase: Phase, mechanism: RowMechanism, reports: IntArray, num
     shape = number, phase.num_reported
     require(reports.shape == shape, f"in phase {phase.name!r} reports have the shape {reports.shape}, and not {shape}")
     low, high = mechanism.report_range
-    least, greatest = int(reports.min()), int(reports.max())
-    complaint = f"in phase {phase.name!r} reports are from {least} to {greatest}, and [{low}, {high}] is stated"
-    require(low <= least and greatest <= high, complaint)
+    min_report, greatest = int(reports.min()), int(reports.max())
+    complaint = f"in phase {phase.name!r} reports are from {min_report} to {greatest}, and [{low}, {high}] is stated"
+    require(low <= min_report and greatest <= high, complaint)
 
 
 def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, is_exact: bool = False) -> None:
@@ -178,39 +181,43 @@ def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, i
     for rows in (some_rows(kind, _ROWS) for kind in kinds):
         try:
             _require_law(phase, mechanism, rows)
-            checks = checks_of(mechanism, rows, most=_ROWS, is_secure=False)
+            checks = checks_of(mechanism, rows, limit=_ROWS, is_secure=False)
         except NotImplementedError:  # nothing is stated, or there are too many reports to count
             continue
-        drawn = [(check, check.draw) for check in checks if check.draw is not None]
+        law_checks = [(check, check.draw) for check in checks if check.draw is not None]
         if is_exact:
-            drawn = [_exactly(mechanism, check, row) for check, row in zip(checks, rows.tolist(), strict=True)]
-        held = hold(list(draw_checks(drawn, _EXACT_OUTPUTS if is_exact else _OUTPUTS, Streams(seed + 1))), _RISK)
-        require(not held.departure, f"in phase {phase!r} the reports of {mechanism} of {held.departure}")
+            law_checks = [_exactly(mechanism, check, row) for check, row in zip(checks, rows.tolist(), strict=True)]
+        law_findings = hold(
+            list(draw_checks(law_checks, _EXACT_OUTPUTS if is_exact else _OUTPUTS, Streams(seed + 1))), _RISK
+        )
+        require(
+            not law_findings.departure, f"in phase {phase!r} the reports of {mechanism} of {law_findings.departure}"
+        )
 
 
 def _below(generator: np.random.Generator) -> RandBelow:
     """Return what draws an integer below another one, of any size."""
 
-    def below(number: int) -> int:
+    def draw_below(number: int) -> int:
         bits = (number - 1).bit_length()
-        while (drawn := int.from_bytes(generator.bytes(bits // 8 + 1), "big") % (1 << bits)) >= number:
+        while (number_drawn := int.from_bytes(generator.bytes(bits // 8 + 1), "big") % (1 << bits)) >= number:
             pass
-        return drawn
+        return number_drawn
 
-    return below
+    return draw_below
 
 
 def _require_no_memory(phase: str, mechanism: ExactMechanism, rows: Sequence[Sequence[int]], seed: int) -> None:
     """Require that the exact sampler makes a report of the row and of the integers that it draws for it alone."""
 
     def draw(place: int) -> list[int]:
-        below = _below(np.random.default_rng((seed, place)))
-        return list(mechanism.randomize_exactly(rows[place % len(rows)], below))
+        draw_below = _below(np.random.default_rng((seed, place)))
+        return list(mechanism.randomize_exactly(rows[place % len(rows)], draw_below))
 
     places = range(_ROWS)
-    first, again = [draw(place) for place in places], [draw(place) for place in reversed(places)]
+    first, second_draws = [draw(place) for place in places], [draw(place) for place in reversed(places)]
     complaint = f"in phase {phase!r} the exact sampler of {mechanism} reports something else for the same integers"
-    require(first == again[::-1], f"{complaint}: it remembers earlier draws, or draws from elsewhere")
+    require(first == second_draws[::-1], f"{complaint}: it remembers earlier draws, or draws from elsewhere")
 
 
 def _exactly(mechanism: RowMechanism, check: LawCheck, row: Sequence[int]) -> tuple[LawCheck, OutputSampler]:
@@ -219,14 +226,15 @@ def _exactly(mechanism: RowMechanism, check: LawCheck, row: Sequence[int]) -> tu
     width = mechanism.num_reports_of(len(row))
 
     def draw(number: int, stream: int) -> IntArray:
-        below = _below(np.random.default_rng(stream))
-        told = [
-            [*mechanism.randomize_exactly(row, below), *mechanism.randomize_exactly(row, below)] for _ in range(number)
+        draw_below = _below(np.random.default_rng(stream))
+        outputs = [
+            [*mechanism.randomize_exactly(row, draw_below), *mechanism.randomize_exactly(row, draw_below)]
+            for _ in range(number)
         ]
-        reports = np.array(told)
+        reports = np.array(outputs)
         low, high = mechanism.report_range
         right = reports.shape == (number, 2 * width) and np.issubdtype(reports.dtype, np.integer)
-        require(right, f"the exact sampler of {mechanism} reports {told[0]}, and not {width} integers each time")
+        require(right, f"the exact sampler of {mechanism} reports {outputs[0]}, and not {width} integers each time")
         in_range = low <= reports.min() and reports.max() <= high
         require(in_range, f"the exact sampler of {mechanism} reports {reports.min()} to {reports.max()}")
         return reports.astype(np.int64)
@@ -260,19 +268,19 @@ def _require_law(phase: str, mechanism: RowMechanism, rows: IntArray) -> None:
 
 def _neighbors(case: ProtocolCase) -> Iterator[tuple[list[int], IntArray, IntArray]]:
     """Yield public rows with two private rows that go with each, whose loss is bounded: the farthest apart first."""
-    found: list[tuple[int, list[int], IntArray, IntArray]] = []
+    neighbors: list[tuple[int, list[int], IntArray, IntArray]] = []
     inputs = case.inputs
     kinds = np.unique(inputs.public, axis=0, return_inverse=True)[1].reshape(-1)
     for kind in np.unique(kinds):
         places = np.flatnonzero(kinds == kind)
         rows = some_rows(np.unique(inputs.private[places], axis=0), _ROWS)
         public: list[int] = inputs.public[places[0]].tolist()
-        found += [
+        neighbors += [
             (int(np.abs(first - second).sum()), public, first, second)
             for first, second in itertools.combinations(rows, 2)
             if _are_neighbors(case, public, first, second)
         ]
-    for _, public, first, second in sorted(found, key=lambda each: -each[0]):
+    for _, public, first, second in sorted(neighbors, key=lambda each: -each[0]):
         yield public, first, second
 
 
@@ -285,7 +293,7 @@ def _are_neighbors(case: ProtocolCase, public: Sequence[int], first: IntArray, s
 
 def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, proven: float) -> AuditResult:
     """Bound from below what a session tells of two rows."""
-    stated = Case(
+    stated_case = Case(
         name=case.protocol.name,
         group=SESSION,
         unit="row",
@@ -297,9 +305,9 @@ def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, pr
     masked = case.protocol.masked_phase
     shares = 1 if masked is None else masked.honest * masked.num_values
     samples = min(_AUDITED, max(_MOST_SHARES // shares, _LEAST_AUDITED))
-    found = audit(stated, samples=samples, confidence=1 - FALSE_ALARM / (2 * _PAIRS), seed=case.seed + 1)
-    assert found is not None  # noqa: S101  the pair is drawn
-    return found
+    result = audit(stated_case, samples=samples, confidence=1 - FALSE_ALARM / (2 * _PAIRS), seed=case.seed + 1)
+    assert result is not None  # noqa: S101  the pair is drawn
+    return result
 
 
 def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> OutputSampler:
@@ -310,17 +318,17 @@ def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> Output
         noise = SimulatedNoise(stream, session=SESSION)
         if (masked := protocol.masked_phase) is not None:
             return Summed(protocol, masked, row[None], public).draw(0, number, noise)
-        alike = Inputs(np.tile(row, (number, 1)), np.tile(np.array(public, dtype=np.int64), (number, 1)))
+        tiled = Inputs(np.tile(row, (number, 1)), np.tile(np.array(public, dtype=np.int64), (number, 1)))
         parts: list[IntArray] = []
-        earlier: list[IntArray] = []  # the same for every row: what they tell is counted where they are sent
+        earlier_reports: list[IntArray] = []  # the same for every row: what they tell is counted where they are sent
         for phase in protocol.phases:
-            reports = draw_reports(phase, alike, noise=noise, protocol=protocol.name, start=0)
+            reports = draw_reports(phase, tiled, noise=noise, protocol=protocol.name, start=0)
             if phase.model.bounds_release:
-                clear = phase.tally(reports[:1], earlier=earlier, public=alike.public[:1])
+                clear = phase.tally(reports[:1], earlier=earlier_reports, public=tiled.public[:1])
                 parts.append(draw_releases(protocol, phase, clear, number, noise))
             else:
                 parts.append(reports)
-            earlier.append(phase.retained_reports(np.array([phase.least_report], dtype=np.int64)))
+            earlier_reports.append(phase.retained_reports(np.array([phase.least_report], dtype=np.int64)))
         return np.concatenate(parts, axis=1)
 
     return draw

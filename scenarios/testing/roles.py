@@ -68,8 +68,8 @@ def _check_table(case: _RoleCase) -> None:
     """A role has a name, and is what a scenario's table of its fields makes."""
     role = case.role
     require(role.name, "the name is empty")
-    back = msgspec.convert(msgspec.to_builtins(role), type(role))
-    require(back == role, f"{role!r} comes back as {back!r}")
+    converted = msgspec.convert(msgspec.to_builtins(role), type(role))
+    require(converted == role, f"{role!r} comes back as {converted!r}")
 
 
 def _check_scene(case: _RoleCase) -> None:
@@ -83,9 +83,9 @@ def _check_deviators(case: _RoleCase) -> None:
     """Who deviates is a member, or the server, and does so by a Deviation."""
     allowed = {*case.role.members, SERVER} & {*case.context.names, SERVER}
     for name, deviation in case.role.deviations(case.context).items():
-        what: Any = deviation
+        deviation_found: Any = deviation
         require(name in allowed, f"{name!r} deviates, and is neither a member nor the server")
-        require(isinstance(what, Deviation), f"what {name!r} does is {what!r}, and no Deviation")
+        require(isinstance(deviation_found, Deviation), f"what {name!r} does is {deviation_found!r}, and no Deviation")
 
 
 def _check_needs_agents(case: _RoleCase) -> None:
@@ -108,11 +108,11 @@ def _check_acts(case: _RoleCase) -> None:
 
 def _check_knowledge(case: _RoleCase) -> None:
     """What a deviating party does depends on its own row and on what it is sent, and on nobody else's row."""
-    deviating = {*case.role.deviations(case.context)} - {SERVER}
-    if not deviating:
+    deviators = {*case.role.deviations(case.context)} - {SERVER}
+    if not deviators:
         return
-    done = _play(case, _with_other_rows(case.context, {*case.role.members, *deviating})).done
-    for name in sorted(deviating):
+    done = _play(case, _with_other_rows(case.context, {*case.role.members, *deviators})).done
+    for name in sorted(deviators):
         same = done.get(name) == case.played.done.get(name)
         require(same, f"{name!r} did something else where only other parties' rows were others")
 
@@ -124,30 +124,33 @@ def _check_honest(case: _RoleCase) -> None:
     require(
         same and np.array_equal(context.inputs.public, case.given.public), "the context's rows are others than before"
     )
-    deviating = case.role.deviations(context).keys()
+    deviators = case.role.deviations(context).keys()
     public: list[list[int]] = context.inputs.public.tolist()
-    for name, own in zip(context.names, public, strict=True):
-        if name in deviating:
+    for name, phase_public in zip(context.names, public, strict=True):
+        if name in deviators:
             continue
-        paid = math.fsum(entry.proven for entry in trace.entries if entry.person == name)
-        agreed = math.fsum(loss.proven for loss in context.protocol.losses_of(own))
-        require(paid <= agreed * (1 + _ROUNDING), f"{name!r} paid {paid:g}, and agreed to {agreed:g}")
+        paid_epsilon = math.fsum(entry.proven for entry in trace.entries if entry.person == name)
+        agreed_epsilon = math.fsum(loss.proven for loss in context.protocol.losses_of(phase_public))
+        require(
+            paid_epsilon <= agreed_epsilon * (1 + _ROUNDING),
+            f"{name!r} paid {paid_epsilon:g}, and agreed to {agreed_epsilon:g}",
+        )
     for view in trace.views:
-        if view.side is Side.CLIENT and view.party not in deviating:
-            sent = (each.message for each in view.observations if each.happening is Happening.SENT)
+        if view.side is Side.CLIENT and view.party not in deviators:
+            sent_messages = (each.message for each in view.observations if each.happening is Happening.SENT)
             reports: dict[int, set[bytes]] = collections.defaultdict(set)
-            for message in sent:
+            for message in sent_messages:
                 if isinstance(message, Report):
                     reports[message.step].add(bytes(message.payload))
-            drawn = {phase: len(own) for phase, own in reports.items() if len(own) > 1}
-            require(not drawn, f"{view.party!r} drew more than one report in phases {sorted(drawn)}")
+            num_drawn = {phase: len(phase_public) for phase, phase_public in reports.items() if len(phase_public) > 1}
+            require(not num_drawn, f"{view.party!r} drew more than one report in phases {sorted(num_drawn)}")
 
 
 def _check_lesson(case: _RoleCase) -> None:
     """What it learnt is told, also of a session that failed: its name, sentences, and a table of numbers."""
     trace = case.played.trace
-    failed = PsephosError("the session came to no end")
-    for each in (trace, dataclasses.replace(trace, tallies=(), outcome=None, failure=trace.failure or failed)):
+    failure = PsephosError("the session came to no end")
+    for each in (trace, dataclasses.replace(trace, tallies=(), outcome=None, failure=trace.failure or failure)):
         attack_report: Any = case.role.learn(case.context, each)
         require(isinstance(attack_report, AttackReport), f"it is {attack_report!r}, and no AttackReport")
         require(attack_report.role == case.role.name, f"the lesson is of {attack_report.role!r}")
@@ -168,8 +171,10 @@ def _check_views(case: _RoleCase) -> None:
     role, trace = case.role, case.played.trace
     if role.deviations(case.context) or role.strangers(case.context):
         return  # what came of deviating is told of everybody
-    own = [view for view in trace.views if (SERVER if view.side is Side.SERVER else view.party) in {*role.members}]
-    whole, part = (role.learn(case.context, each) for each in (trace, dataclasses.replace(trace, views=own)))
+    role_views = [
+        view for view in trace.views if (SERVER if view.side is Side.SERVER else view.party) in {*role.members}
+    ]
+    whole, part = (role.learn(case.context, each) for each in (trace, dataclasses.replace(trace, views=role_views)))
     require(whole == part, f"it learnt {_told(whole)}, and of its members' views alone {_told(part)}")
 
 
@@ -235,22 +240,22 @@ class _Noted(Deviation):
         except Exception as error:  # noqa: BLE001  whatever it is, a deviation must not raise
             self.error = self.error or error
             return Passage(hangs_up=True)
-        written = [list(map(encode, part)) for part in passage[:2]]
-        self.has_acted |= written != [list(map(encode, part)) for part in honest[:2]] or passage.hangs_up
-        self.done.append((encode(message), f"{written} {passage.hangs_up}"))
+        encoded_parts = [list(map(encode, part)) for part in passage[:2]]
+        self.has_acted |= encoded_parts != [list(map(encode, part)) for part in honest[:2]] or passage.hangs_up
+        self.done.append((encode(message), f"{encoded_parts} {passage.hangs_up}"))
         return passage
 
 
-def _play(case: _RoleCase, seen: AttackContext) -> _Played:
+def _play(case: _RoleCase, context_seen: AttackContext) -> _Played:
     """Return what a session leaves with the role's deviations, which are made of the context that it has seen.
 
     AssertionError: a deviation raised an error.
     """
     context, role = case.context, case.role
-    noted = {name: _Noted(deviation) for name, deviation in role.deviations(seen).items()}
+    noted = {name: _Noted(deviation) for name, deviation in role.deviations(context_seen).items()}
     views, entries, traffic = list[View](), list[LedgerEntry](), list[Traffic]()
     attempts: list[Attempt] = []
-    hellos = role.strangers(seen)
+    hellos = role.strangers(context_seen)
     memory = MemoryTransport()
     session = functools.partial(
         run_agents,
@@ -262,28 +267,28 @@ def _play(case: _RoleCase, seen: AttackContext) -> _Played:
         observers=SessionObservers(entries=entries, views=views),
         adversity=Adversity(deviations=noted, strangers=Strangers(hellos, attempts) if hellos else None),
     )
-    what: dict[str, Any] = {}
+    trace_fields: dict[str, Any] = {}
     try:
         # Deadlines pass at once where somebody who deviates keeps everybody waiting.
         clock = trio.testing.MockClock(autojump_threshold=_QUIET_SECONDS)
         record = trio.run(session, clock=clock, restrict_keyboard_interrupt_to_checkpoints=True)
-        what = {"tallies": record.tallies, "outcome": record.outcome, "endings": record.endings}
+        trace_fields = {"tallies": record.tallies, "outcome": record.outcome, "endings": record.endings}
     except (ConfigurationError, PluginError):  # nobody's deviation
         raise
     except PsephosError as error:
-        what = {"failure": error}
+        trace_fields = {"failure": error}
     for name, each in noted.items():
         require(each.error is None, f"the deviation of {name!r} raised {each.error!r}")
-    trace = SessionTrace(views=views, traffic=traffic, entries=entries, attempts=attempts, **what)
+    trace = SessionTrace(views=views, traffic=traffic, entries=entries, attempts=attempts, **trace_fields)
     done = {name: each.done for name, each in noted.items()}
     return _Played(trace, done, any(each.has_acted for each in noted.values()))
 
 
-def _with_other_rows(context: AttackContext, kept: set[str]) -> AttackContext:
+def _with_other_rows(context: AttackContext, kept_names: set[str]) -> AttackContext:
     """Return the context with other private rows of those who are not kept, where somebody else has one that fits."""
     inputs = context.inputs
     private = inputs.private.copy()
-    places = [place for place, name in enumerate(context.names) if name not in kept]
+    places = [place for place, name in enumerate(context.names) if name not in kept_names]
     for place, other in itertools.product(places, range(len(inputs))):
         same_public = np.array_equal(inputs.public[place], inputs.public[other])
         if same_public and not np.array_equal(inputs.private[place], inputs.private[other]):

@@ -69,12 +69,12 @@ def draw_labels(layout: Layout, noise: Perturbation, source: SimulatedNoise, *, 
     num_workers, width = answers.num_workers, layout.parameters.max_answers
     slots = noise.mechanism.slots_of(width)
     # What a row takes beyond its values is the draw that all of them share; else each value has as many slots.
-    shared = noise.mechanism.slots_of(0)
-    each = (slots - shared) // width
+    shared_slots = noise.mechanism.slots_of(0)
+    each = (slots - shared_slots) // width
     columns = np.concatenate(
         [
-            np.broadcast_to(np.arange(shared), (len(answers), shared)),
-            shared + each * layout.places[:, None] + np.arange(each),
+            np.broadcast_to(np.arange(shared_slots), (len(answers), shared_slots)),
+            shared_slots + each * layout.places[:, None] + np.arange(each),
         ],
         axis=1,
     )
@@ -88,12 +88,14 @@ def draw_labels(layout: Layout, noise: Perturbation, source: SimulatedNoise, *, 
             slots=slots,
         )
         # Rows of one value: the same uniforms, the same draw, the same report.
-        own = uniforms[answers.workers[:, None], columns]
-        labels[trial - start] = noise.mechanism.randomize_rows(layout.codes[:, None], own)[:, 0] - layout.offsets
+        own_uniforms = uniforms[answers.workers[:, None], columns]
+        labels[trial - start] = (
+            noise.mechanism.randomize_rows(layout.codes[:, None], own_uniforms)[:, 0] - layout.offsets
+        )
     return labels
 
 
-def renumbering(most: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
+def renumbering(max_size: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
     """Return for each task a new number for each label, the same for all answer sets of a size.
 
     Examples:
@@ -101,7 +103,7 @@ def renumbering(most: int, sizes: IntArray, generator: np.random.Generator) -> I
         >>> numbers[0].tolist() == numbers[2].tolist()
         True
     """
-    numbers = np.tile(np.arange(most), (len(sizes), 1))
+    numbers = np.tile(np.arange(max_size), (len(sizes), 1))
     for size in np.unique(sizes).tolist():
         numbers[sizes == size, :size] = generator.permutation(size)
     return numbers

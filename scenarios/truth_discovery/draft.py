@@ -74,37 +74,41 @@ _NUMBERED: Final = re.compile(r"(.*?[^\W\d_])[ _.-]?\d+")
 _SEVERAL: Final = re.compile(r"[#;,|]")
 
 
-def _draft(sheet: SavedTable, chosen: Chosen) -> Draft:
+def _draft(sheet: SavedTable, options: Chosen) -> Draft:
     """Return a draft of a crowd. See `ScenarioTemplate`."""
-    if not {"worker", "label"} <= chosen.keys() and (people := _raters(sheet)):  # each has a column of answers
-        others = [name for name in sheet.header if name not in people]
+    if not {"worker", "label"} <= options.keys() and (people := _raters(sheet)):  # each has a column of answers
+        other_columns = [name for name in sheet.header if name not in people]
         allowed = (
             f"a line for each answer: {', '.join(people)} are a column of answers each. Put them below each other, in "
-            f"pandas by table.melt({others[:1]}, {people}, 'worker', 'label')"
+            f"pandas by table.melt({other_columns[:1]}, {people}, 'worker', 'label')"
         )
         raise ConfigurationError(field=f"{sheet.path.name} line {sheet.line}", value=", ".join(people), allowed=allowed)
-    known = {name for name in sheet.header if any(_rank(name, names) is not None for names, _ in _ROLES.values())}
-    check_header(sheet, chosen, options=tuple(_ROLES), names=known, example=",".join(_ROLES))
+    known_columns = {
+        name for name in sheet.header if any(_rank(name, names) is not None for names, _ in _ROLES.values())
+    }
+    check_header(sheet, options, options=tuple(_ROLES), names=known_columns, example=",".join(_ROLES))
     columns = dict[str, str]()
     for role in _ROLES:
-        columns[role] = _column(sheet, chosen, role, taken=[*columns.values()])
+        columns[role] = _column(sheet, options, role, taken_columns=[*columns.values()])
     rows = list(zip(*map(sheet.column, columns.values()), strict=True))
-    for place, (own, name) in reversed([*enumerate(columns.items())]):  # without an answer often nobody is named either
+    for place, (column, name) in reversed(
+        [*enumerate(columns.items())]
+    ):  # without an answer often nobody is named either
         if empty := [row for row, entries in enumerate(rows) if not entries[place]]:
-            where = sheet.where(name, empty[0])
-            question = f"whether to leave out lines without a {own}: {len(empty):,}, the first is {where}"
+            place_text = sheet.where(name, empty[0])
+            question = f"whether to leave out lines without a {column}: {len(empty):,}, the first is {place_text}"
             raise UnclearError("leave-out-empty", question, [name])
-    renamed = {name: own for name, own in columns.items() if own != name}
-    words, found = _labels(sheet, chosen, rows)
+    renamed_columns = {name: column for name, column in columns.items() if column != name}
+    words, label_lines = _labels(sheet, options, rows)
     lines = filled(
         ScenarioLine("answers", sheet.written, "a line for each answer"),
-        ScenarioLine("columns", renamed, "what the file calls them"),
-        *found,
-        alike_line(sheet, chosen, list(dict.fromkeys(worker for _, worker, _ in rows)), "worker"),
-        _repeats(sheet, chosen, rows, words),
-        *_truth(sheet, chosen, columns),
+        ScenarioLine("columns", renamed_columns, "what the file calls them"),
+        *label_lines,
+        alike_line(sheet, options, list(dict.fromkeys(worker for _, worker, _ in rows)), "worker"),
+        _repeats(sheet, options, rows, words),
+        *_truth(sheet, options, columns),
     )
-    tasks, workers, _ = (sheet.count(len(set(own))) for own in zip(*rows, strict=True))
+    tasks, workers, _ = (sheet.count(len(set(column))) for column in zip(*rows, strict=True))
     return Draft(
         title=f"A crowd answers {tasks} questions",
         role="worker",
@@ -126,11 +130,11 @@ def _raters(sheet: SavedTable) -> list[str]:
     """Return columns that are called as people, by numbers, and have words in common: each one's answers."""
     stems = dict[str, list[str]]()
     for name in sheet.header:
-        if (found := _NUMBERED.fullmatch(name)) and _rank(found[1], _ROLES["worker"][0][1:2]) is not None:
-            stems.setdefault(found[1], []).append(name)
-    for first, *rest in stems.values():
-        if rest and {*sheet.column(first)}.intersection(*map(sheet.column, rest)):
-            return [first, *rest]
+        if (match := _NUMBERED.fullmatch(name)) and _rank(match[1], _ROLES["worker"][0][1:2]) is not None:
+            stems.setdefault(match[1], []).append(name)
+    for first, *other_columns in stems.values():
+        if other_columns and {*sheet.column(first)}.intersection(*map(sheet.column, other_columns)):
+            return [first, *other_columns]
     return []
 
 
@@ -140,40 +144,48 @@ def _fits(sheet: SavedTable) -> bool:
         return True
     # A name may be any person's.
     roles = (_matching_columns(sheet, names) for names in (_ROLES["task"][0], _ROLES["worker"][0][:-1]))
-    return all(any(len({*sheet.column(name)}) < len(sheet.rows) for name in own) for own in roles)
+    return all(any(len({*sheet.column(name)}) < len(sheet.rows) for name in role_names) for role_names in roles)
 
 
-def _matching_columns(sheet: SavedTable, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+def _matching_columns(sheet: SavedTable, names: Sequence[str], taken_columns: Sequence[str] = ()) -> list[str]:
     """Return the columns whose names tell best what they are."""
-    ranks = {name: rank for name in sheet.header if name not in taken and (rank := _rank(name, names)) is not None}
+    ranks = {
+        name: rank for name in sheet.header if name not in taken_columns and (rank := _rank(name, names)) is not None
+    }
     return [name for name, rank in ranks.items() if rank == min(ranks.values())]
 
 
-def _column(sheet: SavedTable, chosen: Chosen, role: str, *, taken: Sequence[str]) -> str:
+def _column(sheet: SavedTable, options: Chosen, role: str, *, taken_columns: Sequence[str]) -> str:
     """Return the column of tasks, of workers or of answers."""
     names, question = _ROLES[role]
-    if given := answer(chosen, role):
-        return check_column(sheet, given, role)
-    others = [*taken, *(chosen[each][-1] for each in _ROLES if each in chosen)]
-    found = _matching_columns(sheet, names, others)
-    if role == "label" and len(found) != 1 and "labels" in chosen:  # the labels tell their column
-        labels = {own for name in read_labels(chosen["labels"], ()).items() for own in (name[0], *name[1], "")}
-        found = [each for each in sheet.header if each not in others and {""} < {*sheet.column(each)} | {""} <= labels]
-    if len(found) == 1:
-        return found[0]
+    if column := answer(options, role):
+        return check_column(sheet, column, role)
+    other_columns = [*taken_columns, *(options[each][-1] for each in _ROLES if each in options)]
+    columns_found = _matching_columns(sheet, names, other_columns)
+    if role == "label" and len(columns_found) != 1 and "labels" in options:  # the labels tell their column
+        labels = {
+            preferred_name
+            for name in read_labels(options["labels"], ()).items()
+            for preferred_name in (name[0], *name[1], "")
+        }
+        columns_found = [
+            each for each in sheet.header if each not in other_columns and {""} < {*sheet.column(each)} | {""} <= labels
+        ]
+    if len(columns_found) == 1:
+        return columns_found[0]
     if role == "label":
         _check_one_column(sheet)
-    raise UnclearError(role, question, found or [name for name in sheet.header if name not in others])
+    raise UnclearError(role, question, columns_found or [name for name in sheet.header if name not in other_columns])
 
 
 def _check_one_column(sheet: SavedTable) -> None:
     """Raise ConfigurationError where each label has a column of its own, which has it or nothing."""
-    alike = dict[str, list[str]]()
+    tasks_of_label = dict[str, list[str]]()
     for name in sheet.header:
         question, point, label = name.rpartition(".")
         if point and {*sheet.column(name)} <= {"", label}:
-            alike.setdefault(question, []).append(name)
-    for question, names in alike.items():
+            tasks_of_label.setdefault(question, []).append(name)
+    for question, names in tasks_of_label.items():
         allowed = (
             f"a column of answers: {', '.join(names)} have a label of {question!r} each. Put these into one column, "
             "one below the other, and name it with --label"
@@ -181,29 +193,29 @@ def _check_one_column(sheet: SavedTable) -> None:
         refuse(len(names) > 1, f"{sheet.path.name} line {sheet.line}", ", ".join(names), allowed)
 
 
-def _labels(sheet: SavedTable, chosen: Chosen, rows: Sequence[Sequence[str]]) -> tuple[LabelWords, list[ScenarioLine]]:
+def _labels(sheet: SavedTable, options: Chosen, rows: Sequence[Sequence[str]]) -> tuple[LabelWords, list[ScenarioLine]]:
     """Return the labels, as options say them; else those that stand there, if many gave each and none may be two."""
     people = dict[str, set[str]]()
     for _, worker, label in rows:
         people.setdefault(label, set()).add(worker)
-    found = in_order(people)
-    given = read_labels(chosen.get("labels", ()), found)
-    if not given:
-        refuse("other-labels" in chosen, "--other-labels", answer(chosen, "other-labels"), "beside --labels")
-        _check_labels(found, people)
-        given = {name: list[str]() for name in found}
-    labels = given if any(given.values()) else list(given)
+    labels_found = in_order(people)
+    labels_given = read_labels(options.get("labels", ()), labels_found)
+    if not labels_given:
+        refuse("other-labels" in options, "--other-labels", answer(options, "other-labels"), "beside --labels")
+        _check_labels(labels_found, people)
+        labels_given = {name: list[str]() for name in labels_found}
+    labels = labels_given if any(labels_given.values()) else list(labels_given)
     lines = [ScenarioLine("labels", labels, "which an answer can have, for everybody to know")]
     words = LabelWords.of(labels, field="--labels")
     odd = [row for row, (_, _, label) in enumerate(rows) if label not in words.index]
     if odd:
-        label, where = rows[odd[0]][2], sheet.where("label", odd[0])
+        label, place_text = rows[odd[0]][2], sheet.where("label", odd[0])
         question = (
-            f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {where}; "
+            f"what becomes of answers that are none of the labels: {len(odd):,}, the first is {label!r}, {place_text}; "
             "if they are left out, everybody can see whose"
         )
-        if chosen_word(chosen, "other-labels", question, ["leave-out", "refuse"]) == "refuse":
-            raise words.refused(label, where)
+        if chosen_word(options, "other-labels", question, ["leave-out", "refuse"]) == "refuse":
+            raise words.refused(label, place_text)
         lines.append(
             ScenarioLine(
                 "other_labels", "leave_out", "answers with none of them do not count, and everybody can see whose"
@@ -212,61 +224,61 @@ def _labels(sheet: SavedTable, chosen: Chosen, rows: Sequence[Sequence[str]]) ->
     return words, lines
 
 
-def _check_labels(found: Sequence[str], people: Mapping[str, set[str]]) -> None:
+def _check_labels(labels_found: Sequence[str], people: Mapping[str, set[str]]) -> None:
     """Ask which labels there are, where one that stands there was given by few, may be another one, or several."""
-    groups = alike_in(found)
-    few = [label for label in found if len(people[label]) < _FEW]
+    groups = alike_in(labels_found)
+    few = [label for label in labels_found if len(people[label]) < _FEW]
     # An answer may be a list of others, or of what a program writes of several.
-    parts = {label: [part for part in map(str.strip, _SEVERAL.split(label)) if part] for label in found}
-    several = [
+    parts = {label: [part for part in map(str.strip, _SEVERAL.split(label)) if part] for label in labels_found}
+    compound_labels = [
         label
-        for label in found
-        if label[:1] in {"{", "["} or (len(parts[label]) > 1 and not {*found}.isdisjoint(parts[label]))
+        for label in labels_found
+        if label[:1] in {"{", "["} or (len(parts[label]) > 1 and not {*labels_found}.isdisjoint(parts[label]))
     ]
-    if 1 < len(groups) == len(found) and not few and not several:
+    if 1 < len(groups) == len(labels_found) and not few and not compound_labels:
         return
-    if len(found) == 1:
-        why = f"{found[0]!r} stands there alone"
-    elif several:
-        why = f"{several[0]!r} may be several in one cell"
-    elif len(groups) < len(found):
+    if len(labels_found) == 1:
+        reason = f"{labels_found[0]!r} stands there alone"
+    elif compound_labels:
+        reason = f"{compound_labels[0]!r} may be several in one cell"
+    elif len(groups) < len(labels_found):
         first, second = max(groups, key=len)[:2]
-        why = f"{first!r} and {second!r} may be one"
+        reason = f"{first!r} and {second!r} may be one"
     else:
-        why = f"{few[0]!r} was given by {len(people[few[0]])}, and everybody is told all labels"
-    single = [label for label in found if label not in several]
+        reason = f"{few[0]!r} was given by {len(people[few[0]])}, and everybody is told all labels"
+    single = [label for label in labels_found if label not in compound_labels]
     ways = [["=".join(group) for group in alike_in(single)], single, [label for label in single if label not in few]]
     choices = list(dict.fromkeys(joined(way) for way in ways if 1 < len(way) <= _MOST_ASKED))
-    question = f"{why}: which labels can an answer have (as no,yes, or with another spelling no,yes=Yes)"
+    question = f"{reason}: which labels can an answer have (as no,yes, or with another spelling no,yes=Yes)"
     raise UnclearError("labels", question, choices, is_open=True)
 
 
-def _repeats(sheet: SavedTable, chosen: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> ScenarioLine:
+def _repeats(sheet: SavedTable, options: Chosen, rows: Sequence[Sequence[str]], words: LabelWords) -> ScenarioLine:
     """Return which answer counts where a worker answers a task twice, and differently."""
-    given = answer(chosen, "repeats")
-    known, is_one = dict[tuple[str, str], int](), answer(chosen, "alike-workers") == "one"
+    answer_word = answer(options, "repeats")
+    first_row_of_pair, is_one = dict[tuple[str, str], int](), answer(options, "alike-workers") == "one"
     for row, (task, worker, label) in enumerate(rows):
         pair = task, normalize_name(worker) if is_one else worker
         code = words.index.get(label)
-        if not given and code is not None and known.setdefault(pair, code) != code:
-            where = sheet.where("label", row)
-            question = f"which answer of {worker!r} to {task!r} counts, who gave another one before: {where}"
+        if not answer_word and code is not None and first_row_of_pair.setdefault(pair, code) != code:
+            place_text = sheet.where("label", row)
+            question = f"which answer of {worker!r} to {task!r} counts, who gave another one before: {place_text}"
             raise UnclearError("repeats", question, ["first", "last", "refuse"])
-    return ScenarioLine("repeats", given if given != "refuse" else "", "of a worker's answers to a task")
+    return ScenarioLine("repeats", answer_word if answer_word != "refuse" else "", "of a worker's answers to a task")
 
 
-def _truth(sheet: SavedTable, chosen: Chosen, columns: Mapping[str, str]) -> list[ScenarioLine]:
+def _truth(sheet: SavedTable, options: Chosen, columns: Mapping[str, str]) -> list[ScenarioLine]:
     """Return where truths are: in the file that is named, or in a column of this one, where a task may have one."""
     comment = "only to compare with what is found"
-    if given := answer(chosen, "truth"):
-        return [ScenarioLine("truth", given, f"task,truth: {comment}")]
-    found = _matching_columns(sheet, _TRUTH, [*columns.values()])
-    if len(found) > 1:
-        own = [name for name in found if name.partition(":")[2] == columns["label"].partition(":")[2]]
-        found = own if len(own) == 1 else []
-    if not found or not any(sheet.column(found[0])):
+    if column := answer(options, "truth"):
+        return [ScenarioLine("truth", column, f"task,truth: {comment}")]
+    truth_columns = _matching_columns(sheet, _TRUTH, [*columns.values()])
+    if len(truth_columns) > 1:
+        own_columns = [name for name in truth_columns if name.partition(":")[2] == columns["label"].partition(":")[2]]
+        truth_columns = own_columns if len(own_columns) == 1 else []
+    if not truth_columns or not any(sheet.column(truth_columns[0])):
         return []
-    truths = {"task": columns["task"], "truth": found[0]}
+    truths = {"task": columns["task"], "truth": truth_columns[0]}
     return [
         ScenarioLine("truth", sheet.written, comment),
         ScenarioLine("truth_columns", truths, "where it stands there"),

@@ -39,15 +39,15 @@ _TWO: Final = 2  # labels
 _NO_LABEL: Final = -2  # of a truth that somebody knows, and no answer can say
 
 
-def error_rate_of(found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:
+def error_rate_of(labels_found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:
     """Return the share of wrong truths, of at least one that is known; where nobody answered, a task does not count.
 
     Examples:
         >>> error_rate_of({"q": "yes", "r": "no", "s": None}, {"q": "yes", "r": "yes", "s": "no"})
         0.5
     """
-    judged = [task for task in truth if found.get(task) is not None]
-    return sum(found[task] != truth[task] for task in judged) / len(judged)
+    judged_tasks = [task for task in truth if labels_found.get(task) is not None]
+    return sum(labels_found[task] != truth[task] for task in judged_tasks) / len(judged_tasks)
 
 
 class TruthMeasures(Measures):
@@ -69,12 +69,12 @@ class TruthMeasures(Measures):
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         del tallies
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
-        found = dict(zip(outcome.tasks, outcome.truths, strict=True))
-        measured = {_CHANGED.name: error_rate_of(found, self._clean)}
+        truth_found = dict(zip(outcome.tasks, outcome.truths, strict=True))
+        measured_values = {_CHANGED.name: error_rate_of(truth_found, self._clean)}
         if self._known:
-            measured[_ERROR_RATE.name] = error_rate_of(found, self._known)
-            measured[_CHANGE.name] = measured[_ERROR_RATE.name] - self._without_noise
-        return measured
+            measured_values[_ERROR_RATE.name] = error_rate_of(truth_found, self._known)
+            measured_values[_CHANGE.name] = measured_values[_ERROR_RATE.name] - self._without_noise
+        return measured_values
 
     def of_block(
         self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
@@ -82,22 +82,25 @@ class TruthMeasures(Measures):
         del tallies
         assert isinstance(decisions, TruthDecisions)  # noqa: S101  what this protocol decides
         clean = self._codes_of(self._clean) if inputs is self.block else self._survey.truths(inputs)
-        measured = {_CHANGED.name: _error_rates(decisions.truths, clean)}
+        measured_values = {_CHANGED.name: _error_rates(decisions.truths, clean)}
         if self._known:
-            measured[_ERROR_RATE.name] = _error_rates(decisions.truths, self._codes_of(self._known))
-            measured[_CHANGE.name] = measured[_ERROR_RATE.name] - self._without_noise
-        return measured
+            measured_values[_ERROR_RATE.name] = _error_rates(decisions.truths, self._codes_of(self._known))
+            measured_values[_CHANGE.name] = measured_values[_ERROR_RATE.name] - self._without_noise
+        return measured_values
 
     def expected(self, inputs: InputBlock) -> Mapping[str, FloatArray]:
         """Return the error rates of a majority of two labels, which is a control of all others."""
         if not self._counts_two:
             return {}
-        found = self._errors_of_most(inputs, None)
-        return {name: own - self._without_noise if name == _CHANGE.name else own for name, own in found.items()}
+        expected_errors = self._errors_of_most(inputs, None)
+        return {
+            name: error - self._without_noise if name == _CHANGE.name else error
+            for name, error in expected_errors.items()
+        }
 
     def controls(self, inputs: InputBlock, tallies: Sequence[TallyBlock]) -> Mapping[str, FloatArray]:
         means = self._errors_of_most(inputs, None)
-        return {name: own - means[name] for name, own in self._errors_of_most(inputs, tallies[0]).items()}
+        return {name: errors - means[name] for name, errors in self._errors_of_most(inputs, tallies[0]).items()}
 
     @property
     def _counts_two(self) -> bool:
@@ -119,16 +122,16 @@ class TruthMeasures(Measures):
         answered = counts.sum(axis=(1, 3)) > 0
         counts = counts if block is None else survey.counts_of(block)[0][:, None]
         numbers = counts.sum(axis=3)
-        found: dict[str, FloatArray] = {}
+        errors_of_measure: dict[str, FloatArray] = {}
         for name, truths in targets.items():
             places = np.broadcast_to(np.maximum(truths, 0)[:, None], numbers.shape)
-            said = np.take_along_axis(counts, places[..., None], axis=3)[..., 0]
+            counts_of_truth = np.take_along_axis(counts, places[..., None], axis=3)[..., 0]
             ties = np.where(self._counts_two, truths == (survey.parameters.ties == "last"), 1 / 2)
-            wins = np.where(2 * said == numbers, ties[:, None], 2 * said > numbers)[:, 0]
-            wins = self._chances(said, numbers - said, ties) if block is None else wins
+            wins = np.where(2 * counts_of_truth == numbers, ties[:, None], 2 * counts_of_truth > numbers)[:, 0]
+            wins = self._chances(counts_of_truth, numbers - counts_of_truth, ties) if block is None else wins
             is_judged = (truths != MISSING) & answered
-            found[name] = ((1 - wins * (truths >= 0)) * is_judged).sum(axis=1) / is_judged.sum(axis=1)
-        return found
+            errors_of_measure[name] = ((1 - wins * (truths >= 0)) * is_judged).sum(axis=1) / is_judged.sum(axis=1)
+        return errors_of_measure
 
     def _chances(self, right: IntArray, wrong: IntArray, ties: FloatArray) -> FloatArray:
         """Return how probably most reports of each task are right, where so many answers of each level are.
@@ -137,7 +140,7 @@ class TruthMeasures(Measures):
         """
         sizes: list[int] = self._survey.codes.size_of_task.tolist()
         of_size = [dict(zip(noise.sizes, noise.flip_probabilities, strict=True)) for noise in self._survey.noises]
-        flips = np.array([[own[size] for size in sizes] for own in of_size])[..., None]
+        flips = np.array([[size_chances[size] for size in sizes] for size_chances in of_size])[..., None]
         lies = flips / np.maximum(np.array(sizes)[:, None] - 1, 1)
         totals: IntArray = (right + wrong).sum(axis=1)
         heads: IntArray = np.arange(int(totals.max()) + 1)
@@ -150,14 +153,14 @@ class TruthMeasures(Measures):
     def _codes_of(self, truth: Mapping[str, str]) -> IntArray:
         """Return each task's label by code, shape (1, tasks); -1 where it is not known."""
         codes = self._survey.codes
-        found = [
+        codes_found = [
             codes.code_of_label[number].get(truth[task], _NO_LABEL) if task in truth else MISSING
             for task, number in zip(codes.tasks, cast("list[int]", codes.set_of_task.tolist()), strict=True)
         ]
-        return np.array([found], dtype=np.int64)
+        return np.array([codes_found], dtype=np.int64)
 
 
-def _error_rates(found: IntArray, truth: IntArray) -> FloatArray:
+def _error_rates(labels_found: IntArray, truth: IntArray) -> FloatArray:
     """Return `error_rate_of` truths of many sessions, shape (sessions, tasks)."""
-    is_judged = (found >= 0) & (truth != MISSING)
-    return ((found != truth) & is_judged).sum(axis=1) / is_judged.sum(axis=1)
+    is_judged = (labels_found >= 0) & (truth != MISSING)
+    return ((labels_found != truth) & is_judged).sum(axis=1) / is_judged.sum(axis=1)

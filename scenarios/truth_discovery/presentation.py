@@ -95,12 +95,12 @@ class _TaskOutcome:
         return None if self.supports is None else self.limits
 
 
-def _tasks(outcome: Outcome, known: Known) -> list[_TaskOutcome]:
-    truth, gold = known.truth or {}, known.gold or {}
+def _tasks(outcome: Outcome, known_truth: Known) -> list[_TaskOutcome]:
+    truth, gold = known_truth.truth or {}, known_truth.gold or {}
     supports, limits, ranges = outcome.supports, outcome.limits_of_found(), outcome.confidence_ranges
     places = range(len(outcome.tasks))
     sureness = outcome.confidences if outcome.estimator in CREDITS else outcome.model_confidences
-    ranks = {each: rank for rank, each in enumerate(sorted(places, key=lambda own: -(sureness[own] or 0)), 1)}
+    ranks = {each: rank for rank, each in enumerate(sorted(places, key=lambda task: -(sureness[task] or 0)), 1)}
     return [
         _TaskOutcome(
             name=name,
@@ -119,32 +119,33 @@ def _tasks(outcome: Outcome, known: Known) -> list[_TaskOutcome]:
     ]
 
 
-def _show(console: Console, outcome: Outcome, known: Known) -> None:
-    tasks = _tasks(outcome, known)
-    if not (known.is_brief and outcome.has_converged):
+def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
+    tasks = _tasks(outcome, known_truth)
+    if not (known_truth.is_brief and outcome.has_converged):
         _show_source(console, outcome)
-    _show_comparisons(console, tasks, is_brief=known.is_brief)
-    if known.is_brief and len(tasks) > _BRIEFLY:
+    _show_comparisons(console, tasks, is_brief=known_truth.is_brief)
+    if known_truth.is_brief and len(tasks) > _BRIEFLY:
         return
     console.print()
-    shown = tasks
+    shown_tasks = tasks
     if len(tasks) > _FEW_TASKS:  # the least sure ones first; those without an answer come last
-        shown = sorted(tasks, key=lambda task: math.inf if task.sureness is None else task.sureness)[:_MOST_TASKS]
-    if len(shown) < len(tasks):
-        console.print(Text(f"The {len(shown)} that are least sure", style="bold"))
+        shown_tasks = sorted(tasks, key=lambda task: math.inf if task.sureness is None else task.sureness)[:_MOST_TASKS]
+    if len(shown_tasks) < len(tasks):
+        console.print(Text(f"The {len(shown_tasks)} that are least sure", style="bold"))
         console.print()
     drop = ("Clean answers", "Support", "True", "Confidence", "Share", "Rank")
-    show_table(console, _table_of(shown, outcome, known), drop=drop, whole=known.table)
-    if len(shown) < len(tasks):
-        show_note(console, f"{known.table} has all {len(tasks):,}, in their order")
-    if known.is_brief:
+    show_table(console, _table_of(shown_tasks, outcome, known_truth), drop=drop, whole=known_truth.table)
+    if len(shown_tasks) < len(tasks):
+        show_note(console, f"{known_truth.table} has all {len(tasks):,}, in their order")
+    if known_truth.is_brief:
         return
-    counted = "were asked" if outcome.planned else "answered"
-    if any(task.counted is not None for task in shown):
+    verb = "were asked" if outcome.planned else "answered"
+    if any(task.counted is not None for task in shown_tasks):
         show_note(
             console,
-            f"Support: how many workers gave the label before the perturbation, of those who {counted}: limits that "
-            f"hold for {_IN_THE_LONG_RUN} of all tasks, although the same reports chose the label. {known.table} has "
+            f"Support: how many workers gave the label before the perturbation, of those who {verb}: limits that "
+            f"hold for {_IN_THE_LONG_RUN} of all tasks, although the same reports chose the label. "
+            f"{known_truth.table} has "
             "the estimate of every label, without bias.",
         )
     show_note(console, _meaning(outcome))
@@ -152,9 +153,9 @@ def _show(console: Console, outcome: Outcome, known: Known) -> None:
 
 def _meaning(outcome: Outcome) -> str:
     """Return what a confidence is."""
-    counted = _MASKED if outcome.planned else _COUNTED
-    told = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else counted
-    what, credit = _CONFIDENCES.get(told, _POSTERIOR), CREDITS.get(outcome.estimator)
+    counted_words = _MASKED if outcome.planned else _COUNTED
+    confidence_kind = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else counted_words
+    subject, credit = _CONFIDENCES.get(confidence_kind, _POSTERIOR), CREDITS.get(outcome.estimator)
     if credit is None:
         return (
             f"Rank: by what {outcome.estimator} says of itself, the surest task being the first. No crowd was held "
@@ -162,13 +163,14 @@ def _meaning(outcome: Outcome) -> str:
         )
     if not credit.least or outcome.is_calibrated is False:
         return (
-            f"Confidence: {what}. It ranks the tasks, the surest being the first: with this estimator, its settings "
+            f"Confidence: {subject}. It ranks the tasks, the surest being the first: with this estimator, its settings "
             "and this ε, published crowds do not tell what it is worth, so that no probability is said."
         )
     if _is_share(outcome):
-        return f"Share: {what}."
+        return f"Share: {subject}."
     return (
-        f"Confidence: {what}; of the accuracy beyond guessing, {100 * credit.least:.0f} to {100 * credit.most:.0f} % "
+        f"Confidence: {subject}; of the accuracy beyond guessing, {100 * credit.least:.0f} to {100 * credit.most:.0f} "
+        "% "
         "was kept on published crowds, from the worst to the best: it ranks the tasks, and of a new crowd nothing says "
         "where it is."
     )
@@ -184,9 +186,9 @@ def _heading(outcome: Outcome) -> str:
     return "Rank" if outcome.estimator not in CREDITS else "Share" if _is_share(outcome) else "Confidence"
 
 
-def _table_of(tasks: Sequence[_TaskOutcome], outcome: Outcome, known: Known) -> Table:
+def _table_of(tasks: Sequence[_TaskOutcome], outcome: Outcome, known_truth: Known) -> Table:
     """Return a line for each task."""
-    with_clean = known.truth is not None and not known.is_brief
+    with_clean = known_truth.truth is not None and not known_truth.is_brief
     with_gold = any(task.gold is not None for task in tasks)
     texts = ["Task", "Truth found", *["Clean answers"] * with_clean, *["True", "Right?"] * with_gold]
     rows: list[Sequence[Entry]] = []
@@ -199,10 +201,10 @@ def _table_of(tasks: Sequence[_TaskOutcome], outcome: Outcome, known: Known) -> 
             right = Cell(_VERDICTS[task.is_right], tone="good" if task.is_right else "poor")
             cells.append(Cell("") if task.is_right is None else right)
         cells.append(_confidences(task))
-        if not known.is_brief:
+        if not known_truth.is_brief:
             cells.append(_support(task))
         rows.append(cells)
-    numbers = [_heading(outcome), *["Support"] * (not known.is_brief)]
+    numbers = [_heading(outcome), *["Support"] * (not known_truth.is_brief)]
     return Table(columns=[*texts, *numbers], rows=rows, labels=len(texts))
 
 
@@ -239,8 +241,8 @@ def _show_source(console: Console, outcome: Outcome) -> None:
     number, steps = sum(outcome.num_answers), pluralize(outcome.num_iterations, "iteration")
     workers = pluralize(outcome.num_workers, "worker")
     answers = f"{pluralize(number, 'question')} to" if outcome.planned else f"{pluralize(number, 'answer')} of"
-    converged = f", which converged after {steps}" if outcome.num_iterations and outcome.has_converged else ""
-    show_note(console, f"From {answers} {workers}, by {outcome.estimator}{converged}.", style="")
+    convergence_note = f", which converged after {steps}" if outcome.num_iterations and outcome.has_converged else ""
+    show_note(console, f"From {answers} {workers}, by {outcome.estimator}{convergence_note}.", style="")
     if not isinstance(outcome.levels, msgspec.UnsetType):
         levels = ", ".join(f"{level.epsilon:g} ({level.num_workers:,})" for level in outcome.levels)
         show_note(console, f"Workers by their own ε: {levels}.", style="")
@@ -250,26 +252,28 @@ def _show_source(console: Console, outcome: Outcome) -> None:
 
 def _show_comparisons(console: Console, tasks: Sequence[_TaskOutcome], *, is_brief: bool) -> None:
     """Print how many labels are right, and how many are those of the clean answers; nothing where nobody knows."""
-    known = [task for task in tasks if task.is_right is not None]
-    compared = [task for task in tasks if task.found is not None and task.clean is not None and not is_brief]
-    if known:
-        right = [task.is_right is True for task in known]
+    known_tasks = [task for task in tasks if task.is_right is not None]
+    compared_tasks = [task for task in tasks if task.found is not None and task.clean is not None and not is_brief]
+    if known_tasks:
+        right = [task.is_right is True for task in known_tasks]
         one = "{number:,} of {tasks} with a known truth is right"
-        many = "{number:,} of {tasks} with a known truth are right"
-        line = say_number(one, many, sum(right), tasks=pluralize(len(known), "task"))
+        plural_form = "{number:,} of {tasks} with a known truth are right"
+        line = say_number(one, plural_form, sum(right), tasks=pluralize(len(known_tasks), "task"))
         line += "" if is_brief else f" ({_share(right)})"
-        if all(task.clean is not None for task in known):
-            clean_right = sum(task.clean == task.gold for task in known)
-            share = "" if is_brief else f" ({clean_right / len(known):.2f})"
+        if all(task.clean is not None for task in known_tasks):
+            clean_right = sum(task.clean == task.gold for task in known_tasks)
+            share = "" if is_brief else f" ({clean_right / len(known_tasks):.2f})"
             line += f"; from the clean answers {clean_right:,}" + share
         show_note(console, f"{line}.", style="bold")
-    if compared:
-        same = [task.found == task.clean for task in compared]
+    if compared_tasks:
+        same = [task.found == task.clean for task in compared_tasks]
         one = "{number:,} of {tasks} has the label that the same estimator finds in the clean answers ({share})."
-        many = "{number:,} of {tasks} have the label that the same estimator finds in the clean answers ({share})."
-        tasks_compared = pluralize(len(compared), "task")
-        show_note(console, say_number(one, many, sum(same), tasks=tasks_compared, share=_share(same)), style="")
-    if (known or compared) and not is_brief:
+        plural_form = (
+            "{number:,} of {tasks} have the label that the same estimator finds in the clean answers ({share})."
+        )
+        tasks_compared = pluralize(len(compared_tasks), "task")
+        show_note(console, say_number(one, plural_form, sum(same), tasks=tasks_compared, share=_share(same)), style="")
+    if (known_tasks or compared_tasks) and not is_brief:
         show_note(console, "± is one standard error of the share, for tasks drawn at random.")
 
 
@@ -280,10 +284,10 @@ def _share(successes: Sequence[bool]) -> str:
     return f"{share:.2f} ± {error:.2f}" if error else f"{share:.2f}"
 
 
-def _rows(outcome: Outcome, known: Known) -> Rows:
+def _rows(outcome: Outcome, known_truth: Known) -> Rows:
     rows: Rows = []
     labels = tuple(dict.fromkeys(label for answers in outcome.answer_sets for label in answers))
-    for task in _tasks(outcome, known):
+    for task in _tasks(outcome, known_truth):
         supports = task.supports or {}
         row: dict[str, object] = {
             "task": task.name,
@@ -298,20 +302,20 @@ def _rows(outcome: Outcome, known: Known) -> Rows:
             of_label = supports.get(label)
             row[f"support of {label}"] = None if of_label is None else of_label.value
             row[f"standard error of {label}"] = None if of_label is None else of_label.standard_error
-        if known.truth is not None:
+        if known_truth.truth is not None:
             row["clean_truth"] = task.clean
-        if known.gold is not None:
+        if known_truth.gold is not None:
             row["gold"] = task.gold
         rows.append(row)
     return rows
 
 
-def _draw(outcome: Outcome, known: Known) -> Chart:
-    tasks = _tasks(outcome, known)
+def _draw(outcome: Outcome, known_truth: Known) -> Chart:
+    tasks = _tasks(outcome, known_truth)
     if len(tasks) > MOST_ROWS:
         return _draw_all([task for task in tasks if task.found is not None], outcome)
-    drawn = [task for task in tasks if task.counted is not None]
-    kinds = [kind for kind in _MARKS if any(task.is_right is kind for task in drawn)]
+    drawn_tasks = [task for task in tasks if task.counted is not None]
+    kinds = [kind for kind in _MARKS if any(task.is_right is kind for task in drawn_tasks)]
     marks: dict[str, dict[str, Any]] = {
         f"{'share' if kinds == [None] else _VERDICTS[kind]}: limits at {_IN_THE_LONG_RUN}": {
             **_MARKS[kind],
@@ -319,7 +323,7 @@ def _draw(outcome: Outcome, known: Known) -> Chart:
         }
         for kind in kinds
     }
-    if drawn:
+    if drawn_tasks:
         marks["shares that are possible"] = {**_POSSIBLE, "marker": "s", "markersize": 11, "linestyle": "none"}
     # A row for each task: which share of its workers gave the label.
     note = f"Beside each row: the label, and its confidence. {_meaning(outcome)}"
@@ -349,22 +353,26 @@ def _rows_of_tasks(tasks: Sequence[_TaskOutcome]) -> Panel:
 
 def _draw_all(tasks: Sequence[_TaskOutcome], outcome: Outcome) -> Chart:
     """Return how sure the labels are; those with a known truth, where these are some, in a panel of their own."""
-    what = _heading(outcome)
-    label = "what the estimator says of itself" if what == "Rank" else what.lower()
+    heading = _heading(outcome)
+    label = "what the estimator says of itself" if heading == "Rank" else heading.lower()
     split: dict[bool | None, Sequence[_TaskOutcome]] = {
         kind: [task for task in tasks if task.is_right is kind] for kind in (True, False)
     }
-    known = sum(map(len, split.values()))
+    num_known = sum(map(len, split.values()))
     panels: list[Panel] = []
     # Whole bins, such that 1 ends the last one.
     num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
-    if known != len(tasks) or not known:
+    if num_known != len(tasks) or not num_known:
         panels.append(_bars({None: tasks}, num_bins, title=f"{pluralize(len(tasks), 'task')} with an answer"))
-    if known:
-        panels.append(_bars(split, num_bins, title=f"{pluralize(known, 'task')} with an answer and a known truth"))
+    if num_known:
+        panels.append(_bars(split, num_bins, title=f"{pluralize(num_known, 'task')} with an answer and a known truth"))
     panels[-1].x.label = label
     square = {"marker": "s", "markersize": 10, "linestyle": "none"}
-    marks = {f"{_VERDICTS[kind]} ({len(own):,})": {**_MARKS[kind], **square} for kind, own in split.items() if known}
+    marks = {
+        f"{_VERDICTS[kind]} ({len(tasks_of_kind):,})": {**_MARKS[kind], **square}
+        for kind, tasks_of_kind in split.items()
+        if num_known
+    }
     return Chart(panels=panels, marks=marks, note=_meaning(outcome))
 
 
@@ -393,11 +401,11 @@ def _certainty(task: _TaskOutcome) -> float:
     return 0.0 if task.sureness is None else task.sureness
 
 
-def _show_own(console: Console, own: OwnOutcome, _known: Known) -> None:
+def _show_own(console: Console, own_outcome: OwnOutcome, _known: Known) -> None:
     rows = [
-        ("weight", f"{own.weight:+,.2f}"),
-        ("quality", _confidence(own.quality)),
-        ("answers that counted", f"{own.num_answers:,}"),
+        ("weight", f"{own_outcome.weight:+,.2f}"),
+        ("quality", _confidence(own_outcome.quality)),
+        ("answers that counted", f"{own_outcome.num_answers:,}"),
     ]
     show_table(console, Table(columns=("Told to you alone", "Value"), rows=rows))
     show_note(console, "Weight: how much each of your reports counted; one below 0 spoke against its label.")
@@ -420,35 +428,37 @@ _MOST_SAID: Final = 4
 
 def _conclude(outcome: Outcome) -> str:
     """Return what was found, and how much of it is expected to be right, where an estimator claims a probability."""
-    found = {task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None}
-    said = _describe_truths(found, len(outcome.tasks))
-    told = [ends for ends in outcome.confidence_ranges if ends is not None]
-    if not told or _is_share(outcome):  # a share of votes is no probability
-        return said
+    label_of_task = {
+        task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None
+    }
+    sentence = _describe_truths(label_of_task, len(outcome.tasks))
+    told_ranges = [ends for ends in outcome.confidence_ranges if ends is not None]
+    if not told_ranges or _is_share(outcome):  # a share of votes is no probability
+        return sentence
     condition = "if the crowd errs no more than the worst published one, and no less than the best"
-    if len(told) == 1:
+    if len(told_ranges) == 1:
         right = "That is right with a probability of {chance}, {condition}."
-        return f"{said} {right.format(chance=_range(told[0]), condition=condition)}"
-    least, most = (round(math.fsum(ends)) for ends in zip(*told, strict=True))
+        return f"{sentence} {right.format(chance=_range(told_ranges[0]), condition=condition)}"
+    min_right, max_right = (round(math.fsum(ends)) for ends in zip(*told_ranges, strict=True))
     right = "Of these {number:,} labels {least:,} to {most:,} are expected to be right, {condition}."
-    return f"{said} {right.format(number=len(told), least=least, most=most, condition=condition)}"
+    return f"{sentence} {right.format(number=len(told_ranges), least=min_right, most=max_right, condition=condition)}"
 
 
-def _describe_truths(found: Mapping[str, str], num_tasks: int) -> str:
+def _describe_truths(label_of_task: Mapping[str, str], num_tasks: int) -> str:
     """Return the labels of some tasks, or of more how often each was found."""
-    if not found:
+    if not label_of_task:
         return "No answer was found: nobody answered."
     if num_tasks <= _MOST_SAID:
-        named = join_words([f"{task} is {label}" for task, label in found.items()])
-        return f"{named}." if len(found) == num_tasks else f"{named}; nobody answered the rest."
+        truths_text = join_words([f"{task} is {label}" for task, label in label_of_task.items()])
+        return f"{truths_text}." if len(label_of_task) == num_tasks else f"{truths_text}; nobody answered the rest."
     answered = f"A label is named for all {num_tasks:,} tasks"
-    if len(found) < num_tasks:
-        answered = f"A label is named for {len(found):,} of {num_tasks:,} tasks"
-    labels = collections.Counter(found.values()).most_common()
+    if len(label_of_task) < num_tasks:
+        answered = f"A label is named for {len(label_of_task):,} of {num_tasks:,} tasks"
+    labels = collections.Counter(label_of_task.values()).most_common()
     if len(labels) > _MOST_SAID:
-        rest = labels[_MOST_SAID:]
-        labels[_MOST_SAID:] = [(pluralize(len(rest), "other label"), sum(number for _, number in rest))]
-    shares = [f"{label} for {number:,} ({100 * number / len(found):.0f} %)" for label, number in labels]
+        other_labels = labels[_MOST_SAID:]
+        labels[_MOST_SAID:] = [(pluralize(len(other_labels), "other label"), sum(number for _, number in other_labels))]
+    shares = [f"{label} for {number:,} ({100 * number / len(label_of_task):.0f} %)" for label, number in labels]
     return f"{answered}: {join_words(shares)}."
 
 
@@ -465,11 +475,11 @@ TRUTHS: Presenter[Outcome] = Presenter(
 """A row for each task."""
 
 
-def _conclude_own(own: OwnOutcome) -> str:
+def _conclude_own(own_outcome: OwnOutcome) -> str:
     """Return how many answers of one worker counted, and how much."""
-    one, many = "{number:,} answer of yours counted", "{number:,} answers of yours counted"
-    counted = say_number(one, many, own.num_answers)
-    return f"{counted}, with a weight of {own.weight:+,.2f} each."
+    one, plural_form = "{number:,} answer of yours counted", "{number:,} answers of yours counted"
+    count_text = say_number(one, plural_form, own_outcome.num_answers)
+    return f"{count_text}, with a weight of {own_outcome.weight:+,.2f} each."
 
 
 OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw, verdict=_conclude_own)

@@ -55,8 +55,8 @@ def check_estimator(estimator: EstimatorFunction, *, seed: int = 1) -> None:
         check_protocol(TruthDiscovery(parameters, estimator=estimator), rows, seed=seed)
 
 
-def _infer(estimator: EstimatorFunction, answers: Answers, noise: KnownNoise | OwnNoise, **given: Any) -> Inference:
-    limits: dict[str, Any] = {"ties": "first", "max_iterations": 50, **given}
+def _infer(estimator: EstimatorFunction, answers: Answers, noise: KnownNoise | OwnNoise, **settings: Any) -> Inference:
+    limits: dict[str, Any] = {"ties": "first", "max_iterations": 50, **settings}
     return infer_by(estimator, answers, noise, name=_NAME, **limits)
 
 
@@ -65,11 +65,11 @@ def _crowds(seed: int) -> Iterator[tuple[Answers, KnownNoise | OwnNoise]]:
     generator = np.random.default_rng(seed)
     for tasks, workers, number in ((1, 1, 0), (1, 1, 1), (3, 2, 4), (5, 4, 6), (7, 9, 40), (40, 30, 400)):
         for sizes in ((2,), (3,), (2, 5)):
-            own: IntArray = np.resize(np.array(sizes, dtype=np.int64), tasks)
+            own_sizes: IntArray = np.resize(np.array(sizes, dtype=np.int64), tasks)
             pairs = np.sort(generator.permutation(tasks * workers)[:number])
-            places, asked = pairs // tasks, pairs % tasks
-            labels = generator.integers(0, own[asked])
-            answers = Answers(asked, places, labels, tasks, workers, own)
+            places, asked_task = pairs // tasks, pairs % tasks
+            labels = generator.integers(0, own_sizes[asked_task])
+            answers = Answers(asked_task, places, labels, tasks, workers, own_sizes)
             law = KnownNoise(dict.fromkeys(sizes, (0.1, 0.3, 0.4)))
             yield answers, KnownNoise.from_flip_probabilities(dict.fromkeys(sizes, 0.3))
             levels: IntArray = generator.integers(0, 2, workers)
@@ -87,19 +87,19 @@ def _check_all_crowds(estimator: EstimatorFunction, seed: int) -> None:
 def _check_pure(estimator: EstimatorFunction, seed: int) -> None:
     """Equal answers have equal truths, confidences, qualities and weights, to the bit."""
     for answers, noise in _crowds(seed):
-        first, again = (_infer(estimator, dataclasses.replace(answers), noise) for _ in range(2))
+        first, second_inference = (_infer(estimator, dataclasses.replace(answers), noise) for _ in range(2))
         for field in _FIELDS:
-            one, other = (np.asarray(getattr(found, field)) for found in (first, again))
+            one, other = (np.asarray(getattr(inference, field)) for inference in (first, second_inference))
             require(one.tobytes() == other.tobytes(), f"asked twice, {field} are {one} and {other}")
 
 
 def _check_unchanged(estimator: EstimatorFunction, seed: int) -> None:
     """Answers are left as they are."""
     for answers, noise in _crowds(seed):
-        held = {name: getattr(answers, name).copy() for name in ("tasks", "workers", "labels", "sizes")}
+        arrays_before = {name: getattr(answers, name).copy() for name in ("tasks", "workers", "labels", "sizes")}
         _infer(estimator, answers, noise)
-        for name, before in held.items():
-            require(np.array_equal(before, getattr(answers, name)), f"it changed {name}")
+        for name, array_before in arrays_before.items():
+            require(np.array_equal(array_before, getattr(answers, name)), f"it changed {name}")
 
 
 def _check_unanimous(estimator: EstimatorFunction, seed: int) -> None:
@@ -109,8 +109,8 @@ def _check_unanimous(estimator: EstimatorFunction, seed: int) -> None:
     truths = generator.integers(0, sizes)
     workers, tasks = np.divmod(np.arange(9 * len(sizes)), len(sizes))
     answers = Answers(tasks, workers, truths[tasks], len(sizes), 9, sizes)
-    found = _infer(estimator, answers, KnownNoise.from_flip_probabilities(dict.fromkeys(set(sizes.tolist()), 0.0)))
-    require(np.array_equal(found.truths, truths), f"the truths are {found.truths}, and all answered {truths}")
+    inference = _infer(estimator, answers, KnownNoise.from_flip_probabilities(dict.fromkeys(set(sizes.tolist()), 0.0)))
+    require(np.array_equal(inference.truths, truths), f"the truths are {inference.truths}, and all answered {truths}")
 
 
 _CHECKS: Final[Mapping[str, Callable[[EstimatorFunction, int], None]]] = {

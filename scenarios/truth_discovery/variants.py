@@ -42,29 +42,42 @@ class CrowdVariants(SimulatedVariants):
 
     parameters: Parameters
 
-    def __init__(self, resolved: Local, *, trials: int) -> None:
-        super().__init__(resolved, trials=trials)
+    def __init__(self, setup: Local, *, trials: int) -> None:
+        super().__init__(setup, trials=trials)
         levels = self.parameters.own_levels.epsilons
         allowed = "left out, and with it chosen_by and the workers' own epsilon: variants are compared at one ε of all"
         refuse(levels, "epsilons", list(levels), allowed)
-        self.measure = "error rate" if resolved.gold else "changed truths"
-        self.error = "Wrong truths" if resolved.gold else "Changed truths"
+        self.measure = "error rate" if setup.gold else "changed truths"
+        self.error = "Wrong truths" if setup.gold else "Changed truths"
 
     @property
     def names(self) -> Sequence[str]:
         """Mechanism and estimator, in two words."""
         protocol = self.resolved.protocol
         assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
-        own = protocol.noise.name, self.parameters.estimator
-        mechanisms = [(name, own[1]) for name in (*[_OWN_LAW] * (self.parameters.hyper is not None), *_MECHANISMS)]
-        offered = (*_OFFERED, *names_in("psephos.estimators"))
-        estimators = [(own[0], name) for name in offered if name != own[1] and own[0] not in {_CENTRAL, _MASKED}]
+        own_names = protocol.noise.name, self.parameters.estimator
+        mechanisms = [
+            (name, own_names[1]) for name in (*[_OWN_LAW] * (self.parameters.hyper is not None), *_MECHANISMS)
+        ]
+        offered_names = (*_OFFERED, *names_in("psephos.estimators"))
+        estimators = [
+            (own_names[0], name)
+            for name in offered_names
+            if name != own_names[1] and own_names[0] not in {_CENTRAL, _MASKED}
+        ]
         pairs = (*mechanisms, *estimators, (_MASKED, "majority"), (_CENTRAL, "majority"))
         return [f"{mechanism}, {estimator}" for mechanism, estimator in pairs]
 
     def model_of(self, name: str) -> TrustModel:
-        own = {"mechanism": name.partition(",")[0]}
-        return next((model for model, given in TruthDiscovery.settings_by_trust if given == own), TrustModel.LOCAL)
+        own_settings = {"mechanism": name.partition(",")[0]}
+        return next(
+            (
+                model
+                for model, settings_of_model in TruthDiscovery.settings_by_trust
+                if settings_of_model == own_settings
+            ),
+            TrustModel.LOCAL,
+        )
 
     @property
     def unit(self) -> Unit:
@@ -83,20 +96,20 @@ class CrowdVariants(SimulatedVariants):
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
         """Return the parameters of a variant at a price of all answers of a worker; one's own law has one."""
         mechanism, _, estimator = name.partition(", ")
-        takes = _ESTIMATORS[estimator].takes if estimator in _ESTIMATORS else ()
-        without = dict.fromkeys(field for field in _OF_SOME if field not in takes)
-        without |= self.sizes_of(is_masked=mechanism == _MASKED)
+        taken_fields = _ESTIMATORS[estimator].takes if estimator in _ESTIMATORS else ()
+        unset_fields = dict.fromkeys(field for field in _OF_SOME if field not in taken_fields)
+        unset_fields |= self.sizes_of(is_masked=mechanism == _MASKED)
         if mechanism == _OWN_LAW:
-            return {"estimator": estimator, **without} if math.isclose(price, self.price) else None
-        priced = {**dict.fromkeys(sorted(PRICES)), "mechanism": mechanism, "epsilon_worker": price}
-        return {**priced, "estimator": estimator, **without}
+            return {"estimator": estimator, **unset_fields} if math.isclose(price, self.price) else None
+        priced_settings = {**dict.fromkeys(sorted(PRICES)), "mechanism": mechanism, "epsilon_worker": price}
+        return {**priced_settings, "estimator": estimator, **unset_fields}
 
-    def cells(self, offered: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
+    def cells(self, offer: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
         """Return the price of one answer of a worker whose others are known, and who is trusted."""
         (loss,) = protocol.losses
         return {
             "ε an answer": at_most(loss.finest_loss.proven, 4),
-            "Trusted": self.trusted(self.model_of(offered.name)),
+            "Trusted": self.trusted(self.model_of(offer.name)),
         }
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:

@@ -41,31 +41,33 @@ def importance(error: float | None) -> float | None:
     return 1 / printed_factor(error) if error is not None and 0 < error < 1 else None
 
 
-def shares_wrong(answers: Answers, truth: IntArray, known: NDArray[np.bool_]) -> list[float | None]:
+def shares_wrong(answers: Answers, truth: IntArray, is_known: NDArray[np.bool_]) -> list[float | None]:
     """Return each worker's share of wrong answers to tasks whose truth is known; None where it has no such task.
 
     Examples:
         >>> answers = Answers(np.array([0, 1]), np.array([0, 1]), np.array([1, 0]), 2, 2, np.array([2, 2]))
-        >>> shares_wrong(answers, truth=np.array([0, 0]), known=np.array([True, False]))
+        >>> shares_wrong(answers, truth=np.array([0, 0]), is_known=np.array([True, False]))
         [1.0, None]
     """
-    judged = known[answers.tasks]
-    wrong = judged & (truth[answers.tasks] != answers.labels)
-    numbers, mistakes = (np.bincount(answers.workers, each, answers.num_workers).tolist() for each in (judged, wrong))
+    judged_tasks = is_known[answers.tasks]
+    wrong = judged_tasks & (truth[answers.tasks] != answers.labels)
+    numbers, mistakes = (
+        np.bincount(answers.workers, each, answers.num_workers).tolist() for each in (judged_tasks, wrong)
+    )
     return [mistake / number if number else None for mistake, number in zip(mistakes, numbers, strict=True)]
 
 
-def workers_of(resolved: Local) -> dict[str, Sequence[Mapping[str, Any]]]:
+def workers_of(setup: Local) -> dict[str, Sequence[Mapping[str, Any]]]:
     """Return `workers.csv` of a crowd whose truth may be shown: nothing where the server has counts alone."""
-    protocol, given = cast("TruthDiscovery", resolved.protocol), resolved.inputs
-    own = given.private[:, protocol.phase.columns]
-    answers = protocol.answers_in(protocol.phase.tally(own, earlier=(), public=given.public))
+    protocol, inputs = cast("TruthDiscovery", setup.protocol), setup.inputs
+    own_answers = inputs.private[:, protocol.phase.columns]
+    answers = protocol.answers_in(protocol.phase.tally(own_answers, earlier=(), public=inputs.public))
     if not len(answers.tasks):
         return {}
     parameters = protocol.parameters
     sets: list[int] = protocol.codes.set_of_task.tolist()
     labels = [
-        parameters.answer_sets[each].index(resolved.gold[task]) if task in resolved.gold else _UNKNOWN
+        parameters.answer_sets[each].index(setup.gold[task]) if task in setup.gold else _UNKNOWN
         for task, each in zip(parameters.tasks, sets, strict=True)
     ]
     truth = np.array(labels, dtype=np.int64)
@@ -74,7 +76,7 @@ def workers_of(resolved: Local) -> dict[str, Sequence[Mapping[str, Any]]]:
     errors = shares_wrong(answers, truth, truth != _UNKNOWN)
     rows = [
         {
-            "worker": resolved.names[worker],
+            "worker": setup.names[worker],
             "answers": count,
             "weight": weights[worker],
             "error": errors[worker],

@@ -31,7 +31,7 @@ def planted_faults() -> Iterator[Fault]:
 
 
 def _fewer_tasks() -> Fault:
-    worker = party_of(survey_of("one_layer", 1.0, [BINARY] * NUM_ANSWERS), asked=range(NUM_ANSWERS - 2))
+    worker = party_of(survey_of("one_layer", 1.0, [BINARY] * NUM_ANSWERS), asked_tasks=range(NUM_ANSWERS - 2))
     right = Sessions.of_rows(worker.protocol, worker.rows[[0, -1]], worker.public)
     return right.planted(
         "fewer tasks charged as one answer",

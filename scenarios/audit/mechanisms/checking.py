@@ -43,34 +43,34 @@ WITH_MARGINS: Final = frozenset({1, 3})  # dimensions in which a number's own la
 
 
 def checks_of(
-    mechanism: RowMechanism, rows: IntArray, *, most: int = MOST_ROWS, is_secure: bool = True
+    mechanism: RowMechanism, rows: IntArray, *, limit: int = MOST_ROWS, is_secure: bool = True
 ) -> list[LawCheck]:
     """Return at most so many rows of a mechanism, shape (c, w), to be held against their laws.
 
     Of one whose reports are computed from another one's, the other one's are drawn. NotImplementedError: no law is
     written down.
     """
-    drawn = mechanism.noise if isinstance(mechanism, PostProcessed) else mechanism
+    noise_law = mechanism.noise if isinstance(mechanism, PostProcessed) else mechanism
     return [
         LawCheck(
             name=str(row),
-            views=_views_of(drawn, row),
-            draw=simulated_draw(drawn, row),
-            secure=secure_draw(drawn, row) if is_secure else None,
+            views=_views_of(noise_law, row),
+            draw=simulated_draw(noise_law, row),
+            secure=secure_draw(noise_law, row) if is_secure else None,
             mechanism=mechanism,
         )
-        for row in some_rows(rows, most).tolist()
+        for row in some_rows(rows, limit).tolist()
     ]
 
 
-def some_rows(rows: IntArray, most: int) -> IntArray:
+def some_rows(rows: IntArray, limit: int) -> IntArray:
     """Return all rows where they are few enough; else those with an extreme number, and others by a fixed seed."""
-    if len(rows) <= most:
+    if len(rows) <= limit:
         return rows
-    extremes = np.unique(np.concatenate([[0, len(rows) - 1], rows.argmin(axis=0), rows.argmax(axis=0)]))[:most]
-    others = np.setdiff1d(np.arange(len(rows)), extremes)
-    drawn = np.random.default_rng(_SEED).choice(others, size=most - len(extremes), replace=False)
-    return rows[np.sort(np.concatenate([extremes, drawn]))]
+    extremes = np.unique(np.concatenate([[0, len(rows) - 1], rows.argmin(axis=0), rows.argmax(axis=0)]))[:limit]
+    inner_places = np.setdiff1d(np.arange(len(rows)), extremes)
+    sampled_places = np.random.default_rng(_SEED).choice(inner_places, size=limit - len(extremes), replace=False)
+    return rows[np.sort(np.concatenate([extremes, sampled_places]))]
 
 
 def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[OutputView]:
@@ -91,10 +91,10 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[OutputView]:
     if isinstance(mechanism, SphericalLaplace) and mechanism.dimension in WITH_MARGINS:
         return _numbers(row, noise_of_sphere(mechanism.scale, mechanism.dimension), mechanism.report_range)
     if isinstance(mechanism, Mechanism) and high - low < _MOST_OUTPUTS:
-        most = max(1, int(math.log(_MOST_CELLS) / math.log(high - low + 1)))
-        blocks = [range(start, min(start + most, len(row))) for start in range(0, len(row), most)]
-        if most > 1:  # numbers that are farther apart
-            blocks.append(range(0, len(row), -(-len(row) // most)))
+        max_numbers = max(1, int(math.log(_MOST_CELLS) / math.log(high - low + 1)))
+        blocks = [range(start, min(start + max_numbers, len(row))) for start in range(0, len(row), max_numbers)]
+        if max_numbers > 1:  # numbers that are farther apart
+            blocks.append(range(0, len(row), -(-len(row) // max_numbers)))
         return [_numbers_together(mechanism, row, places) for places in blocks]
     raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
 
@@ -106,7 +106,9 @@ def _numbers_together(mechanism: Mechanism, row: PrivateRow, places: range) -> O
     if len(places) > 1:
         each = "" if places.step == 1 else f", each {places.step}."
         name = f"numbers {places[0] + 1} to {places[-1] + 1}{each}"
-    return OutputView(name, whole.law, lambda drawn: whole.places(drawn[:, places.start : places.stop : places.step]))
+    return OutputView(
+        name, whole.law, lambda outputs: whole.places(outputs[:, places.start : places.stop : places.step])
+    )
 
 
 def _whole(mechanism: RowMechanism, row: PrivateRow) -> OutputView:
@@ -116,7 +118,7 @@ def _whole(mechanism: RowMechanism, row: PrivateRow) -> OutputView:
     outputs = all_rows(width, high - low + 1) + low
     law = np.exp(mechanism.log_likelihoods(outputs, np.array([row], dtype=np.int64))[:, 0])
     encode = numbering(outputs)
-    return OutputView("", law / law.sum(), lambda drawn: encode(drawn)[:, 0])
+    return OutputView("", law / law.sum(), lambda rows_drawn: encode(rows_drawn)[:, 0])
 
 
 class NoiseLaw(NamedTuple):
@@ -147,46 +149,46 @@ def noise_of_sphere(scale: float, dimension: int) -> NoiseLaw:
     The density in proportion to e^(−‖x‖₂), integrated over the other two numbers, is (1 + x)·e^(−x)/4.
     """
 
-    def beyond(ends: FloatArray) -> FloatArray:
+    def tail(ends: FloatArray) -> FloatArray:
         sizes = ends / scale
         return np.exp(-sizes) * ((2 + sizes) / 4 if dimension > 1 else 0.5)
 
-    return _noise(scale, beyond)
+    return _noise(scale, tail)
 
 
 @functools.lru_cache(maxsize=64)
-def noise_of_shares(scale: float, planned: int, num_shares: int) -> NoiseLaw:
+def noise_of_shares(scale: float, num_planned: int, num_shares: int) -> NoiseLaw:
     """Return the noise of a sum of shares of discrete Laplace noise."""
-    law = np.exp(share_log_law(scale=scale, planned=planned, num_shares=num_shares))
+    law = np.exp(share_log_law(scale=scale, planned=num_planned, num_shares=num_shares))
     tails = np.cumsum(law[::-1])[::-1]
     return _noise(scale, lambda ends: tails[(ends + 0.5).astype(np.int64)])
 
 
 @functools.lru_cache(maxsize=64)
-def sizes_of_shares(scale: float, planned: int) -> tuple[FloatArray, FloatArray]:
+def sizes_of_shares(scale: float, num_planned: int) -> tuple[FloatArray, FloatArray]:
     """Return ends of ranges of a single share's size, rising, and their probabilities, with that of what is beyond.
 
     Of a large scale the law is that of a small one, of which no range is finer than some steps: within a thousandth.
     """
-    known = min(scale, _SCALE_OF_SIZES)
-    masses = share_masses(scale=known, planned=planned, num_shares=1)
-    inside = np.cumsum(masses + np.concatenate([[0.0], masses[1:]]))
-    least = 1 if scale == known else _LEAST_SIZE
-    places = np.unique(np.geomspace(least, len(masses) - 1, _NUM_SIZES).astype(np.int64)) - (scale == known)
-    ends = ((places + 0.5) * (scale / known)).astype(np.float64)
-    law: FloatArray = np.diff(inside[places], prepend=0.0, append=1.0)
+    known_scale = min(scale, _SCALE_OF_SIZES)
+    masses = share_masses(scale=known_scale, planned=num_planned, num_shares=1)
+    cumulated = np.cumsum(masses + np.concatenate([[0.0], masses[1:]]))
+    min_size = 1 if scale == known_scale else _LEAST_SIZE
+    places = np.unique(np.geomspace(min_size, len(masses) - 1, _NUM_SIZES).astype(np.int64)) - (scale == known_scale)
+    ends = ((places + 0.5) * (scale / known_scale)).astype(np.float64)
+    law: FloatArray = np.diff(cumulated[places], prepend=0.0, append=1.0)
     return ends, np.maximum(law, _LEAST_MASS)
 
 
-def _noise(scale: float, beyond: Callable[[FloatArray], FloatArray]) -> NoiseLaw:
+def _noise(scale: float, tail: Callable[[FloatArray], FloatArray]) -> NoiseLaw:
     """Return symmetric noise of a scale in integers.
 
-    `beyond` is the probability that noise exceeds numbers between integers, which are above 0.
+    `tail` is the probability that noise exceeds numbers between integers, which are above 0.
     """
     reach = math.ceil(CLAMP_IN_SCALES * scale)
     each = 1 if 2 * reach < _MOST_OUTCOMES else math.ceil(2 * reach / _NUM_OUTCOMES)
     ends = np.arange(-reach, reach + 1, each) - 0.5
-    chances = beyond(np.abs(ends))
+    chances = tail(np.abs(ends))
     inner = np.abs(np.diff(chances))
     center = int(np.count_nonzero(ends < 0)) - 1  # the cell that has both signs
     inner[center] = 1 - chances[center] - chances[center + 1]
@@ -229,7 +231,9 @@ def _together(row: PrivateRow, noise: NoiseLaw) -> OutputView:
     parts = max(2, int(_MOST_CELLS ** (1 / width)))
     starts = np.unique(np.searchsorted(np.cumsum(noise.law), np.arange(1, parts) / parts)) + 1
     single = np.add.reduceat(noise.law, np.concatenate([[0], starts]))
-    joint = functools.reduce(lambda law, own: np.multiply.outer(law, own).reshape(-1), [single] * width)
+    joint = functools.reduce(
+        lambda law, number_values: np.multiply.outer(law, number_values).reshape(-1), [single] * width
+    )
 
     def places(outputs: IntArray) -> IntArray:
         cells = np.zeros(len(outputs), dtype=np.int64)

@@ -58,7 +58,7 @@ def noise_cases() -> Iterator[Case]:
             proven=epsilon,
             law_checks=functools.partial(_checks, decision, [[-30], [-9], [-1], [0], [7], [30]]),
         )
-        apart = [steps, *([0] * (_WIDTH - 1))]
+        distant_row = [steps, *([0] * (_WIDTH - 1))]
         spread = [steps - (_WIDTH - 1) * (steps // _WIDTH), *([steps // _WIDTH] * (_WIDTH - 1))]
         diagonal = [math.floor(steps / math.sqrt(_WIDTH))] * _WIDTH
         vector = VectorLaplace(scale=scale, sensitivity=steps, bound=steps)
@@ -71,21 +71,23 @@ def noise_cases() -> Iterator[Case]:
                 f"{name}, ε = {epsilon:g}",
                 group,
                 "row",
-                functools.partial(_pairs, mechanism, [apart, other], is_secure=is_secure),
+                functools.partial(_pairs, mechanism, [distant_row, other], is_secure=is_secure),
                 proven=epsilon,
                 secure_share=_ROW_SHARE,
-                law_checks=functools.partial(_checks, mechanism, [[0] * _WIDTH, apart, other]),
+                law_checks=functools.partial(_checks, mechanism, [[0] * _WIDTH, distant_row, other]),
             )
     fine = VectorLaplace(scale=_FINE, sensitivity=_FINE, bound=_FINE)
-    apart = [_FINE, *([0] * (_WIDTH - 1))]
+    distant_row = [_FINE, *([0] * (_WIDTH - 1))]
     yield local_case(
         f"{_WIDTH} × Laplace on a fine grid, ε = 1",
         "vector-laplace",
         "row",
-        functools.partial(_pairs, fine, [apart], is_secure=True),
+        functools.partial(_pairs, fine, [distant_row], is_secure=True),
         proven=1.0,
         secure_share=_ROW_SHARE,
-        law_checks=lambda: [dataclasses.replace(own, least=_LEAST_OF_FINE) for own in _checks(fine, [[0] * _WIDTH])],
+        law_checks=lambda: [
+            dataclasses.replace(check, least=_LEAST_OF_FINE) for check in _checks(fine, [[0] * _WIDTH])
+        ],
     )
 
 

@@ -57,7 +57,7 @@ def response_cases() -> Iterator[Case]:
         make = functools.partial(GeneralizedRandomizedResponse, epsilon, size)
         yield _case(f"{size}-RR, ε = {epsilon:g}", "k-rr", make, epsilon, is_secure=(epsilon, size) in _SECURE)
     for (group, kind), epsilon in itertools.product(_ORACLES, EPSILONS):
-        is_secure = any(epsilon == at for at, _ in _SECURE)
+        is_secure = any(epsilon == shared_epsilon for shared_epsilon, _ in _SECURE)
         yield _case(
             f"6 values, ε = {epsilon:g}", group, functools.partial(kind, epsilon, 6), epsilon, is_secure=is_secure
         )
@@ -71,8 +71,8 @@ def response_cases() -> Iterator[Case]:
     for size in _MANY[1:-1]:
         table = two_point([Fraction(number) for number in range(size)], epsilon=1.0).mechanism
         yield _case_of_many("channels", table, size)
-    own = channel_of(_MATRIX, num_values=len(_MATRIX), field="matrix")
-    yield _case("a matrix of one's own", "channels", lambda: own, own.epsilon)
+    mechanism = channel_of(_MATRIX, num_values=len(_MATRIX), field="matrix")
+    yield _case("a matrix of one's own", "channels", lambda: mechanism, mechanism.epsilon)
     note = "Values leave as they are, to a server that is trusted with them."
     yield _case("disclosure", "disclosure", lambda: Disclosure(_BOUND), math.inf, note=note)
 
@@ -84,7 +84,7 @@ def _case(
 
     def checks() -> Sequence[LawCheck]:
         mechanism = make()
-        of_two = checks_of(mechanism, _rows(mechanism, 2), most=_MOST_ROWS_OF_TWO)
+        of_two = checks_of(mechanism, _rows(mechanism, 2), limit=_MOST_ROWS_OF_TWO)
         return [*checks_of(mechanism, _rows(mechanism, 1)), *of_two]
 
     return local_case(
@@ -141,19 +141,21 @@ def _pairs_of_many(mechanism: Any, *ends: int) -> list[Pair]:
         keep = Fraction(mechanism.keep_probability)
         luck = (1 - keep) / (mechanism.num_choices - 1)
         ratio = keep / luck
-    both = (ratio * luck - keep) / (ratio - 1)
-    own, other, rest = (float(chance) for chance in (keep - both, luck - both, 1 - keep - luck + 2 * both))
+    chance_of_both = (ratio * luck - keep) / (ratio - 1)
+    own_chance, other, other_chance_sum = (
+        float(chance) for chance in (keep - chance_of_both, luck - chance_of_both, 1 - keep - luck + 2 * chance_of_both)
+    )
 
     def encode(reports: IntArray) -> IntArray:
-        told = (
+        is_supported = (
             mechanism.supports(reports, np.array(ends)) if isinstance(mechanism, FrequencyOracle) else reports == ends
         )
-        return np.where(told[:, 0] == told[:, 1], 2, told[:, 1])[:, None].astype(np.int64)
+        return np.where(is_supported[:, 0] == is_supported[:, 1], 2, is_supported[:, 1])[:, None].astype(np.int64)
 
     draws, secure = (
         [encoded(draw(mechanism, [end]), encode) for end in ends] for draw in (simulated_draw, secure_draw)
     )
-    laws = np.array([[own, other, rest], [other, own, rest]])
+    laws = np.array([[own_chance, other, other_chance_sum], [other, own_chance, other_chance_sum]])
     return [Pair(f"{ends[0]} and {ends[1]}", laws=laws, draws=(draws[0], draws[1]), secure=(secure[0], secure[1]))]
 
 
@@ -170,17 +172,19 @@ def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[OutputView]:
     yield OutputView("its own value", np.array([1 - keep, keep]), supporting)
     if isinstance(oracle, SubsetSelection):
         # A report has each value once, so that numbers are spread less than independent ones, which bounds assume.
-        others = np.full(size - 1, (1 - keep / law.num_numbers) / (size - 1))
-        members = np.concatenate([[keep / law.num_numbers], others])
+        other_chances = np.full(size - 1, (1 - keep / law.num_numbers) / (size - 1))
+        members = np.concatenate([[keep / law.num_numbers], other_chances])
         yield OutputView(
-            "values", members, lambda drawn: ((oracle.subsets(drawn) - value) % size).reshape(-1), law.num_numbers
+            "values", members, lambda outputs: ((oracle.subsets(outputs) - value) % size).reshape(-1), law.num_numbers
         )
     elif isinstance(oracle, LocalHashing):
         factors, shifts, _ = law.bounds
         for name, bound, step in (("factor", factors, oracle.prime), ("shift", shifts, 1)):
             chances = np.full(bound, 1 / bound)
             yield OutputView(
-                name, chances, lambda drawn, bound=bound, step=step: drawn[:, 0] // oracle.num_hashes // step % bound
+                name,
+                chances,
+                lambda outputs, bound=bound, step=step: outputs[:, 0] // oracle.num_hashes // step % bound,
             )
 
 

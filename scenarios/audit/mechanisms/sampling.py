@@ -29,8 +29,8 @@ def local_case(
     name: str, group: str, unit: str, pairs: Callable[[], Sequence[Pair]], *, proven: float, **given: Any
 ) -> Case:
     """Return the case of a local randomizer whose proof is tight, and is all that is claimed unless more is given."""
-    stated: dict[str, Any] = {"claimed": proven, "is_tight": True}
-    return Case(name=name, group=group, unit=unit, proven=proven, pairs=pairs, **stated | given)
+    statement: dict[str, Any] = {"claimed": proven, "is_tight": True}
+    return Case(name=name, group=group, unit=unit, proven=proven, pairs=pairs, **statement | given)
 
 
 def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
@@ -60,10 +60,10 @@ def secure_draw(
     def draw(number: int, stream: int) -> IntArray:
         del stream
         noise = make_noise()
-        drawn = [
+        reports = [
             noise.randomize(mechanism, values, protocol=_NAME, phase=_NAME, place=place) for place in range(number)
         ]
-        return np.array(drawn, dtype=np.int64).reshape(number, -1)
+        return np.array(reports, dtype=np.int64).reshape(number, -1)
 
     return draw
 
@@ -133,11 +133,11 @@ def finite_pairs(
     first, second = (rows[place].tolist() for place in places)
     encode = numbering(reports)
 
-    def both(draw: Callable[[RowMechanism, PrivateRow], OutputSampler]) -> tuple[OutputSampler, OutputSampler]:
+    def draw_both(draw: Callable[[RowMechanism, PrivateRow], OutputSampler]) -> tuple[OutputSampler, OutputSampler]:
         return encoded(draw(mechanism, first), encode), encoded(draw(mechanism, second), encode)
 
-    secure = both(secure_draw) if is_secure else None
-    return [Pair(f"{first} and {second}", laws=laws[places], draws=both(simulated_draw), secure=secure)]
+    secure = draw_both(secure_draw) if is_secure else None
+    return [Pair(f"{first} and {second}", laws=laws[places], draws=draw_both(simulated_draw), secure=secure)]
 
 
 def _separation(logs: FloatArray, laws: FloatArray, one: int, other: int) -> tuple[float, float]:

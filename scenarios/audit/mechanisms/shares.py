@@ -62,7 +62,7 @@ def sum_of(
 
 
 def _pairs(mechanism: NoiseShare, honest: int, width: int, *, is_secure: bool) -> Sequence[Pair]:
-    zero, apart = [0] * width, [_SENSITIVITY, *([0] * (width - 1))]
+    zero, distant_row = [0] * width, [_SENSITIVITY, *([0] * (width - 1))]
 
     def pair(row: PrivateRow) -> Pair:
         sums = functools.partial(sum_of, mechanism, num_shares=honest)
@@ -71,13 +71,13 @@ def _pairs(mechanism: NoiseShare, honest: int, width: int, *, is_secure: bool) -
         return Pair(f"{zero} and {row}", draws=(sums(zero), sums(row)), score=score, secure=secure)
 
     spread = [_SENSITIVITY // width] * width
-    return [pair(apart), pair(spread)] if width > 1 else [pair(apart)]
+    return [pair(distant_row), pair(spread)] if width > 1 else [pair(distant_row)]
 
 
 def _score(mechanism: NoiseShare, honest: int, row: IntArray, sums: IntArray) -> FloatArray:
     logs = share_log_law(scale=mechanism.scale, planned=mechanism.planned, num_shares=honest)
-    without, with_row = (logs[np.minimum(np.abs(noise), len(logs) - 1)] for noise in (sums, sums - row))
-    return (without - with_row).sum(axis=1)
+    without_row, with_row = (logs[np.minimum(np.abs(noise), len(logs) - 1)] for noise in (sums, sums - row))
+    return (without_row - with_row).sum(axis=1)
 
 
 def _checks(mechanism: NoiseShare, honest: int, width: int) -> Sequence[LawCheck]:

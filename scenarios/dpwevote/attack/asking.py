@@ -38,14 +38,14 @@ def _say(protocol: PhasedProtocol[Any, Any]) -> Iterator[str]:
     collections = _collections(protocol)
     if not collections:
         return
-    once, each = (total_of(collection.losses).proven for collection in collections)
+    total_once, each = (total_of(collection.losses).proven for collection in collections)
     parameters = collections[0].parameters
     number = len(parameters.candidates)
     yield (
         f"The paper runs the weights again for each of {number:,} candidates, which is the same thing inside one "
         f"session: it costs {number} · ({parameters.loss_of_weight:g} + {parameters.loss_of_opinion:g}) = {each:g}, "
         f"where weights that are collected once cost "
-        f"{parameters.loss_of_weight:g} + {number} · {parameters.loss_of_opinion:g} = {once:g}."
+        f"{parameters.loss_of_weight:g} + {number} · {parameters.loss_of_opinion:g} = {total_once:g}."
     )
 
 

@@ -79,9 +79,13 @@ class DPWeVoteAttack(Attack):
     @functools.cached_property
     def _inputs(self) -> Inputs:
         # Of any level of ε: private rows are the same.
-        own = {column.name: self._parameters.own_levels.epsilons[:1] for column in self._parameters.own_levels.columns}
+        levels_of_column = {
+            column.name: self._parameters.own_levels.epsilons[:1] for column in self._parameters.own_levels.columns
+        }
         number = len(self._table["weight"])
-        return self.protocol.encode({**self._table, **{name: entries * number for name, entries in own.items()}})
+        return self.protocol.encode(
+            {**self._table, **{name: entries * number for name, entries in levels_of_column.items()}}
+        )
 
     def candidates(self, secret: str) -> Candidates:
         allowed = f"{_OPINIONS!r}, where weights are public"
@@ -122,45 +126,45 @@ class DPWeVoteAttack(Attack):
         """Return that of the weight, in a game, where it is part of the secret. See `Attack.loss_repeated`."""
         return 0.0 if secret == _OPINIONS else super().loss_repeated(secret)
 
-    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what the published tallies tell, the coalition's own reports taken off.
 
         Raises:
             ConfigurationError: two or more partners are honest, and their reports are no single finite table: Laplace
                 noise, weights reported several times, or several candidates by signed weights.
         """
-        if not seen.totals:
+        if not view.totals:
             return np.zeros((len(targets), len(candidates.rows)))
-        num_honest = seen.num_parties - len(seen.coalition.members)
+        num_honest = view.num_parties - len(view.coalition.members)
         if num_honest == 1 and self.protocol.trusts_server:
-            return self._log_likelihoods_of_release(seen, seen.public[targets], candidates.rows)
-        rest = self._subtract_members(seen)
+            return self._log_likelihoods_of_release(view, view.public[targets], candidates.rows)
+        totals_of_others = self._subtract_members(view)
         if num_honest == 1:
-            return report_log_likelihoods(self._add_last_reports(seen, rest), targets, candidates.rows)
-        return self._log_likelihoods_of_tables(rest, seen.public[targets], candidates.rows)
+            return report_log_likelihoods(self._add_last_reports(view, totals_of_others), targets, candidates.rows)
+        return self._log_likelihoods_of_tables(totals_of_others, view.public[targets], candidates.rows)
 
     def session_log_likelihoods(
         self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
         """Return ln P[all that was seen | candidate]; see the module for what is exact."""
-        heard = [seen for seen in sessions if seen.totals and not seen.coalition.has_server]
+        releases = [view for view in sessions if view.totals and not view.coalition.has_server]
         is_game = self._parameters.scope is not None
-        if is_game or len(heard) < 2 or heard[0].num_parties - len(heard[0].coalition.members) == 1:  # noqa: PLR2004  several
+        if is_game or len(releases) < 2 or releases[0].num_parties - len(releases[0].coalition.members) == 1:  # noqa: PLR2004  several
             return super().session_log_likelihoods(sessions, targets, candidates)
         tables: IntArray = np.zeros((), dtype=np.int64)
-        for seen in heard:
-            rest = self._subtract_members(seen)
+        for view in releases:
+            totals_of_others = self._subtract_members(view)
             # Refuses what no single vote can be read by.
-            self._log_likelihoods_of_tables(rest, seen.public[targets], candidates.rows)
-            tables = tables + rest[-1]
-        rest_of = [seen for seen in sessions if all(seen is not other for other in heard)]
+            self._log_likelihoods_of_tables(totals_of_others, view.public[targets], candidates.rows)
+            tables = tables + totals_of_others[-1]
+        rest_of = [view for view in sessions if all(view is not other for other in releases)]
         logs = super().session_log_likelihoods(rest_of, targets, candidates)
-        honest = np.delete(heard[0].public, list(heard[0].coalition.members), axis=0)
-        for public in np.unique(heard[0].public[targets], axis=0):
-            of_group = np.all(heard[0].public[targets] == public, axis=1)
+        honest = np.delete(releases[0].public, list(releases[0].coalition.members), axis=0)
+        for public in np.unique(releases[0].public[targets], axis=0):
+            of_group = np.all(releases[0].public[targets] == public, axis=1)
             num_honest = int(np.all(honest == public, axis=1).sum())
             logs[of_group] += self._log_likelihoods_of_votes(
-                tables, len(heard), num_honest, candidates.rows, public.tolist()
+                tables, len(releases), num_honest, candidates.rows, public.tolist()
             )
         return logs
 
@@ -175,19 +179,19 @@ class DPWeVoteAttack(Attack):
         if channel is None:
             allowed = "one: a partner has too many possible reports to list"
             raise ConfigurationError(field="votes", value=num_votes, allowed=allowed)
-        added = self._tables_of_reports(public)
-        counted = np.any(added, axis=0)  # of other groups' partners it does not matter what they say
-        added = added[:, counted].astype(np.float64)
-        means = channel @ added
+        report_tables = self._tables_of_reports(public)
+        is_counted = np.any(report_tables, axis=0)  # of other groups' partners it does not matter what they say
+        report_tables = report_tables[:, is_counted].astype(np.float64)
+        means = channel @ report_tables
         average = means.mean(axis=0)
-        between = (means - average).T @ (means - average) / len(means)
-        everything = added.T @ (channel.mean(axis=0)[:, None] * added) - np.outer(average, average)
+        variance_between = (means - average).T @ (means - average) / len(means)
+        everything = report_tables.T @ (channel.mean(axis=0)[:, None] * report_tables) - np.outer(average, average)
         # By chance a table changes from vote to vote; by who the others are it does not.
-        within = num_honest * (everything - between)
-        spread: FloatArray = num_votes * within + num_votes * num_votes * (num_honest - 1) * between
-        away: FloatArray = tables.reshape(-1)[counted] - num_votes * ((num_honest - 1) * average + means)
+        variance_within = num_honest * (everything - variance_between)
+        spread: FloatArray = num_votes * variance_within + num_votes * num_votes * (num_honest - 1) * variance_between
+        deviation: FloatArray = tables.reshape(-1)[is_counted] - num_votes * ((num_honest - 1) * average + means)
         inverse: FloatArray = np.linalg.pinv(spread, hermitian=True).astype(np.float64, copy=False)
-        logs: FloatArray = np.sum((away @ inverse) * away, axis=1) / -2
+        logs: FloatArray = np.sum((deviation @ inverse) * deviation, axis=1) / -2
         loss = num_votes * total_of(self.protocol.losses_of(public)).proven
         return np.maximum(logs, logs.max() - loss)
 
@@ -195,41 +199,44 @@ class DPWeVoteAttack(Attack):
         """Return what each report of a session adds to the last phase's table, in the order of `session_channel`."""
         phases = self.protocol.phases
         of_phases = [each.mechanism_of(public).report_range for each in phases]
-        ranges = [range(least, greatest + 1) for least, greatest in of_phases]
-        listed = [
-            list(itertools.product(own, repeat=each.num_reported)) for own, each in zip(ranges, phases, strict=True)
+        ranges = [range(least_report, greatest + 1) for least_report, greatest in of_phases]
+        report_lists = [
+            list(itertools.product(values, repeat=each.num_reported))
+            for values, each in zip(ranges, phases, strict=True)
         ]
         row = np.array([public], dtype=np.int64).reshape(1, -1)
         tables: list[IntArray] = []
-        for reports in itertools.product(*listed):
-            *earlier, last = (np.array([report], dtype=np.int64) for report in reports)
-            tables.append(phases[-1].tally(last, earlier=earlier, public=row).totals.reshape(-1))
+        for reports in itertools.product(*report_lists):
+            *earlier_reports, last = (np.array([report], dtype=np.int64) for report in reports)
+            tables.append(phases[-1].tally(last, earlier=earlier_reports, public=row).totals.reshape(-1))
         return np.stack(tables)
 
-    def _subtract_members(self, seen: CoalitionView) -> list[IntArray]:
+    def _subtract_members(self, view: CoalitionView) -> list[IntArray]:
         """Return the tallies' totals over the honest partners."""
-        rest: list[IntArray] = []
-        for number, (phase, totals) in enumerate(zip(self.protocol.phases, seen.totals, strict=True)):
-            members = [place for place in seen.coalition.members if seen.told[number][place]]
+        totals_of_others: list[IntArray] = []
+        for number, (phase, totals) in enumerate(zip(self.protocol.phases, view.totals, strict=True)):
+            members = [place for place in view.coalition.members if view.told[number][place]]
             if not members:
-                rest.append(totals)
+                totals_of_others.append(totals)
                 continue
-            earlier = [reports[members] for reports in seen.reports[:number]]
-            own = phase.tally(seen.reports[number][members], earlier=earlier, public=seen.public[members])
-            rest.append(totals - own.totals)
-        return rest
+            earlier_reports = [reports[members] for reports in view.reports[:number]]
+            own_tally = phase.tally(view.reports[number][members], earlier=earlier_reports, public=view.public[members])
+            totals_of_others.append(totals - own_tally.totals)
+        return totals_of_others
 
-    def _add_last_reports(self, seen: CoalitionView, rest: list[IntArray]) -> CoalitionView:
+    def _add_last_reports(self, view: CoalitionView, totals_of_others: list[IntArray]) -> CoalitionView:
         """Return what was seen with the last partner's reports, which its tallies are."""
-        (last,) = set(range(seen.num_parties)) - set(seen.coalition.members)
-        reports, told = [each.copy() for each in seen.reports], [each.copy() for each in seen.told]
+        (last,) = set(range(view.num_parties)) - set(view.coalition.members)
+        reports, is_seen = [each.copy() for each in view.reports], [each.copy() for each in view.told]
         has_levels = bool(self._parameters.own_levels.epsilons)
-        rest = [totals.sum(axis=0) for totals in rest] if has_levels else rest  # all are of the last one's level
-        for number, (phase, totals) in enumerate(zip(self.protocol.phases, rest, strict=True)):
+        totals_of_others = (
+            [totals.sum(axis=0) for totals in totals_of_others] if has_levels else totals_of_others
+        )  # all are of the last one's level
+        for number, (phase, totals) in enumerate(zip(self.protocol.phases, totals_of_others, strict=True)):
             if totals.any() or not self._parameters.kind.has_finite_reports:  # counts of nobody: it did not report
                 reports[number][last] = self._report_of(totals, phase.num_reported)
-                told[number][last] = True
-        return dataclasses.replace(seen, reports=tuple(reports), told=tuple(told))
+                is_seen[number][last] = True
+        return dataclasses.replace(view, reports=tuple(reports), told=tuple(is_seen))
 
     def _report_of(self, totals: IntArray, num_reported: int) -> list[int]:
         """Return the report of which a tally is."""
@@ -243,25 +250,25 @@ class DPWeVoteAttack(Attack):
         is_pair = totals.ndim == 3  # noqa: PLR2004  candidates, groups and opinions
         return (places % 2 if is_pair else places).tolist()
 
-    def _log_likelihoods_of_release(self, seen: CoalitionView, public: IntArray, rows: IntArray) -> FloatArray:
+    def _log_likelihoods_of_release(self, view: CoalitionView, public: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[release | candidate] of a trusted server's, the last partner being the target: shape (t, c)."""
-        (phase,), (released,) = self.protocol.phases, seen.totals
-        members = [place for place in seen.coalition.members if seen.told[0][place]]
-        reports, shown = seen.reports[0][members], seen.public[members]
+        (phase,), (released,) = self.protocol.phases, view.totals
+        members = [place for place in view.coalition.members if view.told[0][place]]
+        reports, shown = view.reports[0][members], view.public[members]
         logs: list[FloatArray] = []
-        for own in public:
-            everybody = np.concatenate([shown, own[None]])
+        for public_row in public:
+            everybody = np.concatenate([shown, public_row[None]])
             tallies = [
                 phase.tally(np.concatenate([reports, row[None, phase.columns]]), earlier=[], public=everybody)
                 for row in rows
             ]
             draws = [phase.fixed_release(tally, 0).drawn for tally in tallies]
-            (mechanism, _), values = draws[0][0], np.array([drawn for ((_, drawn),) in draws], dtype=np.int64)
+            (mechanism, _), values = draws[0][0], np.array([numbers for ((_, numbers),) in draws], dtype=np.int64)
             # Numbers by public weight, which stand behind what is drawn, are the same of all candidates.
             logs.append(mechanism.log_likelihoods(released[None, : values.shape[1]], values)[0])
         return np.stack(logs)
 
-    def _log_likelihoods_of_tables(self, rest: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:
+    def _log_likelihoods_of_tables(self, totals: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[table | candidate] for each target: one row for all, unless weights are public."""
         parameters = self._parameters
         reason = ""
@@ -271,28 +278,28 @@ class DPWeVoteAttack(Attack):
             reason = "of Laplace noise"
         elif parameters.weight_collection == "per_candidate" and len(parameters.candidates) > 1:
             reason = "of weights that are reported several times"
-        elif len(rest) == 1 and not parameters.public_weights and len(parameters.candidates) > 1:
+        elif len(totals) == 1 and not parameters.public_weights and len(parameters.candidates) > 1:
             reason = "of several signed weights"
         allowed = f"with the server, or all partners but one: what the tallies {reason} tell of one among several"
         refuse(reason, "coalition", "smaller", f"{allowed} is not computed")
         if parameters.public_weights:
             chances = self._chances(0, rows)
             by_group: list[FloatArray] = []
-            for table in rest[0].transpose(1, 0, 2):  # of opinions
+            for table in totals[0].transpose(1, 0, 2):  # of opinions
                 likelihoods = np.ones(len(rows))
                 for number, counts in enumerate(table):
                     likelihoods *= chances[:, number] @ _ratio(counts, chances[:, number].mean(axis=0))
                 by_group.append(_log(likelihoods))
             return np.stack(by_group)[public[:, 0]]
-        if len(rest) == 1:
+        if len(totals) == 1:
             has_levels = bool(parameters.own_levels.epsilons)
             logs: list[FloatArray] = []
-            for level, table in enumerate(rest[0] if has_levels else rest[0][None]):
+            for level, table in enumerate(totals[0] if has_levels else totals[0][None]):
                 chances = self._chances(0, rows, [level])[:, 0]
                 logs.append(_log(chances @ _ratio(table[0, : chances.shape[1]], chances.mean(axis=0))))
             return np.stack(logs)[public[:, -1] if has_levels else np.zeros(len(public), dtype=np.int64)]
-        weights, opinions = (self._chances(number, rows) for number in range(len(rest)))
-        likelihoods = self._likelihoods_of_pairs(rest[0], rest[1], weights[:, 0], opinions)
+        weights, opinions = (self._chances(number, rows) for number in range(len(totals)))
+        likelihoods = self._likelihoods_of_pairs(totals[0], totals[1], weights[:, 0], opinions)
         return np.broadcast_to(_log(likelihoods), (len(public), len(rows)))
 
     def _chances(self, number: int, rows: IntArray, public: Sequence[int] = ()) -> FloatArray:
@@ -316,11 +323,13 @@ class DPWeVoteAttack(Attack):
             opinions: P[opinion | candidate], shape (c, k, 2).
         """
         prior = weights.mean(axis=0)
-        told = weights * _ratio(groups, prior)
+        likelihoods = weights * _ratio(groups, prior)
         for number, table in enumerate(tables):
-            given = (weights[:, :, None] * opinions[:, number, None, :]).mean(axis=0) / prior[:, None]
-            told = told * np.einsum("co,go->cg", opinions[:, number], _ratio(table, groups[:, None] * given))
-        return told.sum(axis=1)
+            expected_opinions = (weights[:, :, None] * opinions[:, number, None, :]).mean(axis=0) / prior[:, None]
+            likelihoods = likelihoods * np.einsum(
+                "co,go->cg", opinions[:, number], _ratio(table, groups[:, None] * expected_opinions)
+            )
+        return likelihoods.sum(axis=1)
 
 
 def _ratio(counts: IntArray, expected: FloatArray) -> FloatArray:

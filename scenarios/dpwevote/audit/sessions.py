@@ -95,16 +95,16 @@ def _cases_of_levels() -> Iterator[Case]:
     party = party_of(_vote("two_point", epsilons=_LEVELS))
     other = party.rows[-1], [len(_LEVELS) - 1]
     yield from two_party_cases(party, other, name=f"two_point, own ε = {_LEVELS[0]:g}", unit=_ALL)
-    chosen = _vote("two_point", epsilons=_LEVELS, chosen_by="partner")
+    level_vote = _vote("two_point", epsilons=_LEVELS, chosen_by="partner")
     name = f"two_point, own ε = {_LEVELS[1]:g}, chosen as it joins"
-    yield party_of(chosen, level=_LEVELS[1]).case(name, _ALL, num_sessions=2, is_tight=True)
+    yield party_of(level_vote, level=_LEVELS[1]).case(name, _ALL, num_sessions=2, is_tight=True)
 
 
 def _central_cases(epsilon: float) -> Iterator[Case]:
     """Yield what a trusted server releases of one partner beside another: by kind of quota, and by public weight."""
-    for name, given in _QUOTAS.items():
-        vote = _vote("central", **given, epsilon=epsilon)
-        yield _case_of_release(vote, f"central, {name}", num_sessions=2 if not given else 1)
+    for name, quota_parameters in _QUOTAS.items():
+        vote = _vote("central", **quota_parameters, epsilon=epsilon)
+        yield _case_of_release(vote, f"central, {name}", num_sessions=2 if not quota_parameters else 1)
         yield _case_of_release(vote, f"central, {name}, there or not", is_absent=True)
         alone = _vote("central", **given, epsilon=epsilon, release="decision")
         yield _case_of_release(alone, f"central, {name}{_ALONE}", num_sessions=2 if not given else 1)
@@ -132,10 +132,10 @@ def _case_of_release(
     names = [_NOBODY, *party.names] if is_absent else party.names
 
     def observable() -> Observable:
-        absent = [roster_of(vote, [party.rows[0]], [party.public])] if is_absent else []
+        rosters_absent = [roster_of(vote, [party.rows[0]], [party.public])] if is_absent else []
         rosters = [roster_of(vote, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
         return exposure_of_release(
-            vote, phase, [*absent, *rosters], functools.partial(_read_sums, vote), num_sessions=num_sessions
+            vote, phase, [*rosters_absent, *rosters], functools.partial(_read_sums, vote), num_sessions=num_sessions
         )
 
     return dataclasses.replace(party, names=names).case(
@@ -156,24 +156,24 @@ def _read_sums(vote: DPWeVote, outcome: Outcome) -> list[int]:
     assert isinstance(phase, CentralVotes)  # noqa: S101  of the variant `central`
     if not parameters.kind.tells_margin:
         return [_REPORTS.index(candidate.decision) for candidate in outcome.candidates]
-    sums, read = phase.sums, list[int]()
+    sums, read_numbers = phase.sums, list[int]()
     for candidate in outcome.candidates:
-        told = candidate.support if parameters.public_weights else candidate.margin
-        assert told is not None  # noqa: S101  public weights tell it
+        told_estimate = candidate.support if parameters.public_weights else candidate.margin
+        assert told_estimate is not None  # noqa: S101  public weights tell it
         fixed = 0.0 if parameters.public_weights else parameters.quota or 0.0
-        read.append(round((told.value + fixed) / float(sums.step)))
+        read_numbers.append(round((told_estimate.value + fixed) / float(sums.step)))
     if sums.total_share and outcome.total_weight is not None:
-        read.append(round(outcome.total_weight.value * float(sums.total_share / sums.step)))
-    return read
+        read_numbers.append(round(outcome.total_weight.value * float(sums.total_share / sums.step)))
+    return read_numbers
 
 
 def dpwevote_climbs() -> Iterator[SizeSweep]:
     """Yield votes of any number of weights, candidates, partners and votes in a row, in every variant."""
     variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.bounds_release]
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
-    usual = [name for name in variants if name != "optimal"]
-    *own, designed = [f"{name}{OWN}{level:g}" for name, level in zip(_BY_LEVEL, _LEVELS, strict=True)]
-    yield SizeSweep("votes", sizes, [*usual, "public weights", *own], _stage, alphabets=["weights"])
+    usual_names = [name for name in variants if name != "optimal"]
+    *own_levels, designed = [f"{name}{OWN}{level:g}" for name, level in zip(_BY_LEVEL, _LEVELS, strict=True)]
+    yield SizeSweep("votes", sizes, [*usual_names, "public weights", *own_levels], _stage, alphabets=["weights"])
     # To design reports for many weights takes minutes, and a matrix is for 32 at most.
     few = sizes | {"weights": ALPHABETS[:4]}
     yield SizeSweep("votes of designed reports", few, ["optimal", designed, "matrices"], _stage, alphabets=["weights"])
@@ -198,21 +198,21 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     weights = tuple(range(1, sizes["weights"] + 1))
     number = sizes["partners"]
-    given: dict[str, Any] = {**_QUOTAS.get(choice, {"public_weights": True}), **sizes_of(number)}
-    vote = _vote("masked", candidates=candidates, weights=weights, **given)
+    parameters: dict[str, Any] = {**_QUOTAS.get(choice, {"public_weights": True}), **sizes_of(number)}
+    vote = _vote("masked", candidates=candidates, weights=weights, **parameters)
     no, yes = [0] * len(candidates), [1] * len(candidates)
-    held = {"light no": (1, no), "heavy no": (weights[-1], no), "heavy yes": (weights[-1], yes)}
-    held["heavy, one yes"] = weights[-1], [*no[:-1], 1]
+    kind_rows = {"light no": (1, no), "heavy no": (weights[-1], no), "heavy yes": (weights[-1], yes)}
+    kind_rows["heavy, one yes"] = weights[-1], [*no[:-1], 1]
 
-    def roster(own: str) -> Inputs:
-        rows = [held[own], *([held["light no"], held["heavy yes"]] * number)[: number - 1]]
+    def roster(kind_row: str) -> Inputs:
+        rows = [kind_rows[kind_row], *([kind_rows["light no"], kind_rows["heavy yes"]] * number)[: number - 1]]
         opinions = {name: [each[place] for _, each in rows] for place, name in enumerate(candidates)}
         return vote.encode({"weight": [weight for weight, _ in rows], **opinions})
 
     kinds = {"all opinions": ("heavy yes", "heavy no"), "one opinion": ("heavy, one yes", "heavy no")}
     if not vote.parameters.public_weights:
         kinds |= {"weight": ("light no", "heavy no"), "weight and opinions": ("light no", "heavy yes")}
-    ends = {kind: Ends(*map(roster, own)) for kind, own in kinds.items()}
+    ends = {kind: Ends(*map(roster, kind_row)) for kind, kind_row in kinds.items()}
     return MaskedStage(vote, ends, num_parties=number, num_sessions=sizes["votes in a row"])
 
 
@@ -224,55 +224,59 @@ def _released_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     vote = _vote("central", candidates=candidates, epsilon=1.0, weights=(1.0, 2.0, 1_000.0), **given)
     no, yes = [0] * len(candidates), [1] * len(candidates)
     (light, light_yes), (heavy, heavy_yes) = ([[place, *no], [place, *yes]] for place in (0, 2))
-    others = sizes["partners"] - 1
+    num_others = sizes["partners"] - 1
 
-    def ends(first: Sequence[int], second: Sequence[int], rest: Sequence[Sequence[int]]) -> Ends:
-        return Ends(*(roster_of(vote, [own, *rest], [()] * (1 + len(rest))) for own in (first, second)))
+    def ends(first: Sequence[int], second: Sequence[int], other_rows: Sequence[Sequence[int]]) -> Ends:
+        return Ends(*(roster_of(vote, [row, *other_rows], [()] * (1 + len(other_rows))) for row in (first, second)))
 
     kinds = {
-        "all say yes": ends(heavy_yes, heavy, [heavy_yes] * others),
-        "the others tie": ends(heavy_yes, heavy, [light_yes, light] * (others // 2)),
-        "one giant weight": ends(heavy_yes, light, [light] * others),
-        "one light weight": ends(light_yes, light, [heavy] * others),
+        "all say yes": ends(heavy_yes, heavy, [heavy_yes] * num_others),
+        "the others tie": ends(heavy_yes, heavy, [light_yes, light] * (num_others // 2)),
+        "one giant weight": ends(heavy_yes, light, [light] * num_others),
+        "one light weight": ends(light_yes, light, [heavy] * num_others),
     }
-    if 0 < (number := _YES_FOR_A_NO.get(quota, 0)) <= others:
+    if 0 < (number := _YES_FOR_A_NO.get(quota, 0)) <= num_others:
         turn = [*[light_yes] * number, light]
-        kinds["totals of 0"] = ends(light_yes, light, [*turn[1:], *turn * ((others - number) // len(turn))])
+        kinds["totals of 0"] = ends(light_yes, light, [*turn[1:], *turn * ((num_others - number) // len(turn))])
     return Configuration(vote, kinds, num_parties=sizes["partners"], is_central=True)
 
 
 def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> Configuration:
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     weights = tuple(range(1, sizes["weights"] + 1))
-    given: dict[str, Any] = {"variant": choice, "epsilon": 1.0}
+    parameters: dict[str, Any] = {"variant": choice, "epsilon": 1.0}
     variant, _, level = choice.partition(OWN)
     if level:
-        given = {"variant": variant, "epsilons": _LEVELS}
+        parameters = {"variant": variant, "epsilons": _LEVELS}
     elif is_again:
-        given |= {"weight_collection": "per_candidate"}
+        parameters |= {"weight_collection": "per_candidate"}
     elif choice == "public weights":
-        given |= {"variant": "joint", "public_weights": True}
+        parameters |= {"variant": "joint", "public_weights": True}
     elif choice == "matrices":
-        keeping = [Fraction(1 + own % 2, 2 + own % 2) for own in range(len(weights))]  # 1/2 and 2/3 in turns
+        keep_chances = [Fraction(1 + index % 2, 2 + index % 2) for index in range(len(weights))]  # 1/2 and 2/3 in turns
         matrix = [
-            [str(keep if own == other else (1 - keep) / (len(weights) - 1)) for other in range(len(weights))]
-            for own, keep in enumerate(keeping)
+            [str(keep if index == other else (1 - keep) / (len(weights) - 1)) for other in range(len(weights))]
+            for index, keep in enumerate(keep_chances)
         ]
-        given = {"variant": "joint", "weight_matrix": matrix, "opinion_matrix": _OF_OPINIONS}
-    vote = DPWeVote(Parameters(candidates=candidates, weights=weights, **given))
+        parameters = {"variant": "joint", "weight_matrix": matrix, "opinion_matrix": _OF_OPINIONS}
+    vote = DPWeVote(Parameters(candidates=candidates, weights=weights, **parameters))
     no, yes = [0] * len(candidates), [1] * len(candidates)
     rows = [(1, no), (weights[-1], no), (1, yes), (1, [*no[:-1], 1]), (weights[-1], yes)]
     table = {name: [opinions[place] for _, opinions in rows] for place, name in enumerate(candidates)}
     table |= {"epsilon": [level] * len(rows)} if level else {}
     inputs = vote.encode({"weight": [weight for weight, _ in rows], **table})
-    least, heavy, approving, last, most = (
+    least_member, heavy, approving, last, most_member = (
         Member(tuple(row), tuple(public))
         for row, public in zip(inputs.private.tolist(), inputs.public.tolist(), strict=True)
     )
-    kinds = {"weight": Ends(least, heavy), "all opinions": Ends(least, approving), "one opinion": Ends(least, last)}
-    kinds["weight and opinions"] = Ends(least, most)
+    kinds = {
+        "weight": Ends(least_member, heavy),
+        "all opinions": Ends(least_member, approving),
+        "one opinion": Ends(least_member, last),
+    }
+    kinds["weight and opinions"] = Ends(least_member, most_member)
     if level:
-        kinds |= of_other_level(least, len(_LEVELS))
+        kinds |= of_other_level(least_member, len(_LEVELS))
     return Configuration(vote, kinds, num_parties=sizes["partners"], num_sessions=sizes["votes in a row"])
 
 
@@ -289,8 +293,8 @@ def case_of_partner(
     return party_of(vote, public_weight).case(name, unit, num_sessions=num_sessions, is_tight=True, note=note)
 
 
-def _vote(variant: VariantName, *, candidates: tuple[str, ...] = _CANDIDATES, **given: Any) -> DPWeVote:
-    return DPWeVote(Parameters(candidates=candidates, variant=variant, **given))
+def _vote(variant: VariantName, *, candidates: tuple[str, ...] = _CANDIDATES, **parameters: Any) -> DPWeVote:
+    return DPWeVote(Parameters(candidates=candidates, variant=variant, **parameters))
 
 
 def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone") -> Case:
@@ -319,5 +323,5 @@ def party_of(vote: DPWeVote, public_weight: float | None = None, *, level: float
     table = dict(zip(parameters.candidates, columns, strict=True))
     table |= {column.name: np.full(len(choices), level) for column in parameters.own_levels.columns}
     inputs = vote.encode({"weight": [weight for weight, _ in choices], **table})
-    names = [f"weight {weight:g}, {'/'.join(['no', 'yes'][each] for each in own)}" for weight, own in choices]
+    names = [f"weight {weight:g}, {'/'.join(['no', 'yes'][each] for each in opinion)}" for weight, opinion in choices]
     return AuditParty(vote, inputs.private, inputs.public[0].tolist(), names)

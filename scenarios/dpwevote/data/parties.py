@@ -58,9 +58,9 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
     manifest: str = ""  # keeps what a pass over files of any size finds (`reading.manifests`)
 
     def __post_init__(self) -> None:
-        known = (DPWeVote.client_role, _WEIGHT)
+        known_columns = (DPWeVote.client_role, _WEIGHT)
         for name in self.columns:
-            require(name in known, f"{_FIELD}.columns", name, list_choices(known, name))
+            require(name in known_columns, f"{_FIELD}.columns", name, list_choices(known_columns, name))
         refuse(self.numbered and self.repeats, f"{_FIELD}.repeats", self.repeats, "left out: partners are numbered")
         meanings = {"yes": 1, "no": 0}
         for key, opinion in (("yes", 1), ("no", 0), ("abstain", -1)):
@@ -71,11 +71,11 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
     @property
     def words(self) -> Mapping[str, int]:
         """The file's own words for opinions, as `word_of` has them."""
-        counted = (
+        abstention_opinions = (
             {} if self.abstentions in {None, "absent"} else dict.fromkeys(self.silent, int(self.abstentions == "yes"))
         )
-        own = dict.fromkeys(map(word_of, self.yes), 1) | dict.fromkeys(map(word_of, self.no), 0)
-        return {**counted, **own}
+        spoken_opinions = dict.fromkeys(map(word_of, self.yes), 1) | dict.fromkeys(map(word_of, self.no), 0)
+        return {**abstention_opinions, **spoken_opinions}
 
     @property
     def silent(self) -> frozenset[str]:
@@ -92,40 +92,42 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
         return make_partners(parties, parameters=parameters)
     options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
     path = path_of(options.file)
-    numbered = options.numbered or options.repeats in {"first", "last"}  # whose names are looked at below
-    read = read_parties_file(path, DPWeVote.client_role, options.columns, numbered=numbered, options=options)
+    has_numbers = options.numbered or options.repeats in {"first", "last"}  # whose names are looked at below
+    read_table = read_parties_file(
+        path, DPWeVote.client_role, options.columns, has_numbers=has_numbers, options=options
+    )
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
-    read = _drop_lines(_merge_answer_columns(read, options), options)
+    read_table = _drop_lines(_merge_answer_columns(read_table, options), options)
     if options.repeats in {"first", "last"}:
-        read = one_row_each(read, DPWeVote.client_role, options.repeats)
+        read_table = one_row_each(read_table, DPWeVote.client_role, options.repeats)
     elif not (options.numbered or options.repeats):
-        check_unlike(read, DPWeVote.client_role)
-    read = _drop_absent(read, options, candidates)
-    if _WEIGHT in read.table and not options.decimal and may_be_thousands(read.table[_WEIGHT]):
-        entry = next(each for each in read.table[_WEIGHT] if may_be_thousands([each]))
-        raise _unclear_decimal(f"{_WEIGHT} ({read.source})", entry)
-    if _WEIGHT in read.table and options.decimal:
-        read = dataclasses.replace(read, table={**read.table, _WEIGHT: _weights(read, options)})
-    others = _other_columns(parameters)
-    table = {name: entries for name, entries in read.table.items() if name not in others}
+        check_unlike(read_table, DPWeVote.client_role)
+    read_table = _drop_absent(read_table, options, candidates)
+    if _WEIGHT in read_table.table and not options.decimal and may_be_thousands(read_table.table[_WEIGHT]):
+        entry = next(each for each in read_table.table[_WEIGHT] if may_be_thousands([each]))
+        raise _unclear_decimal(f"{_WEIGHT} ({read_table.source})", entry)
+    if _WEIGHT in read_table.table and options.decimal:
+        read_table = dataclasses.replace(read_table, table={**read_table.table, _WEIGHT: _weights(read_table, options)})
+    other_columns = _other_columns(parameters)
+    table = {name: entries for name, entries in read_table.table.items() if name not in other_columns}
     voted = [name for name in table if not candidates or name in candidates]
-    with read.naming_lines():
+    with read_table.naming_lines():
         table |= {name: _opinions(name, table[name], options) for name in voted}
     if candidates and not isinstance(parties, str):
         table = {name: entries for name, entries in table.items() if name in candidates}
     if options.abstentions in {"no", "yes"}:
-        silent = options.silent
-        number = sum(word_of(entry) in silent for name in voted for entry in read.table[name])
-        read = read.noting(f"{number:,} abstentions count as {options.abstentions}." if number else "")
-    if _WEIGHT in read.table:
-        own = {name: read.table[name] for name in others if name in read.table}
-        return dataclasses.replace(read, table={**own, **table})
+        silent_words = options.silent
+        number = sum(word_of(entry) in silent_words for name in voted for entry in read_table.table[name])
+        read_table = read_table.noting(f"{number:,} abstentions count as {options.abstentions}." if number else "")
+    if _WEIGHT in read_table.table:
+        own_columns = {name: read_table.table[name] for name in other_columns if name in read_table.table}
+        return dataclasses.replace(read_table, table={**own_columns, **table})
     if not any(name in candidates if candidates else name not in KEY_COLUMNS for name in table):
-        return read  # of names, and no opinion: whoever holds the rest says it
-    _check_without_weights(read, candidates, parameters)
+        return read_table  # of names, and no opinion: whoever holds the rest says it
+    _check_without_weights(read_table, candidates, parameters)
     note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
-    table = {_WEIGHT: np.broadcast_to(1.0, len(read.names)), **table}
-    return dataclasses.replace(read, table=table, parameters=_ONE_VOTE).noting(note)
+    table = {_WEIGHT: np.broadcast_to(1.0, len(read_table.names)), **table}
+    return dataclasses.replace(read_table, table=table, parameters=_ONE_VOTE).noting(note)
 
 
 def _other_columns(parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -133,60 +135,70 @@ def _other_columns(parameters: Mapping[str, Any]) -> tuple[str, ...]:
     return (_WEIGHT, "epsilon") if "epsilons" in parameters else (_WEIGHT,)
 
 
-def _drop_lines(read: PartiesTable, options: VoteFile) -> PartiesTable:
+def _drop_lines(parties: PartiesTable, options: VoteFile) -> PartiesTable:
     """Return partners without the lines that are none, by their names or, where these are numbers, first entries."""
     if not options.without:
-        return read
-    own = DPWeVote.client_role if options.repeats and DPWeVote.client_role in read.table else ""
-    labels = read.table[own] if own else next(iter(read.table.values()), ()) if options.numbered else read.names
+        return parties
+    person_column = DPWeVote.client_role if options.repeats and DPWeVote.client_role in parties.table else ""
+    labels = (
+        parties.table[person_column]
+        if person_column
+        else next(iter(parties.table.values()), ())
+        if options.numbered
+        else parties.names
+    )
     entries = [str(label).strip() for label in labels]
     for word in options.without:
         require(word in entries, f"{_FIELD}.without", word, list_choices(sorted({*entries})[-12:], word))
-    left = read.of_rows([row for row, entry in enumerate(entries) if entry not in options.without])
-    return left.noting(f"Left out: {', '.join(options.without)}.")
+    kept_parties = parties.of_rows([row for row, entry in enumerate(entries) if entry not in options.without])
+    return kept_parties.noting(f"Left out: {', '.join(options.without)}.")
 
 
-def _drop_absent(read: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
+def _drop_absent(parties: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
     """Return partners without those who abstain in all motions; ConfigurationError for who does in some alone."""
-    columns = [name for name in read.table if name != _WEIGHT and (not candidates or name in candidates)]
+    columns = [name for name in parties.table if name != _WEIGHT and (not candidates or name in candidates)]
     if options.abstentions != "absent" or not columns:
-        return read
-    silent = np.array([[word_of(entry) in options.silent for entry in read.table[name]] for name in columns])
-    is_absent = silent.all(axis=0)
-    for place, row in np.argwhere(silent & ~is_absent):
-        where = f"{columns[place]} ({read.source} line {read.lines[row]}, {read.names[row]})"
+        return parties
+    is_silent = np.array([[word_of(entry) in options.silent for entry in parties.table[name]] for name in columns])
+    is_absent = is_silent.all(axis=0)
+    for place, row in np.argwhere(is_silent & ~is_absent):
+        place_text = f"{columns[place]} ({parties.source} line {parties.lines[row]}, {parties.names[row]})"
         allowed = f"yes or no: {ONE_SESSION}, and who is absent is so from all. Hold a vote for each motion"
-        raise ConfigurationError(field=where, value=read.table[columns[place]][row], allowed=allowed)
-    left = read.of_rows(np.flatnonzero(~is_absent).tolist())
-    refuse(not left.names, f"{_FIELD}.abstentions", "absent", "no or yes, since nobody is left to vote")
-    return left.noting(f"{is_absent.sum():,} of {len(silent[0]):,} abstain, and are absent, which everybody can see.")
+        raise ConfigurationError(field=place_text, value=parties.table[columns[place]][row], allowed=allowed)
+    present = parties.of_rows(np.flatnonzero(~is_absent).tolist())
+    refuse(not present.names, f"{_FIELD}.abstentions", "absent", "no or yes, since nobody is left to vote")
+    return present.noting(
+        f"{is_absent.sum():,} of {len(is_silent[0]):,} abstain, and are absent, which everybody can see."
+    )
 
 
-def _weights(read: PartiesTable, options: VoteFile) -> list[float]:
+def _weights(parties: PartiesTable, options: VoteFile) -> list[float]:
     """Return weights with their own decimals; ConfigurationError for what is none."""
     weights, decimal = list[float](), options.decimal or "."
-    for row, entry in enumerate(read.table[_WEIGHT]):
+    for row, entry in enumerate(parties.table[_WEIGHT]):
         weights.append(number_of(str(entry), decimal))
-        where = f"{_WEIGHT} ({read.source} line {read.lines[row]}, {read.names[row]})"
-        require(0 < weights[-1] < math.inf, where, entry, f"a number > 0 ({decimal!r} before decimals)")
+        place_text = f"{_WEIGHT} ({parties.source} line {parties.lines[row]}, {parties.names[row]})"
+        require(0 < weights[-1] < math.inf, place_text, entry, f"a number > 0 ({decimal!r} before decimals)")
     return weights
 
 
-def _merge_answer_columns(read: PartiesTable, options: VoteFile) -> PartiesTable:
+def _merge_answer_columns(parties: PartiesTable, options: VoteFile) -> PartiesTable:
     """Return partners with one column in place of those of which each fills one at most."""
     if not options.one_of:
-        return read
+        return parties
     for name in options.one_of:
-        require(name in read.table, f"{_FIELD}.one_of", name, list_choices(list(read.table), name))
+        require(name in parties.table, f"{_FIELD}.one_of", name, list_choices(list(parties.table), name))
     answers = list[str]()
-    for row, entries in enumerate(zip(*(read.table[name] for name in options.one_of), strict=True)):
+    for row, entries in enumerate(zip(*(parties.table[name] for name in options.one_of), strict=True)):
         try:
             answers.append(filled_of(options.one_of, entries))
         except ValueError as error:
-            where = f"{ANSWER} ({read.source} line {read.lines[row]})"
-            raise ConfigurationError(field=where, value=str(error), allowed="one of them filled, or none") from None
-    left = {name: entries for name, entries in read.table.items() if name not in options.one_of}
-    return dataclasses.replace(read, table={**left, ANSWER: answers})
+            place_text = f"{ANSWER} ({parties.source} line {parties.lines[row]})"
+            raise ConfigurationError(
+                field=place_text, value=str(error), allowed="one of them filled, or none"
+            ) from None
+    other_columns = {name: entries for name, entries in parties.table.items() if name not in options.one_of}
+    return dataclasses.replace(parties, table={**other_columns, ANSWER: answers})
 
 
 def _opinions(name: str, entries: Entries, options: VoteFile) -> Entries:
@@ -195,18 +207,18 @@ def _opinions(name: str, entries: Entries, options: VoteFile) -> Entries:
     Raises:
         ConfigurationError: a sign, such as 0, stands where it may mean something else than the protocol takes it for.
     """
-    words, silent = options.words, options.silent
+    words, silent_words = options.words, options.silent
     has_own = bool(options.yes or options.no)
     if isinstance(entries, np.ndarray) and not (has_own or options.abstain):
         return entries
-    listed = entries.names if isinstance(entries, CodedColumn) else np.asarray(entries, dtype=object).tolist()
-    meant = dict[object, Any]()
-    for entry in dict.fromkeys(listed):
+    distinct_entries = entries.names if isinstance(entries, CodedColumn) else np.asarray(entries, dtype=object).tolist()
+    opinion_of_entry = dict[object, Any]()
+    for entry in dict.fromkeys(distinct_entries):
         word = word_of(entry)
         allowed = ""
         if word in words:
-            meant[entry] = words[word]
-        elif word in silent and word in CODES:
+            opinion_of_entry[entry] = words[word]
+        elif word in silent_words and word in CODES:
             allowed = f"yes or no: it is an abstention ({_FIELD}.abstain), and {_FIELD}.abstentions counts none"
         elif has_own and word in CODES and word not in {"yes", "no"}:
             allowed = f"explained, since the scenario has words of its own: in {_FIELD}.yes, no or abstain"
@@ -215,29 +227,29 @@ def _opinions(name: str, entries: Entries, options: VoteFile) -> Entries:
                 f"explained, and so is a 0 beside it: in {_FIELD}.yes, no or abstain, which `psephos new vote` writes"
             )
         if allowed:
-            place = listed.index(entry)
+            place = distinct_entries.index(entry)
             # A name may be one that no row of a coded column has.
             rows = np.flatnonzero(entries.codes == place)[:1] if isinstance(entries, CodedColumn) else [place]
             for row in rows:
                 raise ConfigurationError(field=f"{name} in row {row + 1}", value=entry, allowed=allowed)
-    if not meant:
+    if not opinion_of_entry:
         return entries
     if isinstance(entries, CodedColumn):
-        return CodedColumn([str(meant.get(entry, entry)) for entry in listed], entries.codes)
-    return [meant.get(entry, entry) for entry in listed]
+        return CodedColumn([str(opinion_of_entry.get(entry, entry)) for entry in distinct_entries], entries.codes)
+    return [opinion_of_entry.get(entry, entry) for entry in distinct_entries]
 
 
-def _check_without_weights(read: PartiesTable, candidates: Collection[str], parameters: Mapping[str, Any]) -> None:
+def _check_without_weights(parties: PartiesTable, candidates: Collection[str], parameters: Mapping[str, Any]) -> None:
     """Raise ConfigurationError if partners cannot all have weight 1, or a column may be meant for weights."""
-    others = {name.casefold(): name for name in read.table if name not in candidates}
-    if did_you_mean(_WEIGHT, others) or _WEIGHT in others:
-        close = next(name for folded, name in others.items() if did_you_mean(_WEIGHT, [folded]))
+    other_names = {name.casefold(): name for name in parties.table if name not in candidates}
+    if did_you_mean(_WEIGHT, other_names) or _WEIGHT in other_names:
+        close = next(name for folded_name, name in other_names.items() if did_you_mean(_WEIGHT, [folded_name]))
         allowed = f"called {_WEIGHT!r}, if it holds weights; or named among the candidates, if it is voted on"
-        raise ConfigurationError(field=f"a column of {read.source} (line 1)", value=close, allowed=allowed)
-    allowed = f"true, or left out: {read.source} has no column {_WEIGHT!r}, and one person, one vote is no secret"
+        raise ConfigurationError(field=f"a column of {parties.source} (line 1)", value=close, allowed=allowed)
+    allowed = f"true, or left out: {parties.source} has no column {_WEIGHT!r}, and one person, one vote is no secret"
     refuse(parameters.get("public_weights") is False, "public_weights", value=False, allowed=allowed)
     weights: list[float] = convert(parameters.get("weights", [1.0]), list[float], "weights")
-    allowed = f"with 1 among them, or left out: {read.source} has no column {_WEIGHT!r}, so each partner weighs 1"
+    allowed = f"with 1 among them, or left out: {parties.source} has no column {_WEIGHT!r}, so each partner weighs 1"
     refuse(1.0 not in weights, "weights", weights, allowed)
 
 
@@ -251,20 +263,21 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
         return None
     options: VoteFile = VoteFile(file=parties) if isinstance(parties, str) else convert(dict(parties), VoteFile, _FIELD)
     candidates: list[str] = convert(parameters.get("candidates", []), list[str], "candidates")
-    others = _other_columns(parameters)
+    other_columns = _other_columns(parameters)
     if not is_in_batches(options.file):
         return None
     whole = {name: getattr(options, name) for name in ("without", "one_of")}
     whole["repeats"] = None if options.repeats == "none" else options.repeats
     if is_table(options.file) and (options.abstentions == "absent" or any(whole.values())):
         return None  # what needs all partners is read at once
-    for name, given in whole.items():
-        refuse(given, f"{_FIELD}.{name}", given, _LEFT_OUT)
+    for name, public_entries in whole.items():
+        refuse(public_entries, f"{_FIELD}.{name}", public_entries, _LEFT_OUT)
     refuse(options.abstentions == "absent", f"{_FIELD}.abstentions", "absent", f"no, yes or {_LEFT_OUT}")
 
-    def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:
+    def prepare_rows(table: Mapping[str, Entries]) -> dict[str, Entries]:
         votes = {
-            name: entries if name in others else _opinions(name, entries, options) for name, entries in table.items()
+            name: entries if name in other_columns else _opinions(name, entries, options)
+            for name, entries in table.items()
         }
         if _WEIGHT not in votes:
             return {_WEIGHT: np.ones(len(next(iter(table.values()), ()))), **votes}
@@ -285,13 +298,15 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
 
         from ...reading.manifests import remembered  # noqa: PLC0415  only files of any size need it
 
-        return remembered(options.manifest, files, find, asked={"columns": options.columns, "decimal": options.decimal})
+        return remembered(
+            options.manifest, files, find, facts_asked={"columns": options.columns, "decimal": options.decimal}
+        )
 
     return RowFiles(
         path=options.file,
         columns=options.columns,
-        only=[*others, *candidates] if candidates and not isinstance(parties, str) else (),
-        prepared=prepared,
+        only=[*other_columns, *candidates] if candidates and not isinstance(parties, str) else (),
+        prepared=prepare_rows,
         parameters_of=parameters_of,
         options=options,
         each_once="" if options.numbered else "same" if options.repeats == "none" else "unlike",
@@ -305,13 +320,13 @@ def _plain_weights(entries: Entries, options: VoteFile) -> Entries:
     """
     if not isinstance(entries, CodedColumn):
         return entries
-    used = [entries.names[code] for code in np.unique(entries.codes).tolist()]
-    if options.decimal is None and may_be_thousands(used):
+    used_names = [entries.names[code] for code in np.unique(entries.codes).tolist()]
+    if options.decimal is None and may_be_thousands(used_names):
         row = next(row for row, code in enumerate(entries.codes) if may_be_thousands([entries.names[code]]))
         raise _unclear_decimal(f"{_WEIGHT} in row {row + 1}", entries[row])
     decimal = options.decimal or "."
     weights = [number_of(name, decimal) for name in entries.names]
-    names = [name if math.isnan(own) else repr(own) for name, own in zip(entries.names, weights, strict=True)]
+    names = [name if math.isnan(weight) else repr(weight) for name, weight in zip(entries.names, weights, strict=True)]
     return CodedColumn(names, entries.codes)
 
 

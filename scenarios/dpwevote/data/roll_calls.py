@@ -48,12 +48,12 @@ def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any
     lines: list[int] = []
     votes: list[int] = []
     # By name, since three states of the past have no code, and Namibia's reads like a missing value.
-    for line, (of, country, vote) in read_rows(path, "rcid", "country", "vote"):
-        if of != number:
+    for line, (resolution_id, country, vote) in read_rows(path, "rcid", "country", "vote"):
+        if resolution_id != number:
             continue
         if vote not in _VOTES:
-            where = f"vote ({path.name} line {line})"
-            raise ConfigurationError(field=where, value=vote, allowed=f"one of {', '.join(_VOTES)}")
+            place_text = f"vote ({path.name} line {line})"
+            raise ConfigurationError(field=place_text, value=vote, allowed=f"one of {', '.join(_VOTES)}")
         if vote in opinions:
             names.append(country.strip())
             lines.append(line)
@@ -72,15 +72,15 @@ def _load_assembly(options: RollCall, folder: Path, parameters: Mapping[str, Any
 
 def _name_of(number: str, path: Path) -> str:
     """Return what a roll call was on: its resolution, or its number where none came of it."""
-    known: list[int] = []
+    known_numbers: list[int] = []
     for line, entries in read_rows(path, "rcid", "unres"):
-        of, resolution = map(str.strip, entries)
-        if of == number:
+        session, resolution = map(str.strip, entries)
+        if session == number:
             return resolution or f"roll call {number}"
-        require(re.fullmatch(r"\d{1,9}", of, re.ASCII), f"rcid ({path.name} line {line})", of, "a number")
-        known.append(int(of))
-    between = f", between {min(known)} and {max(known)}" if known else ""
-    allowed = f"the number (rcid) of one of the {len(known):,} roll calls in {path.name}{between}"
+        require(re.fullmatch(r"\d{1,9}", session, re.ASCII), f"rcid ({path.name} line {line})", session, "a number")
+        known_numbers.append(int(session))
+    range_note = f", between {min(known_numbers)} and {max(known_numbers)}" if known_numbers else ""
+    allowed = f"the number (rcid) of one of the {len(known_numbers):,} roll calls in {path.name}{range_note}"
     raise ConfigurationError(field="roll_call", value=int(number), allowed=allowed)
 
 

@@ -100,11 +100,17 @@ def make_like(vote: DPWeVote, inputs: Inputs, share: float) -> tuple[list[dict[s
     parameters, number = vote.parameters, len(inputs)
     allowed = f"for at most {_MOST_LIKE:,}: give a generator instead"
     refuse(number > _MOST_LIKE, "--synthetic-yes", f"{number:,} partners", allowed)
-    own = vote.weights_of(inputs) if parameters.public_weights else np.resize(parameters.weights, number).tolist()
+    own_weights = (
+        vote.weights_of(inputs) if parameters.public_weights else np.resize(parameters.weights, number).tolist()
+    )
     uniforms = _uniforms([SyntheticOpinions().seed], num_partners=number, candidates=parameters.candidates)
     says_yes = uniforms[:, 1:].argsort(axis=0).argsort(axis=0) < round(share * number)
     rows = [
-        {"partner": f"partner-{row + 1}", "weight": own[row], **dict(zip(parameters.candidates, votes, strict=True))}
+        {
+            "partner": f"partner-{row + 1}",
+            "weight": own_weights[row],
+            **dict(zip(parameters.candidates, votes, strict=True)),
+        }
         for row, votes in enumerate(says_yes.astype(int).tolist())
     ]
     for name, entries in parameters.own_levels.write(inputs.public).items():

@@ -63,15 +63,24 @@ def _load_council(options: CouncilVotes, folder: Path, parameters: Mapping[str, 
         name, votes = map(str.strip, entries)
         if not votes or name in treaty.others:
             continue
-        where, allowed = f"{treaty.column} ({path.name} line {line})", "a number of votes, or empty for no member"
-        require(re.fullmatch(r"[1-9]\d{0,8}", votes, re.ASCII), where, votes, allowed)
+        place_text, allowed = f"{treaty.column} ({path.name} line {line})", "a number of votes, or empty for no member"
+        require(re.fullmatch(r"[1-9]\d{0,8}", votes, re.ASCII), place_text, votes, allowed)
         members.append(_Member(name, float(votes), line))
-    found = f"{len(members)} members with {sum(member.weight for member in members):g} votes"
+    total_found = f"{len(members)} members with {sum(member.weight for member in members):g} votes"
     expected = f"{treaty.num_members} members with {treaty.total} votes"
-    refuse(found != expected, f"{path.name}, column {treaty.column}", found, f"{expected} under {options.treaty}")
+    refuse(
+        total_found != expected,
+        f"{path.name}, column {treaty.column}",
+        total_found,
+        f"{expected} under {options.treaty}",
+    )
     has_quota = any(parameters.get(name) is not None for name in ("quota", "quota_fraction"))
     return _vote(
-        members, options, source=path.name, parameters=parameters, own={} if has_quota else {"quota": treaty.quota}
+        members,
+        options,
+        source=path.name,
+        parameters=parameters,
+        scenario_parameters={} if has_quota else {"quota": treaty.quota},
     )
 
 
@@ -85,15 +94,15 @@ def _load_fund(options: SyntheticOpinions, folder: Path, parameters: Mapping[str
             weight = float(share)
         except ValueError:
             weight = math.nan
-        where = f"vote_percentage ({path.name} line {line})"
-        require(0 < weight <= 100, where, share, "a share in percent, in (0, 100]")  # noqa: PLR2004  percent
+        place_text = f"vote_percentage ({path.name} line {line})"
+        require(0 < weight <= 100, place_text, share, "a share in percent, in (0, 100]")  # noqa: PLR2004  percent
         members.append(_Member(re.sub(r"\d$", "", _repair_mojibake(name)), weight, line))
     total = math.fsum(member.weight for member in members)
     if abs(total - 100) > _ROUNDING_OF_SHARES * len(members) + 1e-9:
-        where = f"{path.name}, column vote_percentage"
-        found = f"{len(members)} shares with the sum {total:.2f}"
-        raise ConfigurationError(field=where, value=found, allowed="shares of all members, whose sum is 100")
-    return _vote(members, options, source=path.name, parameters=parameters, own={})
+        place_text = f"{path.name}, column vote_percentage"
+        total_found = f"{len(members)} shares with the sum {total:.2f}"
+        raise ConfigurationError(field=place_text, value=total_found, allowed="shares of all members, whose sum is 100")
+    return _vote(members, options, source=path.name, parameters=parameters, scenario_parameters={})
 
 
 EU_COUNCIL_WEIGHTS: Final = DataSet(CouncilVotes, _load_council, "github.com/sumtxt/coresize", 2_523)
@@ -115,11 +124,11 @@ def _vote(
     *,
     source: str,
     parameters: Mapping[str, Any],
-    own: Mapping[str, Any],
+    scenario_parameters: Mapping[str, Any],
 ) -> PartiesTable:
     """Return members with public weights and made-up opinions."""
     weights = [member.weight for member in members]
-    suggested = {"public_weights": True, "weights": sorted(set(weights)), **own}
+    suggested = {"public_weights": True, "weights": sorted(set(weights)), **scenario_parameters}
     candidates = read_ballot({**suggested, **parameters}).candidates
     return PartiesTable(
         names=[member.name for member in members],

@@ -33,19 +33,21 @@ _found: Final = found_in(__name__, paper="DPWeVote: Yan, Liu and Liu (2018)")
 
 def findings_on_dpwevote() -> Iterator[BoundedFinding]:
     """Yield the paper's claims in its order, with what was found."""
-    printed, laplace = (make_vote(variant, epsilon=_EPSILON) for variant in ("printed", "laplace"))
-    mechanisms = [phase.mechanism for phase in printed.phases]
+    printed_vote, laplace = (make_vote(variant, epsilon=_EPSILON) for variant in ("printed", "laplace"))
+    mechanisms = [phase.mechanism for phase in printed_vote.phases]
     channels = [np.array(each.channel_matrix()) for each in mechanisms if isinstance(each, FiniteMechanism)]
     # With a uniform prior the likeliest input of a report is the report itself.
     guessed = math.prod(float(channel.diagonal().mean()) for channel in channels)
     yield _found("W10", guessed, chance=1 / math.prod(len(channel) for channel in channels))
-    yield _found("W1", _loss_by_true_group(printed))
+    yield _found("W1", _loss_by_true_group(printed_vote))
     law = law_of(make_vote("printed", epsilon=_SKEWED_EPSILON))
     # The last pair is the greatest weight with "yes"; its margin is w·φ − w/2, of which w/2 is estimated without bias.
     yield _found("W2", law.means[-1] - TRUE[-1] + WEIGHTS[-1])
-    yield _found("W11", _exact_loss(printed))
-    again = make_vote("printed", epsilon=_EPSILON, candidates=("a", "b", "c"), weight_collection="per_candidate")
-    yield _found("W5", _exact_loss(again))
+    yield _found("W11", _exact_loss(printed_vote))
+    printed_again = make_vote(
+        "printed", epsilon=_EPSILON, candidates=("a", "b", "c"), weight_collection="per_candidate"
+    )
+    yield _found("W5", _exact_loss(printed_again))
     step = np.isin(np.arange(-3, 4), SIGNED_WEIGHTS) / len(SIGNED_WEIGHTS)
     ties = functools.reduce(np.convolve, [step] * _PARTNERS, np.ones(1))
     yield _found("W4", ties[len(ties) // 2])
@@ -71,8 +73,8 @@ def _loss_by_true_group(vote: DPWeVote) -> float:
     assert channel is not None  # noqa: S101  randomized response has few outputs
     groups = np.array(vote.parameters.group_of_weight)[candidates.places]
     # What is seen is a pair of the reports and the group in which they are counted.
-    counted = np.eye(groups.max() + 1)[groups]
-    with_group = (channel[:, :, None] * counted[:, None, :]).reshape(len(channel), -1)
+    group_indicators = np.eye(groups.max() + 1)[groups]
+    with_group = (channel[:, :, None] * group_indicators[:, None, :]).reshape(len(channel), -1)
     return evaluate_channel(with_group, places=candidates.places).greatest_log_odds_ratio
 
 

@@ -114,9 +114,9 @@ def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
         grids = LaplaceGrids(vote.parameters)
         variances = grids.weight.noise_variance * square(vote.parameters.fraction * grids.weight_step)
     step = np.isin(np.arange(int(weights[-1]) + 1), weights) / len(weights)
-    others = functools.reduce(np.convolve, [step] * (num_partners - 1), np.ones(1))
-    totals = np.flatnonzero(others)
-    inverse_squares = (others[totals] / np.square(weights[:, None] + totals)).sum(axis=1)
+    law_of_others = functools.reduce(np.convolve, [step] * (num_partners - 1), np.ones(1))
+    totals = np.flatnonzero(law_of_others)
+    inverse_squares = (law_of_others[totals] / np.square(weights[:, None] + totals)).sum(axis=1)
     return num_partners * math.fsum((variances * inverse_squares).tolist()) / len(weights)
 
 

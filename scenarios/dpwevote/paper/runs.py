@@ -95,8 +95,10 @@ class VoteCells:
                 if workload.is_drawn:
                     pairs = workload.pairs(num_partners, key=key, start=start, stop=stop)
                     inputs = InputBlock(np.take(rows.private, pairs, axis=0), public)
-                found = measures.of_block(inputs, *decide_sessions(vote, inputs, noise.make_rounds(range(start, stop))))
-                return {**found, "passed": found["true passes"] + found["false passes"]}
+                values = measures.of_block(
+                    inputs, *decide_sessions(vote, inputs, noise.make_rounds(range(start, stop)))
+                )
+                return {**values, "passed": values["true passes"] + values["false passes"]}
 
             at_a_time = sessions_at_once(vote, public, are_alike=False)
             self._known[cell] = in_blocks(block, trials=times * self._trials, at_a_time=at_a_time)
@@ -105,16 +107,16 @@ class VoteCells:
     def measure(self, workload: Workload, variant: str, num_partners: int, epsilon: float) -> dict[str, Any]:
         """Return what a cell's trials say, beside what the normal law does."""
         vote = make_vote(variant, epsilon=epsilon)
-        found = self.run(vote, workload, num_partners=num_partners)
+        results = self.run(vote, workload, num_partners=num_partners)
         errors = {"mse_w": "MSE weights", "mse_q": "MSE quota", "mse_phi": "MSE yes votes"}
         return {
             "variant": variant,
             "workload": workload.name,
             "num_partners": num_partners,
             "epsilon": epsilon,
-            "accuracy": share_of(found["accuracy"] == 1),
+            "accuracy": share_of(results["accuracy"] == 1),
             "normal_law": normal_accuracy(vote, workload, num_partners),
-            **{name: mean_of(found[measure]) if measure in found else None for name, measure in errors.items()},
+            **{name: mean_of(results[measure]) if measure in results else None for name, measure in errors.items()},
         }
 
 
@@ -173,31 +175,31 @@ def published_table(number: str, cells: VoteCells, trials: int) -> Iterator[Row]
         epsilon, value = float(line["epsilon"]), float(line["value"])
         cell = cells.measure(UNIFORM, variant, num_partners, epsilon)
         if number == "3":
-            ours, expected, published = cell["accuracy"], cell["normal_law"], share_in(value, decisions[variant])
+            own_value, expected, published = cell["accuracy"], cell["normal_law"], share_in(value, decisions[variant])
         else:
-            ours = cell["mse_q"]
+            own_value = cell["mse_q"]
             expected = expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners)
-            published = as_published(value, ours, trials=trials, runs=_RUNS)
+            published = as_published(value, own_value, trials=trials, runs=_RUNS)
         yield {
             "algorithm": variant,
             "variant": variant,
             "num_partners": num_partners,
             "epsilon": epsilon,
-            "ours": ours,
+            "ours": own_value,
             "published": published,
             "published_value": value,
             "decisions": decisions[variant],
             "expected": expected,
-            "difference": deviation(ours, published),
+            "difference": deviation(own_value, published),
         }
 
 
 def _gaps(asked: Asked) -> Iterator[Row]:
     numbers = asked.grids["figure_4"]["partners"]
-    few, many = (
+    few, max_rows = (
         select(asked.tables, f"figure_4 variant=printed num_partners={limit(numbers)}") for limit in (min, max)
     )
-    for one, other in zip(few, many, strict=True) if len({*numbers}) > 1 else ():
+    for one, other in zip(few, max_rows, strict=True) if len({*numbers}) > 1 else ():
         errors = {name: difference(one[name], other[name]) for name in ("mse_w", "mse_q", "mse_phi")}
         yield {"epsilon": one["epsilon"], **errors}
 
@@ -212,8 +214,8 @@ def _facts(asked: Asked) -> Iterator[Row]:
         yield {"what": "correlation of the errors' logarithms", "found": correlation(*errors)}
     for variant in asked.grids["power"]["variants"]:
         points = select(asked.tables, f"power workload=threes variant={variant}")
-        passing = [point["true_margin"] for point in points if point["normal_law"] >= _HALF]
-        yield {"what": f"margin in balance, {variant}", "found": min(passing, default=math.inf)}
+        passing_margins = [point["true_margin"] for point in points if point["normal_law"] >= _HALF]
+        yield {"what": f"margin in balance, {variant}", "found": min(passing_margins, default=math.inf)}
 
 
 def _power(cells: VoteCells, grids: Mapping[str, Any]) -> Iterator[Row]:
@@ -240,12 +242,12 @@ def _power(cells: VoteCells, grids: Mapping[str, Any]) -> Iterator[Row]:
 
 def _mechanisms(cells: VoteCells, prototypes: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
     for prototype, name in itertools.product(prototypes, _MECHANISMS):
-        epsilon, known = prototype["epsilon"], prototype.get(name, {})
+        epsilon, prototype_row = prototype["epsilon"], prototype.get(name, {})
         votes = (make_vote(name.split(",")[0], epsilon=epsilon, **options) for options in _MECHANISMS[name])
         vote = min(votes, key=lambda vote: law_of(vote).mean_variance)
         law = law_of(vote)
         # Twice the trials: mechanisms whose accuracies differ by a hundredth are to be told apart.
-        found = cells.run(vote, UNIFORM, num_partners=_MECHANISM_PARTNERS, label=name, times=2)
+        results = cells.run(vote, UNIFORM, num_partners=_MECHANISM_PARTNERS, label=name, times=2)
         bound, gap = certificate_of(vote)
         yield {
             "mechanism": name,
@@ -255,10 +257,10 @@ def _mechanisms(cells: VoteCells, prototypes: Iterable[Mapping[str, Any]]) -> It
             "lower_bound": bound,
             "gap": gap,
             "is_certified": bound is not None,
-            "accuracy": share_of(found["accuracy"] == 1),
+            "accuracy": share_of(results["accuracy"] == 1),
             "normal_law": normal_accuracy(vote, UNIFORM, _MECHANISM_PARTNERS),
-            "prototype_second_moment": known.get("second_moment"),
-            "prototype_accuracy": share_in(known["accuracy"], _RUNS) if "accuracy" in known else None,
+            "prototype_second_moment": prototype_row.get("second_moment"),
+            "prototype_accuracy": share_in(prototype_row["accuracy"], _RUNS) if "accuracy" in prototype_row else None,
         }
 
 
@@ -279,7 +281,7 @@ def _costs(grid: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
         names = tuple(f"candidate-{place}" for place in range(1, number + 1))
         offers = make_offers(Parameters(candidates=names, weights=WEIGHTS, epsilon=price / number))
         variances = {offer.variant: offer.worst_variance for offer in offers}
-        least = min(variances.values())
+        least_variance = min(variances.values())
         rows: list[tuple[Any, ...]] = [
             (each.variant, each.epsilon_weight, each.epsilon_opinion, each.worst_variance, 0.0, None) for each in offers
         ]
@@ -288,13 +290,15 @@ def _costs(grid: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
             biases = law.means - TRUE
             # All partners hold one pair: from how many on n·Var + (n·bias)² can exceed n·least.
             partners = [
-                (least - variance) / square(bias)
+                (least_variance - variance) / square(bias)
                 for variance, bias in zip(law.variances.tolist(), biases.tolist(), strict=True)
                 if bias
             ]
-            until = max(min(partners, default=math.inf), 0.0)
-            rows.append((variant, epsilon, epsilon, float(law.variances.max()), float(np.abs(biases).max()), until))
-        for variant, of_weight, of_opinion, variance, bias, until in rows:
+            max_partners = max(min(partners, default=math.inf), 0.0)
+            rows.append(
+                (variant, epsilon, epsilon, float(law.variances.max()), float(np.abs(biases).max()), max_partners)
+            )
+        for variant, of_weight, of_opinion, variance, bias, max_partners in rows:
             yield {
                 "price": price,
                 "num_candidates": number,
@@ -304,7 +308,7 @@ def _costs(grid: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
                 "worst_variance": variance,
                 "ratio": variance / variances["optimal"],
                 "worst_bias": bias,
-                "partners_until_worse": until,
+                "partners_until_worse": max_partners,
             }
 
 

@@ -30,10 +30,15 @@ def make_vote(variant: str, *, epsilon: float, split: float | None = None, **opt
         >>> vote.parameters.epsilon_weight, vote.parameters.epsilon_opinion
         (0.5, 1.5)
     """
-    given: dict[str, Any] = {"candidates": ("candidate",), "weights": WEIGHTS, "variant": variant, "epsilon": epsilon}
+    parameters: dict[str, Any] = {
+        "candidates": ("candidate",),
+        "weights": WEIGHTS,
+        "variant": variant,
+        "epsilon": epsilon,
+    }
     if split is not None:
-        given |= {"epsilon_weight": split * epsilon, "epsilon_opinion": (1 - split) * epsilon}
-    return DPWeVote(Parameters(**given | options))
+        parameters |= {"epsilon_weight": split * epsilon, "epsilon_opinion": (1 - split) * epsilon}
+    return DPWeVote(Parameters(**parameters | options))
 
 
 def inputs_of_pairs(vote: DPWeVote) -> Inputs:

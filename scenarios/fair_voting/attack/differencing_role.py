@@ -87,9 +87,11 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         elections = self._elections(context)
         elections.first.check_secret(self._inferred)
         unknown = _ElectionPair(context, elections, coalition, place, self._inferred).num_unknown
-        most = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
-        allowed = f"all voters of the target's group but {most} at most, where sums are published"
-        refuse(parameters.kind.releases_sums and unknown > most, "members", f"{len(self.members)} voters", allowed)
+        max_unknown = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
+        allowed = f"all voters of the target's group but {max_unknown} at most, where sums are published"
+        refuse(
+            parameters.kind.releases_sums and unknown > max_unknown, "members", f"{len(self.members)} voters", allowed
+        )
         is_unknown = len(coalition.members) < len(context.names) - 1
         if self.change == "changed" and is_unknown and len(elections.first.rankings) > _MOST_CHANGED:
             allowed = "all voters but the target ('*'), where it changes a ranking of more than four alternatives"
@@ -103,13 +105,15 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         pair = _ElectionPair(context, elections, coalition, place, self._inferred)
         one, two = pair.evaluations(self.trials)
         group = int(context.inputs.public[place, 0])
-        once = dataclasses.replace(elections, change="left").bound(group)
-        both = elections.bound(group)
+        epsilon_of_one = dataclasses.replace(elections, change="left").bound(group)
+        epsilon_of_both = elections.bound(group)
         posteriors = pair.posteriors_after(trace)
         labels = elections.first.candidates(self._inferred).labels
-        bounds = tuple(success_bound(epsilon, [1 / len(labels)]) for epsilon in (once, both))
+        bounds = tuple(success_bound(epsilon, [1 / len(labels)]) for epsilon in (epsilon_of_one, epsilon_of_both))
         is_maximal = len(coalition.members) == len(context.names) - 1
-        sentences = list(self._said(one, two, epsilons=(once, both), bounds=bounds, is_maximal=is_maximal))
+        sentences = list(
+            self._said(one, two, epsilons=(epsilon_of_one, epsilon_of_both), bounds=bounds, is_maximal=is_maximal)
+        )
         if posteriors is None:
             sentences.append("It heard no outcome of this session, and so no difference to another one.")
         else:
@@ -123,17 +127,17 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             sentences=sentences,
             rows=tuple(
                 {
-                    "heard": heard,
-                    "success": found.success,
-                    "standard_error": found.success_error,
-                    "advantage": found.advantage,
-                    "bits": found.information,
+                    "heard": evidence,
+                    "success": evaluation.success,
+                    "standard_error": evaluation.success_error,
+                    "advantage": evaluation.advantage,
+                    "bits": evaluation.information,
                     "ledger_total": epsilon,
                     "proven_bound": bound,
                 }
-                for heard, found, epsilon, bound in (
-                    ("one election", one, once, bounds[0]),
-                    ("two elections", two, both, bounds[1]),
+                for evidence, evaluation, epsilon, bound in (
+                    ("one election", one, epsilon_of_one, bounds[0]),
+                    ("two elections", two, epsilon_of_both, bounds[1]),
                 )
             ),
         )
@@ -165,29 +169,31 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         bounds: tuple[float, ...],
         is_maximal: bool,
     ) -> Iterator[str]:
-        tried = f"Of {two.num_targets:,} made-up targets" if two.num_targets else "On average (exactly)"
+        opening = f"Of {two.num_targets:,} made-up targets" if two.num_targets else "On average (exactly)"
         error = f" ± {two.success_error:.3f}" if two.success_error else ""
         yield (
-            f"{tried} it names the {self._inferred} rightly in {one.success:.3f} after one election, and in "
+            f"{opening} it names the {self._inferred} rightly in {one.success:.3f} after one election, and in "
             f"{f'{two.success:.3f}{error}':s} after two that differ in the target; by guessing in {one.baseline:.3f}."
         )
         yield f"That is {one.information:.4g} bits from one outcome, and {two.information:.4g} from both."
         if self.change == "left" and is_maximal:
             yield "Who knows all other rankings learns nothing from the second outcome: it does not hold the target's."
-        once, both = (round_up(own, 6) for own in epsilons)
-        bounds = tuple(round_up(own, decimals=3) for own in bounds)
+        epsilon_of_one, epsilon_of_both = (round_up(number, 6) for number in epsilons)
+        bounds = tuple(round_up(number, decimals=3) for number in bounds)
         if self.change == "left":
             yield (
-                f"The second election does not depend on who has left, so that the first one's ε = {once:g} bounds "
+                f"The second election does not depend on who has left, so that the first one's ε = {epsilon_of_one:g} "
+                "bounds "
                 f"both: nobody is right in more than {bounds[1]:.3f}."
             )
         else:
             yield (
-                f"The target is charged in both: {both:g} where one costs {once:g}, and {bounds[1]:.3f} of right "
+                f"The target is charged in both: {epsilon_of_both:g} where one costs {epsilon_of_one:g}, and "
+                f"{bounds[1]:.3f} of right "
                 f"answers is allowed where {bounds[0]:.3f} was."
             )
         greatest = max(one.greatest_log_odds_ratio, two.greatest_log_odds_ratio)
-        yield f"Odds of two answers were moved by e^{greatest:.3f} at most; the proven bound is e^{both:g}."
+        yield f"Odds of two answers were moved by e^{greatest:.3f} at most; the proven bound is e^{epsilon_of_both:g}."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -219,14 +225,14 @@ class _ElectionPair:
     def say_of_target(self, posteriors: Posteriors) -> str:
         """Return a sentence on the target, with the truth where that may be shown."""
         guess = int(posteriors.guesses[0])
-        told = (
+        sentence = (
             f"Of {self.context.names[self.place]} it believes most in {posteriors.labels[guess]!r}, with probability "
             f"{posteriors.probabilities[0, guess]:.3f}"
         )
         if not self.context.may_show_truth:
-            return f"{told}."
+            return f"{sentence}."
         truth = int(self.elections.first.truths(self.secret, self.context.inputs)[self.place])
-        return f"{told}; it is {posteriors.labels[truth]!r}."
+        return f"{sentence}; it is {posteriors.labels[truth]!r}."
 
     def evaluations(self, trials: int) -> tuple[Evaluation, Evaluation]:
         """Return how well one election and two do, where what the coalition believes of them is true."""
@@ -253,8 +259,8 @@ class _ElectionPair:
             first = self._seen(attack.protocol, inputs, self.coalition, rerun=2 * trial)
             second = self._second(inputs, draw=draw, rerun=2 * trial + 1)
             ones.append(evaluate_expected(attack.posteriors([first], target, secret=self.secret)))
-            found = self.elections.posteriors((first, second), target=self.place, secret=self.secret)
-            twos.append(evaluate_expected(found))
+            posteriors = self.elections.posteriors((first, second), target=self.place, secret=self.secret)
+            twos.append(evaluate_expected(posteriors))
         return pool(ones), pool(twos)
 
     def _generator(self, trial: int) -> np.random.Generator:
@@ -267,13 +273,15 @@ class _ElectionPair:
         """Return what the coalition sees of the second election: without the target, or with another ranking of its."""
         elections, place = self.elections, self.place
         if elections.change == "left":
-            rest = Inputs(np.delete(inputs.private, place, axis=0), np.delete(inputs.public, place, axis=0))
-            moved = Coalition(tuple(member - (member > place) for member in self.coalition.members), has_server=False)
-            return self._seen(elections.second, rest, moved, rerun=rerun)
+            remaining_inputs = Inputs(np.delete(inputs.private, place, axis=0), np.delete(inputs.public, place, axis=0))
+            moved_coalition = Coalition(
+                tuple(member - (member > place) for member in self.coalition.members), has_server=False
+            )
+            return self._seen(elections.second, remaining_inputs, moved_coalition, rerun=rerun)
         rankings: IntArray = elections.first.rankings
-        others = rankings[np.any(rankings != inputs.private[place], axis=1)]
+        other_rankings = rankings[np.any(rankings != inputs.private[place], axis=1)]
         private = inputs.private.copy()
-        private[place] = others[draw.integers(len(others))]
+        private[place] = other_rankings[draw.integers(len(other_rankings))]
         return self._seen(elections.second, Inputs(private, inputs.public), self.coalition, rerun=rerun)
 
 

@@ -144,12 +144,12 @@ class FairVotingAttack(Attack):
             fixed = [((0, one), (1, other)) for one, other in ahead]
             fixed += [((1, one), (0, other)) for one, other in ahead]
         rows = [
-            {**dict(own), **dict(zip(others, turned, strict=True))}
-            for own in fixed
-            for others in [[place for place in range(size) if place not in dict(own)]]
-            for left in [[place for place in range(size) if place not in dict(own).values()]]
-            for start in range(len(left))
-            for turned in (left[start:] + left[:start], (left[start:] + left[:start])[::-1])
+            {**dict(fixed_pairs), **dict(zip(other_places, turned, strict=True))}
+            for fixed_pairs in fixed
+            for other_places in [[place for place in range(size) if place not in dict(fixed_pairs)]]
+            for open_slots in [[place for place in range(size) if place not in dict(fixed_pairs).values()]]
+            for start in range(len(open_slots))
+            for turned in (open_slots[start:] + open_slots[:start], (open_slots[start:] + open_slots[:start])[::-1])
         ]
         return np.array([[row[place] for place in range(size)] for row in rows], dtype=np.int64)
 
@@ -167,72 +167,72 @@ class FairVotingAttack(Attack):
         Exact in the central model, as one session is. In the local model a coalition without the aggregator adds up its
         sessions as if the others' rankings were new in each: that is exact where it knows them.
         """
-        heard = [seen for seen in sessions if not seen.coalition.has_server and totals_of(seen) is not None]
-        if len(heard) <= 1 or not isinstance(self.protocol.phase, DisclosedRankings):
+        releases = [view for view in sessions if not view.coalition.has_server and totals_of(view) is not None]
+        if len(releases) <= 1 or not isinstance(self.protocol.phase, DisclosedRankings):
             return super().session_log_likelihoods(sessions, targets, candidates)
         total = np.zeros((len(targets), len(candidates.rows)))
-        for seen in sessions:
-            if seen.coalition.has_server:
-                total += self.log_likelihoods(seen, targets, candidates)
-        return total + self._central_log_likelihoods(heard, targets, candidates)
+        for view in sessions:
+            if view.coalition.has_server:
+                total += self.log_likelihoods(view, targets, candidates)
+        return total + self._central_log_likelihoods(releases, targets, candidates)
 
-    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what the release tells: of the voters of one group the same. See the module for what is exact."""
         if isinstance(self.protocol.phase, RandomizedRankings):
-            return self._local_log_likelihoods(seen, self.protocol.phase, targets, candidates.rows)
+            return self._local_log_likelihoods(view, self.protocol.phase, targets, candidates.rows)
         if isinstance(self.protocol.phase, JointRankings):
             # Nothing tells one honest voter from another.
-            told = joint_log_likelihoods(seen, self.protocol.phase, candidates.rows, self._believed)
-            return np.tile(told, (len(targets), 1))
-        return self._central_log_likelihoods([seen] if totals_of(seen) is not None else [], targets, candidates)
+            log_likelihoods = joint_log_likelihoods(view, self.protocol.phase, candidates.rows, self._believed)
+            return np.tile(log_likelihoods, (len(targets), 1))
+        return self._central_log_likelihoods([view] if totals_of(view) is not None else [], targets, candidates)
 
     def _central_log_likelihoods(
-        self, heard: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
+        self, releases: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
         total = np.zeros((len(targets), len(candidates.rows)))
-        if not heard:
+        if not releases:
             return total
-        groups = heard[0].public[targets, 0]
+        groups = releases[0].public[targets, 0]
         for group in np.unique(groups).tolist():
-            others = self.others(heard[0], group)
-            is_sampled = any(each.num_sampled is not None for each in others)
-            is_unknown = any(each.num_unknown for each in others)
+            others_by_group = self.others(releases[0], group)
+            is_sampled = any(each.num_sampled is not None for each in others_by_group)
+            is_unknown = any(each.num_unknown for each in others_by_group)
             # Such sessions are not independent, given the profile that is believed.
             allowed = "all voters but one, where Algorithm 2 samples voters first and several elections are seen"
-            refuse(len(heard) > 1 and is_sampled and is_unknown, "coalition", "smaller", allowed)
-            laws = [self.log_laws(others, group, candidates.rows, totals=totals_of(seen)) for seen in heard]
+            refuse(len(releases) > 1 and is_sampled and is_unknown, "coalition", "smaller", allowed)
+            laws = [self.log_laws(others_by_group, group, candidates.rows, totals=totals_of(view)) for view in releases]
             joint = log_of(laws[0][0])[:, None]
             for _, logs in laws:
                 joint = joint + logs[:, :, 0]
             total[groups == group] = log_sums(joint, axis=0)
         return total
 
-    def others(self, seen: CoalitionView, group: int) -> list[Others]:
+    def others(self, view: CoalitionView, group: int) -> list[Others]:
         """Return what a coalition knows of all voters but one of a group."""
-        members = list(seen.coalition.members)
-        of_members = seen.public[members, 0]
+        members = list(view.coalition.members)
+        of_members = view.public[members, 0]
         width = self.utilities(self.rankings[:1]).shape[1]
-        utilities = self.utilities(seen.rows) if members else np.zeros((0, width), dtype=np.int64)
+        utilities = self.utilities(view.rows) if members else np.zeros((0, width), dtype=np.int64)
         parameters = self.protocol.parameters
         is_sampled = parameters.samples_voters_first
-        told: list[Others] = []
+        others_by_group: list[Others] = []
         for place, size in enumerate(parameters.group_sizes):
-            known = utilities[of_members == place]
-            voters = int(np.sum(seen.public[:, 0] == place)) - (place == group)
-            absent = np.zeros((max(size - voters - (place == group), 0), width), dtype=np.int64)
-            told.append(
+            known_utilities = utilities[of_members == place]
+            voters = int(np.sum(view.public[:, 0] == place)) - (place == group)
+            absent_rows = np.zeros((max(size - voters - (place == group), 0), width), dtype=np.int64)
+            others_by_group.append(
                 Others(
-                    known=np.concatenate([known, absent]),
-                    num_unknown=voters - len(known),
+                    known=np.concatenate([known_utilities, absent_rows]),
+                    num_unknown=voters - len(known_utilities),
                     chances=self.population,
                     num_sampled=parameters.samples if is_sampled else None,
                 )
             )
-        return told
+        return others_by_group
 
     def log_laws(
         self,
-        others: Sequence[Others],
+        others_by_group: Sequence[Others],
         group: int,
         rows: IntArray,
         *,
@@ -242,7 +242,7 @@ class FairVotingAttack(Attack):
         """Return ln P[published | what the others add up to, candidate].
 
         Args:
-            others: of each group, without the target.
+            others_by_group: of each group, without the target.
             group: the target's.
             rows: int64, shape (c, m): rankings that the target may have.
             totals: what is published; None for all winners.
@@ -253,51 +253,61 @@ class FairVotingAttack(Attack):
             outcome where `totals` is given.
         """
         if change == "changed":
-            weights, of_rankings = self.log_laws(others, group, self.rankings, totals=totals)
+            weights, of_rankings = self.log_laws(others_by_group, group, self.rankings, totals=totals)
             return weights, _log_of_any_other(rows, self.rankings, of_rankings)
         phase = self.protocol.disclosed_phase
-        own = self.utilities(rows) * (change != "left")
+        own_utilities = self.utilities(rows) * (change != "left")
         if phase.choice is None and totals is not None:
-            law = self._law(others[group : group + 1], most=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
-            sums = law.rows[:, None] + own
-            told = phase.tally_mechanism.log_likelihoods(totals[group : group + 1], sums.reshape(-1, sums.shape[2]))
-            return law.weights, told.reshape(*sums.shape[:2], 1)
-        key = (group, own.tobytes(), *(part for each in others for part in each.key))
+            law = self._law(others_by_group[group : group + 1], max_laws=_MOST_NOISY_SUMS, draws=_MOST_NOISY_SUMS // 4)
+            sums = law.rows[:, None] + own_utilities
+            log_likelihoods = phase.tally_mechanism.log_likelihoods(
+                totals[group : group + 1], sums.reshape(-1, sums.shape[2])
+            )
+            return law.weights, log_likelihoods.reshape(*sums.shape[:2], 1)
+        key = (group, own_utilities.tobytes(), *(part for each in others_by_group for part in each.key))
         if key not in self._known_laws:
             if len(self._known_laws) >= _MOST_KNOWN:
                 self._known_laws.clear()
-            self._known_laws[key] = self._log_choices(others, group, own)
+            self._known_laws[key] = self._log_choices(others_by_group, group, own_utilities)
         weights, logs = self._known_laws[key]
         return weights, logs if totals is None else logs[:, :, totals.reshape(-1)]
 
-    def _law(self, others: Sequence[Others], *, most: int, draws: int) -> LawOfSums:
-        return law_of_sums(others, self.utilities(self.rankings), most=most, draws=draws, seed=self.seed)
+    def _law(self, others_by_group: Sequence[Others], *, max_laws: int, draws: int) -> LawOfSums:
+        return law_of_sums(
+            others_by_group, self.utilities(self.rankings), max_terms=max_laws, draws=draws, seed=self.seed
+        )
 
-    def _log_choices(self, others: Sequence[Others], group: int, own: IntArray) -> tuple[FloatArray, FloatArray]:
+    def _log_choices(
+        self, others_by_group: Sequence[Others], group: int, own_utilities: IntArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Return the logarithms of the winner's law, shape (s, c, m)."""
-        most = max(16, _MOST_LAWS // len(own))
-        target = others[group]
+        max_laws = max(16, _MOST_LAWS // len(own_utilities))
+        target = others_by_group[group]
         if target.num_sampled is None:
-            law = self._law(others, most=most, draws=most)
-            return law.weights, self._log_winners(law.rows, own, group)
+            law = self._law(others_by_group, max_laws=max_laws, draws=max_laws)
+            return law.weights, self._log_winners(law.rows, own_utilities, group)
         # The target is among the voters who are sampled, or is not: what is published is a mixture over all samples.
         share = target.num_sampled / (len(target.known) + target.num_unknown + 1)
         parts: list[FloatArray] = []
         for is_in, chance in ((True, share), (False, 1 - share)):
             if not chance:
                 continue
-            left = Others(target.known, target.num_unknown, target.chances, target.num_sampled - is_in)
-            law = self._law([*others[:group], left, *others[group + 1 :]], most=most, draws=most)
-            logs = self._log_winners(law.rows, own * is_in, group)
+            remaining_others = Others(target.known, target.num_unknown, target.chances, target.num_sampled - is_in)
+            law = self._law(
+                [*others_by_group[:group], remaining_others, *others_by_group[group + 1 :]],
+                max_laws=max_laws,
+                draws=max_laws,
+            )
+            logs = self._log_winners(law.rows, own_utilities * is_in, group)
             parts.append(log_sums(logs + log_of(law.weights)[:, None, None], axis=0) + math.log(chance))
         return np.ones(1), log_sums(np.stack(parts), axis=0)[None]
 
-    def _log_winners(self, sums: IntArray, own: IntArray, group: int) -> FloatArray:
-        rows = np.repeat(sums[:, None], len(own), axis=1)
-        rows[:, :, group * self.size : (group + 1) * self.size] += own
+    def _log_winners(self, sums: IntArray, own_utilities: IntArray, group: int) -> FloatArray:
+        rows = np.repeat(sums[:, None], len(own_utilities), axis=1)
+        rows[:, :, group * self.size : (group + 1) * self.size] += own_utilities
         distinct, places = np.unique(rows.reshape(-1, sums.shape[1]), axis=0, return_inverse=True)
         laws = self.protocol.disclosed_phase.elects_by(Choice).log_laws(distinct)
-        return laws[places.reshape(-1)].reshape(len(sums), len(own), self.size)
+        return laws[places.reshape(-1)].reshape(len(sums), len(own_utilities), self.size)
 
     # Local model
 
@@ -310,29 +320,29 @@ class FairVotingAttack(Attack):
         return rows, np.outer(sizes / sizes.sum(), self.population).reshape(-1)
 
     def _local_log_likelihoods(
-        self, seen: CoalitionView, phase: RandomizedRankings, targets: IntArray, rows: IntArray
+        self, view: CoalitionView, phase: RandomizedRankings, targets: IntArray, rows: IntArray
     ) -> FloatArray:
-        members = list(seen.coalition.members)
-        cells = phase.cells_of(seen.public[targets])
-        own = phase.tally(seen.reports[0][members], earlier=[], public=seen.public[members]).totals
-        totals = totals_of(seen)
-        told = np.zeros((len(targets), len(rows)))
-        if totals is None and seen.release is None:
-            return told
+        members = list(view.coalition.members)
+        cells = phase.cells_of(view.public[targets])
+        own_totals = phase.tally(view.reports[0][members], earlier=[], public=view.public[members]).totals
+        totals = totals_of(view)
+        log_likelihoods = np.zeros((len(targets), len(rows)))
+        if totals is None and view.release is None:
+            return log_likelihoods
         for cell in map(int, np.unique(cells)):
             report = phase.reports[cell % len(phase.reports)]
-            if totals is not None and totals[cell, 0] == own[cell, 0]:
+            if totals is not None and totals[cell, 0] == own_totals[cell, 0]:
                 continue  # whoever is honest did not report
-            if totals is None or totals[cell, 0] - own[cell, 0] == 1:
-                consistent = last_reports(self.protocol, report, seen, own, cell)
-                told[cells == cell] = log_sums(report.mechanism.log_likelihoods(consistent, rows), axis=0)
+            if totals is None or totals[cell, 0] - own_totals[cell, 0] == 1:
+                consistent = last_reports(self.protocol, report, view, own_totals, cell)
+                log_likelihoods[cells == cell] = log_sums(report.mechanism.log_likelihoods(consistent, rows), axis=0)
             else:
-                told[cells == cell] = self._of_tally(report, totals[cell] - own[cell], rows)
-        return told
+                log_likelihoods[cells == cell] = self._of_tally(report, totals[cell] - own_totals[cell], rows)
+        return log_likelihoods
 
-    def _of_tally(self, report: RankingReport, rest: IntArray, rows: IntArray) -> FloatArray:
+    def _of_tally(self, report: RankingReport, table_of_others: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[the honest voters' tally | one of them has this ranking], shape (c,)."""
-        count, table = int(rest[0]), rest[1:]
+        count, table = int(table_of_others[0]), table_of_others[1:]
         if report.name in {"sampled_pair", "sampled_position"}:
             reports = np.arange(len(table), dtype=np.int64)[:, None]
             laws = np.exp(report.mechanism.log_likelihoods(reports, rows)).T
@@ -344,8 +354,8 @@ class FairVotingAttack(Attack):
         refuse(count < _LEAST_NORMAL, "coalition", f"all but {count} of a group", allowed)
         means, spread = self._moments(report)
         average = self.population @ means
-        away = table - (count - 1) * average - means[self._places(RANKING, rows)]
-        return np.einsum("ci,ij,cj->c", away, np.linalg.pinv(spread, hermitian=True), away) / (-2 * count)
+        deviations = table - (count - 1) * average - means[self._places(RANKING, rows)]
+        return np.einsum("ci,ij,cj->c", deviations, np.linalg.pinv(spread, hermitian=True), deviations) / (-2 * count)
 
     def _moments(self, report: RankingReport) -> tuple[FloatArray, FloatArray]:
         """Return what a report adds to the tally on average, for each ranking, and its covariance over all voters."""
@@ -353,8 +363,8 @@ class FairVotingAttack(Attack):
             means = self.protocol.parameters.make_scoring(is_centered=True).utilities_of(Rankings(self.rankings))
             step = self.protocol.parameters.make_scoring(is_centered=True).step
             noise = report.mean_variance / (step * step)
-            told = means.astype(np.float64)
-            return told, np.cov(told.T, aweights=self.population, bias=True) + noise * np.eye(self.size)
+            table_means = means.astype(np.float64)
+            return table_means, np.cov(table_means.T, aweights=self.population, bias=True) + noise * np.eye(self.size)
         tallies = np.eye(self.size)[self.rankings].reshape(len(self.rankings), -1)
         reports = np.arange(len(self.rankings), dtype=np.int64)[:, None]
         laws = np.exp(report.mechanism.log_likelihoods(reports, self.rankings)).T

@@ -86,7 +86,7 @@ def gains_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed:
 
     The voter's own row is the truth. Where the winner's law is not written down, so many elections are simulated.
     """
-    told = [gain_of(vote, inputs, place, trials=trials, seed=seed), _gain_without_privacy(vote, inputs, place)]
+    gains = [gain_of(vote, inputs, place, trials=trials, seed=seed), _gain_without_privacy(vote, inputs, place)]
     parameters = vote.parameters
     for name in () if parameters.is_joint else COMPARED:
         try:
@@ -94,12 +94,12 @@ def gains_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed:
             is_proven = [each.calibration == "proven" for each in (other, parameters)]
             if other.mechanism == parameters.mechanism and is_proven[0] == is_proven[1]:
                 continue  # the session's own
-            found = gain_of(FairVoting(other), inputs, place, trials=trials, seed=seed)
+            gain = gain_of(FairVoting(other), inputs, place, trials=trials, seed=seed)
         except (ConfigurationError, NotImplementedError):
             continue  # it does not take these parameters, or its law takes too long
-        found = dataclasses.replace(found, mechanism=name) if other.mechanism == "sampling" else found
-        told += [found] if found.mechanism not in {each.mechanism for each in told} else []
-    return told
+        gain = dataclasses.replace(gain, mechanism=name) if other.mechanism == "sampling" else gain
+        gains += [gain] if gain.mechanism not in {each.mechanism for each in gains} else []
+    return gains
 
 
 def gain_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: int) -> MisreportGain:
@@ -154,8 +154,8 @@ def _gain_without_privacy(vote: FairVoting, inputs: Inputs, place: int) -> Misre
     disclosed = plain.disclosed_phase
     objective, sizes = plain.parameters.make_objective(), plain.parameters.group_sizes
     expected: list[float] = []
-    for own in _sums(plain, disclosed, public, place, rows).tolist():
-        sums = np.array(own, dtype=np.int64).reshape(-1, rows.shape[1])
+    for row_sums in _sums(plain, disclosed, public, place, rows).tolist():
+        sums = np.array(row_sums, dtype=np.int64).reshape(-1, rows.shape[1])
         best = objective.best_alternatives(disclosed.scoring.mean_utilities(sums, sizes), sizes)
         expected.append(math.fsum(utilities[best].tolist()) / len(best))
     return _exact(plain, WITHOUT_PRIVACY, rows, np.array(expected), true, math.inf)
@@ -169,11 +169,11 @@ def _choices_of(vote: FairVoting, inputs: Inputs, place: int) -> tuple[IntArray,
     _, positions = vote.members_of(inputs)
     scores = np.array(vote.parameters.make_scoring(is_centered=True).steps, dtype=np.float64)
     utilities = ((scores - scores[-1]) / (scores[0] - scores[-1]))[positions[place]]
-    own = inputs.private[place]
+    own_ranking = inputs.private[place]
     if vote.parameters.is_joint:
-        every = range(len(vote.parameters.groups))
-        rows = np.concatenate([cells_of_members(np.full(len(rows), group), rows) for group in every])
-    return rows, utilities, int(np.flatnonzero((rows == own).all(axis=1))[0])
+        group_range = range(len(vote.parameters.groups))
+        rows = np.concatenate([cells_of_members(np.full(len(rows), group), rows) for group in group_range])
+    return rows, utilities, int(np.flatnonzero((rows == own_ranking).all(axis=1))[0])
 
 
 def _exact(
@@ -189,8 +189,8 @@ def _sums(vote: FairVoting, phase: DisclosedRankings, inputs: Inputs, place: int
     """Return all groups' sums for each row that the voter may report, shape (c, G·m)."""
     groups, positions = vote.members_of(inputs)
     size, group = rows.shape[1], int(groups[place])
-    others = phase.sums_of(np.delete(positions, place, axis=0), np.delete(groups, place)).reshape(-1)
-    sums = np.tile(others, (len(rows), 1))
+    sums_of_others = phase.sums_of(np.delete(positions, place, axis=0), np.delete(groups, place)).reshape(-1)
+    sums = np.tile(sums_of_others, (len(rows), 1))
     sums[:, group * size : (group + 1) * size] += phase.scoring.utilities_of(Rankings(rows))
     return sums
 
@@ -210,16 +210,18 @@ def _simulated_winners(
         noise = mechanism.randomize_rows(
             np.zeros((trials, width), dtype=np.int64), generator.random((trials, mechanism.slots_of(width)))
         )
-        for own in _sums(vote, phase, inputs, place, rows):
-            totals = (noise + own).reshape(trials, len(sizes), -1)
+        for row_sums in _sums(vote, phase, inputs, place, rows):
+            totals = (noise + row_sums).reshape(trials, len(sizes), -1)
             yield _elected((totals / sizes[:, None] + scoring.center) * scoring.step, objective, sizes)
         return
     mechanism = phase.mechanism
-    others = np.delete(inputs.private, place, axis=0)
+    other_rankings = np.delete(inputs.private, place, axis=0)
     slots = mechanism.slots_of(phase.num_values)
-    rest = np.delete(inputs.public, place, axis=0)
-    drawn = (mechanism.randomize_rows(others, generator.random((len(others), slots))) for _ in range(trials))
-    tallied = np.stack([phase.tally(reports, earlier=(), public=rest).totals for reports in drawn])
+    other_public = np.delete(inputs.public, place, axis=0)
+    noisy_reports = (
+        mechanism.randomize_rows(other_rankings, generator.random((len(other_rankings), slots))) for _ in range(trials)
+    )
+    tallied = np.stack([phase.tally(reports, earlier=(), public=other_public).totals for reports in noisy_reports])
     slopes, start = _linear(phase)
     uniforms = generator.random((trials, slots))
     for row in rows:
@@ -253,10 +255,10 @@ def _names(vote: FairVoting, row: IntArray) -> tuple[str, ...]:
     """Return a row's ranking in words, and the group where that is part of it."""
     size = len(row)
     order: list[int] = np.argsort(row % size).tolist()
-    told = tuple(vote.parameters.alternatives[place] for place in order)
+    ranked_names = tuple(vote.parameters.alternatives[place] for place in order)
     if vote.parameters.is_joint:
-        return (f"as {vote.parameters.groups[int(row[0]) // size]}: {told[0]}", *told[1:])
-    return told
+        return (f"as {vote.parameters.groups[int(row[0]) // size]}: {ranked_names[0]}", *ranked_names[1:])
+    return ranked_names
 
 
 class MisreporterRole(Role, frozen=True, kw_only=True):
@@ -277,9 +279,9 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         levels = vote.parameters.own_levels.epsilons
         allowed = "left out: what a lie is worth is worked out where all voters have one epsilon"
         refuse(levels, "epsilons", list(levels), allowed)
-        own = vote.parameters.objective
-        allowed = f"{list_choices(OBJECTIVES, own)}: what a lie is worth is worked out for these"
-        require(own in OBJECTIVES, "objective", own, allowed)
+        objective = vote.parameters.objective
+        allowed = f"{list_choices(OBJECTIVES, objective)}: what a lie is worth is worked out for these"
+        require(objective in OBJECTIVES, "objective", objective, allowed)
         allowed = "another one: what a lie is worth is worked out from utilities alone"
         refuse(vote.parameters.kind.counts_pairs, "mechanism", vote.parameters.mechanism, allowed)
         size = len(vote.parameters.alternatives)
@@ -294,16 +296,16 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
         del trace
         vote = _vote_of(context)
         (place,) = context.coalition(self.members).members
-        found = gains_of(vote, context.inputs, place, trials=self.trials, seed=context.seed)
-        own, plain = found[:2]
-        may_show, said = context.may_show_truth, "no false ranking is worth more than the truth"
-        if own.gain or own.error:
+        gains = gains_of(vote, context.inputs, place, trials=self.trials, seed=context.seed)
+        own_gain, plain = gains[:2]
+        may_show, sentence = context.may_show_truth, "no false ranking is worth more than the truth"
+        if own_gain.gain or own_gain.error:
             error = misreport = ""
-            if own.error:
-                error = f" ± {own.error:.2g} (in {self.trials - self.trials // 2:,} simulated elections)"
-            if may_show and own.gain > 0:
-                misreport = f", by {' > '.join(own.misreport)}"
-            said = f"its best misreport is worth {own.gain:.4g}{error} more than the truth{misreport}"
+            if own_gain.error:
+                error = f" ± {own_gain.error:.2g} (in {self.trials - self.trials // 2:,} simulated elections)"
+            if may_show and own_gain.gain > 0:
+                misreport = f", by {' > '.join(own_gain.misreport)}"
+            sentence = f"its best misreport is worth {own_gain.gain:.4g}{error} more than the truth{misreport}"
         return self.attack_report(
             who=f"{context.names[place]}, who would report a false ranking",
             trust=(
@@ -312,9 +314,10 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
                 "from 0 to 1."
             ),
             sentences=(
-                f"With {own.mechanism!r} {said}.",
+                f"With {own_gain.mechanism!r} {sentence}.",
                 (
-                    f"The proven ε = {at_most(own.epsilon, 4)} allows any voter {round_up(own.bound, 4):.4g} at most, "
+                    f"The proven ε = {at_most(own_gain.epsilon, 4)} allows any voter "
+                    f"{round_up(own_gain.bound, 4):.4g} at most, "
                     "(e^ε − 1)/(e^ε + 1), whatever all others report."
                 ),
                 f"Without privacy it would gain {plain.gain:.4g}.",
@@ -329,7 +332,7 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
                     "epsilon": f"{gain.epsilon:.6g}" if math.isfinite(gain.epsilon) else "unbounded",
                     "misreport": " > ".join(gain.misreport) if may_show else "",
                 }
-                for gain in found
+                for gain in gains
             ),
         )
 

@@ -30,14 +30,14 @@ _LEAST_NORMAL: Final = 30  # honest reports whose sums are taken for normal
 _MOST_REPORTS: Final = 1 << 13  # that are listed
 
 
-def totals_of(seen: CoalitionView) -> IntArray | None:
+def totals_of(view: CoalitionView) -> IntArray | None:
     """Return the published tally of a session; None where nothing was heard, or the release does not tell it.
 
     A release tells it in the central model: the winner, shape (1,), or the noisy sums, shape (G, w).
     """
-    if seen.totals:
-        return seen.totals[0]
-    protocol, release = cast("FairVoting", seen.protocol), cast("Outcome | None", seen.release)
+    if view.totals:
+        return view.totals[0]
+    protocol, release = cast("FairVoting", view.protocol), cast("Outcome | None", view.release)
     phase = protocol.phase
     if release is None or not isinstance(phase, DisclosedRankings):
         return None
@@ -57,37 +57,37 @@ def totals_of(seen: CoalitionView) -> IntArray | None:
 
 
 def last_reports(
-    protocol: FairVoting, report: RankingReport, seen: CoalitionView, own: IntArray, group: int
+    protocol: FairVoting, report: RankingReport, view: CoalitionView, own_totals: IntArray, group: int
 ) -> IntArray:
     """Return the reports that the only honest voter of a group may have sent: int64, shape (n, num_reported), n ≥ 1.
 
-    `own` is the tally of the coalition's reports, shape (G, 1 + width), in the local model. Where voters have an ε of
-    their own, a group here is those of a group who have one.
+    `own_totals` is the tally of the coalition's reports, shape (G, 1 + width), in the local model. Where voters have an
+    ε of their own, a group here is those of a group who have one.
     """
     levels, published = protocol.parameters.own_levels.epsilons, list[Estimate]()
-    refuse(levels and not seen.totals, "epsilons", list(levels), "left out, where the release alone is known")
-    if seen.totals:
-        count, *rest = (seen.totals[0][group] - own[group]).tolist()
+    refuse(levels and not view.totals, "epsilons", list(levels), "left out, where the release alone is known")
+    if view.totals:
+        count, *totals_of_others = (view.totals[0][group] - own_totals[group]).tolist()
     else:
-        release, rest = cast("Outcome", seen.release), None
-        count = release.num_reports[group] - int(own[group, 0])
+        release, totals_of_others = cast("Outcome", view.release), None
+        count = release.num_reports[group] - int(own_totals[group, 0])
         published = [alternative.utilities[group] for alternative in release.alternatives]
     allowed = "all other voters of a group, where the release alone is known"
     refuse(count != 1, "coalition", f"all but {count} of a group", allowed)
     if report.name == "noisy_scores":
-        if rest is None:
-            number = count + int(own[group, 0])
+        if totals_of_others is None:
+            number = count + int(own_totals[group, 0])
             scoring = protocol.parameters.make_scoring(is_centered=True)
             sums = [_whole(each, number, step=scoring.step, center=scoring.center) for each in published]
-            rest = [total - mine for total, mine in zip(sums, own[group, 1:].tolist(), strict=True)]
-        return np.array([rest], dtype=np.int64)
+            totals_of_others = [total - mine for total, mine in zip(sums, own_totals[group, 1:].tolist(), strict=True)]
+        return np.array([totals_of_others], dtype=np.int64)
     low, high = report.mechanism.report_range
     reports = np.arange(low, high + 1, dtype=np.int64)[:, None]
-    told = (report.totals_of(each[None]) for each in reports)
-    if rest is not None:
-        fits = [totals.tolist() == rest for totals in told]
+    totals_of_reports = (report.totals_of(each[None]) for each in reports)
+    if totals_of_others is not None:
+        fits = [totals.tolist() == totals_of_others for totals in totals_of_reports]
     else:
-        fits = [_estimates(report, own[group] + [1, *totals]) == published for totals in told]
+        fits = [_estimates(report, own_totals[group] + [1, *totals]) == published for totals in totals_of_reports]
     return reports[fits]
 
 
@@ -102,51 +102,53 @@ def _whole(estimate: Estimate, number: int, *, step: float, center: int) -> int:
 
 
 def joint_log_likelihoods(
-    seen: CoalitionView, phase: JointRankings, rows: IntArray, believed: tuple[IntArray, FloatArray]
+    view: CoalitionView, phase: JointRankings, rows: IntArray, belief: tuple[IntArray, FloatArray]
 ) -> FloatArray:
     """Return ln P[the honest voters' tally | one of them holds this row], up to a term for all: shape (c,).
 
     It is seen by a coalition without the aggregator, which believes of the rows of other honest voters how likely each
     is.
     """
-    own = phase.tally(seen.reports[0][list(seen.coalition.members)], earlier=[], public=seen.public[:0])
-    release = cast("Outcome | None", seen.release)
-    if not seen.totals or release is None:
+    own_tally = phase.tally(view.reports[0][list(view.coalition.members)], earlier=[], public=view.public[:0])
+    release = cast("Outcome | None", view.release)
+    if not view.totals or release is None:
         return np.zeros(len(rows))
-    rest = seen.totals[0] - own.totals
-    count = release.num_reports[0] - own.num_reports
+    totals_of_others = view.totals[0] - own_tally.totals
+    count = release.num_reports[0] - own_tally.num_reports
     if count == 0:
         return np.zeros(len(rows))  # whoever is honest did not report
     if isinstance(phase.mechanism, JointScores):
-        return _of_scores(phase.mechanism, rest, count, rows, believed)
+        return _of_scores(phase.mechanism, totals_of_others, count, rows, belief)
     reports = _all_reports(phase.mechanism)
     tallies = np.stack([phase.report.totals_of(report[None]).reshape(-1) for report in reports])
     if count == 1:
-        return phase.mechanism.log_likelihoods(reports[(tallies == rest.reshape(-1)).all(axis=1)], rows)[0]
-    told = tallies.astype(np.float64)
+        return phase.mechanism.log_likelihoods(reports[(tallies == totals_of_others.reshape(-1)).all(axis=1)], rows)[0]
+    log_likelihoods = tallies.astype(np.float64)
     laws = np.exp(phase.mechanism.log_likelihoods(reports, rows)).T
-    of_others = believed[1] @ np.exp(phase.mechanism.log_likelihoods(reports, believed[0])).T
-    spread = np.cov(told.T, aweights=of_others, bias=True)
-    return _log_normals(rest, count, laws @ told, of_others @ told, spread)
+    of_others = belief[1] @ np.exp(phase.mechanism.log_likelihoods(reports, belief[0])).T
+    spread = np.cov(log_likelihoods.T, aweights=of_others, bias=True)
+    return _log_normals(totals_of_others, count, laws @ log_likelihoods, of_others @ log_likelihoods, spread)
 
 
 def _of_scores(
-    mechanism: JointScores, rest: IntArray, count: int, rows: IntArray, believed: tuple[IntArray, FloatArray]
+    mechanism: JointScores, totals_of_others: IntArray, count: int, rows: IntArray, belief: tuple[IntArray, FloatArray]
 ) -> FloatArray:
     if count == 1:
-        return mechanism.log_likelihoods(rest.reshape(1, -1), rows)[0]
-    means, others = (mechanism.prepare_rows(each).astype(np.float64) for each in (rows, believed[0]))
+        return mechanism.log_likelihoods(totals_of_others.reshape(1, -1), rows)[0]
+    means, other_means = (mechanism.prepare_rows(each).astype(np.float64) for each in (rows, belief[0]))
     noise = mechanism.laplace.noise_variance * np.eye(means.shape[1])
-    spread = np.cov(others.T, aweights=believed[1], bias=True) + noise
-    return _log_normals(rest, count, means, believed[1] @ others, spread)
+    spread = np.cov(other_means.T, aweights=belief[1], bias=True) + noise
+    return _log_normals(totals_of_others, count, means, belief[1] @ other_means, spread)
 
 
-def _log_normals(rest: IntArray, count: int, means: FloatArray, average: FloatArray, spread: FloatArray) -> FloatArray:
+def _log_normals(
+    totals_of_others: IntArray, count: int, means: FloatArray, average: FloatArray, spread: FloatArray
+) -> FloatArray:
     """Return the logarithms of the densities of a sum of `count` reports, for each mean of one of them."""
     allowed = f"with the aggregator, all other voters, or all but {_LEAST_NORMAL} and more"
     refuse(count < _LEAST_NORMAL, "coalition", f"all but {count}", allowed)
-    away = rest.reshape(-1) - (count - 1) * average - means
-    return np.einsum("ci,ij,cj->c", away, np.linalg.pinv(spread, hermitian=True), away) / (-2 * count)
+    deviations = totals_of_others.reshape(-1) - (count - 1) * average - means
+    return np.einsum("ci,ij,cj->c", deviations, np.linalg.pinv(spread, hermitian=True), deviations) / (-2 * count)
 
 
 def _all_reports(mechanism: RowMechanism) -> IntArray:
@@ -155,17 +157,17 @@ def _all_reports(mechanism: RowMechanism) -> IntArray:
         _check_number(high + 1)
         return np.arange(high + 1, dtype=np.int64)[:, None]
     groups, number = range(mechanism.num_groups), mechanism.num_signs
-    chosen = [
+    choices = [
         (places, signs)
         for places in itertools.islice(itertools.combinations(groups, number), _MOST_REPORTS)
         for signs in itertools.islice(itertools.product((1, -1), repeat=number), _MOST_REPORTS)
     ]
-    _check_number(mechanism.num_questions * len(chosen))
-    told = np.zeros((len(chosen), mechanism.num_groups), dtype=np.int64)
-    for row, (places, signs) in enumerate(chosen):
-        told[row, list(places)] = signs
-    questions = np.arange(mechanism.num_questions, dtype=np.int64).repeat(len(chosen))
-    return np.concatenate([questions[:, None], np.tile(told, (mechanism.num_questions, 1))], axis=1)
+    _check_number(mechanism.num_questions * len(choices))
+    reports = np.zeros((len(choices), mechanism.num_groups), dtype=np.int64)
+    for row, (places, signs) in enumerate(choices):
+        reports[row, list(places)] = signs
+    questions = np.arange(mechanism.num_questions, dtype=np.int64).repeat(len(choices))
+    return np.concatenate([questions[:, None], np.tile(reports, (mechanism.num_questions, 1))], axis=1)
 
 
 def _check_number(number: int) -> None:

@@ -41,7 +41,7 @@ class LawOfSums:
     rows: IntArray
 
 
-def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, most: int, draws: int, seed: int) -> LawOfSums:
+def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, max_terms: int, draws: int, seed: int) -> LawOfSums:
     """Return the law of the sums of some groups, independent of each other.
 
     Utilities, int64, shape (c, m), are of each ranking that an unknown voter may have. At most so many sums are worked
@@ -50,16 +50,16 @@ def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, most: int, dra
     Examples:
         >>> utilities = np.array([[1, 0], [0, 1]])
         >>> others = Others(np.array([[1, 0]]), 1, np.array([0.25, 0.75]))
-        >>> law = law_of_sums([others], utilities, most=10, draws=10, seed=1)
+        >>> law = law_of_sums([others], utilities, max_terms=10, draws=10, seed=1)
         >>> law.rows.tolist(), law.weights.tolist()
         ([[1, 1], [2, 0]], [0.75, 0.25])
     """
     parts: list[tuple[FloatArray, IntArray]] = []
     number = 1
     for group in groups:
-        part = _exactly(group, utilities, most)
-        number *= len(part[0]) if part else most + 1
-        if part is None or number > most:
+        part = _exactly(group, utilities, max_terms)
+        number *= len(part[0]) if part else max_terms + 1
+        if part is None or number > max_terms:
             return _drawn(groups, utilities, draws, seed)
         parts.append(part)
     weights, rows = parts[0]
@@ -69,7 +69,7 @@ def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, most: int, dra
     return LawOfSums(weights, rows)
 
 
-def _exactly(group: Others, utilities: IntArray, most: int) -> tuple[FloatArray, IntArray] | None:
+def _exactly(group: Others, utilities: IntArray, max_terms: int) -> tuple[FloatArray, IntArray] | None:
     """Return the law of one group's sums, or None where there are too many."""
     total = len(group.known) + group.num_unknown
     number = total if group.num_sampled is None else group.num_sampled
@@ -82,19 +82,21 @@ def _exactly(group: Others, utilities: IntArray, most: int) -> tuple[FloatArray,
     first = total - len(voters)
     # By how many are drawn so far: the probability of that and of their sums.
     laws: dict[int, tuple[FloatArray, IntArray]] = {first: (np.ones(1), start)}
-    for place, (chances, own) in enumerate(voters, start=first):
-        if sum(len(weights) for weights, _ in laws.values()) * len(own) > _MOST_BEFORE_MERGING:
+    for place, (chances, rows_of_voter) in enumerate(voters, start=first):
+        if sum(len(weights) for weights, _ in laws.values()) * len(rows_of_voter) > _MOST_BEFORE_MERGING:
             return None
         parts: dict[int, list[tuple[FloatArray, IntArray]]] = {}
-        for taken, (weights, rows) in laws.items():
-            share = (number - taken) / (total - place)
+        for num_taken, (weights, rows) in laws.items():
+            share = (number - num_taken) / (total - place)
             if share < 1:
-                parts.setdefault(taken, []).append((weights * (1 - share), rows))
+                parts.setdefault(num_taken, []).append((weights * (1 - share), rows))
             if share > 0:
-                more = np.outer(weights * share, chances).reshape(-1)
-                parts.setdefault(taken + 1, []).append((more, (rows[:, None] + own).reshape(-1, rows.shape[1])))
-        laws = {taken: _merged(of_taken) for taken, of_taken in parts.items()}
-        if sum(len(weights) for weights, _ in laws.values()) > most:
+                chances_with_voter = np.outer(weights * share, chances).reshape(-1)
+                parts.setdefault(num_taken + 1, []).append(
+                    (chances_with_voter, (rows[:, None] + rows_of_voter).reshape(-1, rows.shape[1]))
+                )
+        laws = {num_taken: _merged(of_taken) for num_taken, of_taken in parts.items()}
+        if sum(len(weights) for weights, _ in laws.values()) > max_terms:
             return None
     return laws[number]
 

@@ -61,9 +61,11 @@ class TwoElections:
     def bound(self, group: int) -> float:
         """Return the ε that both elections prove together, between any two rankings of a target in this group."""
         public = np.array([[group]], dtype=np.int64)
-        nobody = Coalition((), has_server=False)
+        no_coalition = Coalition((), has_server=False)
         attacks = [self.first] if self.change == "left" else [self.first, self._after]
-        return math.fsum(attack.loss("ranking", public, np.zeros(1, dtype=np.int64), nobody) for attack in attacks)
+        return math.fsum(
+            attack.loss("ranking", public, np.zeros(1, dtype=np.int64), no_coalition) for attack in attacks
+        )
 
     def evaluate(self, inputs: Inputs, *, target: int, coalition: Coalition, secret: str) -> Evaluation:
         """Return how well the best attack does that sees both winners: of their joint law, which is finite.
@@ -73,43 +75,44 @@ class TwoElections:
         """
         refuse(self.second.parameters.kind.releases_sums, "mechanism", "laplace", "one that publishes the winner alone")
         candidates = self.first.candidates(secret)
-        seen = _nothing_yet(self.first, inputs, coalition)
-        weights, first, second = self._log_laws(seen, target, candidates.rows, None, None)
+        first_view = _nothing_yet(self.first, inputs, coalition)
+        weights, first, second = self._log_laws(first_view, target, candidates.rows, None, None)
         # (candidates, first winner, second winner): added up over what the others may be.
         joint = np.einsum("s,sci,scj->cij", weights, np.exp(first), np.exp(second))
         return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places)
 
-    def posteriors(self, seen: tuple[CoalitionView, CoalitionView], *, target: int, secret: str) -> Posteriors:
+    def posteriors(self, both_views: tuple[CoalitionView, CoalitionView], *, target: int, secret: str) -> Posteriors:
         """Return what is believed of the ranking in the first election once both releases are seen.
 
         The members' rankings and the target's place are of the first.
         """
         candidates = self.first.candidates(secret)
-        totals = [totals_of(each) for each in seen]
+        totals = [totals_of(each) for each in both_views]
         refuse(any(each is None for each in totals), "seen", "no release", "both elections to their end")
-        weights, first, second = self._log_laws(seen[0], target, candidates.rows, *totals)
+        weights, first, second = self._log_laws(both_views[0], target, candidates.rows, *totals)
         logs = log_sums(log_of(weights)[:, None] + first[:, :, 0] + second[:, :, 0], axis=0)
         return infer(logs[None], places=candidates.places, labels=candidates.labels)
 
     def _log_laws(
-        self, seen: CoalitionView, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None
+        self, view: CoalitionView, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the weights of what the others may be, and each election's logarithms: shape (s, c, outcomes)."""
-        refuse(target in seen.coalition.members, "target", target, "no member of the coalition")
-        group = int(seen.public[target, 0])
-        others = self.first.others(seen, group)
-        weights, first = self.first.log_laws(others, group, rows, totals=of_first)
-        _, second = self._after.log_laws(others, group, rows, totals=of_second, change=self.change)
+        refuse(target in view.coalition.members, "target", target, "no member of the coalition")
+        group = int(view.public[target, 0])
+        others_by_group = self.first.others(view, group)
+        weights, first = self.first.log_laws(others_by_group, group, rows, totals=of_first)
+        _, second = self._after.log_laws(others_by_group, group, rows, totals=of_second, change=self.change)
         return weights, first, second
 
 
-def _publish_alike(ours: Parameters, theirs: Parameters) -> bool:
+def _publish_alike(own_parameters: Parameters, other_parameters: Parameters) -> bool:
     """Return whether two votes publish the same, of rankings that count the same."""
     return (
-        ours.alternatives == theirs.alternatives
-        and ours.groups == theirs.groups
-        and ours.kind.releases_sums == theirs.kind.releases_sums
-        and ours.make_scoring(is_centered=ours.is_centered) == theirs.make_scoring(is_centered=theirs.is_centered)
+        own_parameters.alternatives == other_parameters.alternatives
+        and own_parameters.groups == other_parameters.groups
+        and own_parameters.kind.releases_sums == other_parameters.kind.releases_sums
+        and own_parameters.make_scoring(is_centered=own_parameters.is_centered)
+        == other_parameters.make_scoring(is_centered=other_parameters.is_centered)
     )
 
 
@@ -133,6 +136,6 @@ def channel_of_winner(
     The coalition is without the aggregator, and knows its members' rankings; `rows` are what the target may have.
     """
     group = int(inputs.public[target, 0])
-    others = attack.others(_nothing_yet(attack, inputs, coalition), group)
-    weights, logs = attack.log_laws(others, group, rows, totals=None)
+    others_by_group = attack.others(_nothing_yet(attack, inputs, coalition), group)
+    weights, logs = attack.log_laws(others_by_group, group, rows, totals=None)
     return np.exp(log_sums(logs + log_of(weights)[:, None, None], axis=0))

@@ -92,10 +92,12 @@ def _ranking_cases() -> Iterator[Case]:
             "whole": WholeRanking(epsilon, _NUM_ALTERNATIVES),
             "noisy scores": NoisyScores(epsilon, steps),
         }
-        told = f"m = {_NUM_ALTERNATIVES}, ε = {epsilon:g}"
+        setting_text = f"m = {_NUM_ALTERNATIVES}, ε = {epsilon:g}"
         for name, mechanism in mechanisms.items():
             share = _SECURE_SHARES.get(name, 1.0)
-            yield _local_case(f"{name}, {told}", "ranking", mechanism, _rankings(_NUM_ALTERNATIVES), epsilon, share)
+            yield _local_case(
+                f"{name}, {setting_text}", "ranking", mechanism, _rankings(_NUM_ALTERNATIVES), epsilon, share
+            )
 
 
 def _joint_cases() -> Iterator[Case]:
@@ -111,10 +113,10 @@ def _joint_cases() -> Iterator[Case]:
             "group and ranking": JointRanking(epsilon, _NUM_ALTERNATIVES, _NUM_GROUPS),
             "scores of all groups": JointScores(epsilon, steps, _NUM_GROUPS),
         }
-        told = f"m = {_NUM_ALTERNATIVES}, G = {_NUM_GROUPS}, ε = {epsilon:g}"
+        setting_text = f"m = {_NUM_ALTERNATIVES}, G = {_NUM_GROUPS}, ε = {epsilon:g}"
         for name, mechanism in mechanisms.items():
             share = _SECURE_SHARES["noisy scores" if isinstance(mechanism, JointScores) else "whole"]
-            yield _local_case(f"{name}, {told}", "group and ranking", mechanism, rows, epsilon, share)
+            yield _local_case(f"{name}, {setting_text}", "group and ranking", mechanism, rows, epsilon, share)
 
 
 def _local_case(
@@ -125,8 +127,8 @@ def _local_case(
 
     def pairs() -> Sequence[Pair]:
         if isinstance(mechanism, (NoisyScores, JointScores)):
-            told = "two groups" if isinstance(mechanism, JointScores) else "a ranking and its reverse"
-            return [pair_of(mechanism, rows[0].tolist(), rows[-1].tolist(), name=told, is_secure=is_secure)]
+            pair_text = "two groups" if isinstance(mechanism, JointScores) else "a ranking and its reverse"
+            return [pair_of(mechanism, rows[0].tolist(), rows[-1].tolist(), name=pair_text, is_secure=is_secure)]
         return finite_pairs(mechanism, rows, is_secure=is_secure)
 
     return local_case(
@@ -136,7 +138,7 @@ def _local_case(
         pairs,
         proven=epsilon,
         secure_share=secure_share,
-        law_checks=functools.partial(checks_of, mechanism, rows, most=_MOST_PROFILES),
+        law_checks=functools.partial(checks_of, mechanism, rows, limit=_MOST_PROFILES),
     )
 
 
@@ -183,8 +185,8 @@ def _choice_cases() -> Iterator[Case]:
         (f"{scale}, γ = {gamma:g}", {"scale": scale, "gamma": gamma}) for scale in scales for gamma in (0.01, 0.05)
     ]
     large += [(f"{scale}, proven ε = 1", {"scale": scale, "calibration": "proven"}) for scale in scales]
-    for words, given in large:
-        vote = _vote(mechanism="sampling", **given)
+    for words, parameters in large:
+        vote = _vote(mechanism="sampling", **parameters)
         choice = vote.disclosed_phase.elects_by(SampledChoice)
         yield _case(
             f"Algorithm 2, {words}",
@@ -218,10 +220,10 @@ def _of_voter(
     )
 
 
-def _few(**given: Any) -> FairVoting:
+def _few(**parameters: Any) -> FairVoting:
     """Return a vote by samples over three alternatives in which welfare has a floor, of so few voters as are tried."""
     values: dict[str, Any] = {"alternatives": _NAMES[:_NUM_ALTERNATIVES], "group_sizes": _SIZES}
-    return _vote(mechanism="sampling", objective="welfare_constrained", **values | given)
+    return _vote(mechanism="sampling", objective="welfare_constrained", **values | parameters)
 
 
 def _released_cases() -> Iterator[Case]:
@@ -231,10 +233,12 @@ def _released_cases() -> Iterator[Case]:
         phase = _vote(relation=relation).disclosed_phase
         (loss,) = phase.losses_of((0,))
         # The voter, and one of each group whose sums cancel out of every comparison.
-        before = [other] if relation is NeighboringRelation.REPLACE_ONE else []
+        rankings_before = [other] if relation is NeighboringRelation.REPLACE_ONE else []
         sums = [
-            phase.sums_of(np.array([*own, ranking, ranking]), np.array([0] * (len(own) + 1) + [1])).reshape(-1)
-            for own in (before, [ranking])
+            phase.sums_of(np.array([*rankings, ranking, ranking]), np.array([0] * (len(rankings) + 1) + [1])).reshape(
+                -1
+            )
+            for rankings in (rankings_before, [ranking])
         ]
         mechanism = phase.tally_mechanism
         yield Case(
@@ -283,10 +287,10 @@ def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Sequence[Pa
     for profile, sums in _profiles(choice):
         profiles[sums.tobytes()] = sums
         place = _NUM_ALTERNATIVES * voter
-        for before, after in itertools.product(profile[voter], range(len(utilities))):
-            changed = sums.copy()
-            changed[place : place + _NUM_ALTERNATIVES] += utilities[after] - utilities[before]
-            neighbors.add((sums.tobytes(), changed.tobytes()))
+        for ranking_before, ranking_after in itertools.product(profile[voter], range(len(utilities))):
+            changed_sums = sums.copy()
+            changed_sums[place : place + _NUM_ALTERNATIVES] += utilities[ranking_after] - utilities[ranking_before]
+            neighbors.add((sums.tobytes(), changed_sums.tobytes()))
     return finite_pairs(
         choice,
         np.array(list(profiles.values())),
@@ -297,14 +301,16 @@ def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Sequence[Pa
 
 def _profile_checks(choice: Choice) -> Sequence[LawCheck]:
     """Return some of all profiles to be held against their laws."""
-    return checks_of(choice, np.unique([sums for _, sums in _profiles(choice)], axis=0), most=_MOST_PROFILES)
+    return checks_of(choice, np.unique([sums for _, sums in _profiles(choice)], axis=0), limit=_MOST_PROFILES)
 
 
 def _profiles(choice: Choice) -> Iterator[tuple[Sequence[Sequence[int]], IntArray]]:
     """Yield every profile, as the numbers of its rankings group by group, with the groups' sums of utilities."""
     utilities = _utilities(choice)
-    ranked = [itertools.combinations_with_replacement(range(len(utilities)), size) for size in choice.group_sizes]
-    for profile in itertools.product(*ranked):
+    group_profiles = [
+        itertools.combinations_with_replacement(range(len(utilities)), size) for size in choice.group_sizes
+    ]
+    for profile in itertools.product(*group_profiles):
         yield profile, np.concatenate([utilities[list(group)].sum(axis=0) for group in profile])
 
 
@@ -316,24 +322,29 @@ def _utilities(choice: Choice) -> IntArray:
 def _sampled_checks(choice: SampledChoice) -> Sequence[LawCheck]:
     """Return profiles of Algorithm 2: all of one mind, or of two minds in different ways."""
     utilities = np.array(choice.scoring.steps, dtype=np.int64)[_rankings(choice.num_alternatives)]
-    few, many = choice.sum_sizes
+    few, many_voters = choice.sum_sizes
     rows = [
-        np.concatenate([few * utilities[one], many // 2 * utilities[one] + (many - many // 2) * utilities[other]])
+        np.concatenate(
+            [
+                few * utilities[one],
+                many_voters // 2 * utilities[one] + (many_voters - many_voters // 2) * utilities[other],
+            ]
+        )
         for one, other in ((0, 0), (0, len(utilities) - 1), (len(utilities) // 2, 1))
     ]
     return checks_of(choice, np.array(rows))
 
 
-def _vote(**given: Any) -> FairVoting:
+def _vote(**parameters: Any) -> FairVoting:
     """Return a vote over four alternatives, of few voters and of many."""
     values: dict[str, Any] = {"alternatives": _NAMES, "groups": ("few", "many"), "group_sizes": _MANY, "epsilon": 1.0}
-    return FairVoting(Parameters(**values | given))
+    return FairVoting(Parameters(**values | parameters))
 
 
 def _searched(choice: SampledChoice) -> Sequence[Pair]:
     """Return a pair of profiles for Algorithm 2 that a search has found."""
-    found = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
-    return finite_pairs(choice, np.array([found.sums, found.changed_sums], dtype=np.int64), is_secure=True)
+    neighbors = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
+    return finite_pairs(choice, np.array([neighbors.sums, neighbors.changed_sums], dtype=np.int64), is_secure=True)
 
 
 def _case(

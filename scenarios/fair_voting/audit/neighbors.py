@@ -85,8 +85,10 @@ def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
     if choice.sum_sizes == choice.group_sizes:
         return _law_of_sums(choice, tuple(sums_of_profile(vote, profile).reshape(-1).tolist()))
     law = np.zeros(choice.num_alternatives)
-    left, right = (list(_subsamples(own, size)) for own, size in zip(profile, choice.sum_sizes, strict=True))
-    for (one, chance), (other, other_chance) in itertools.product(left, right):
+    first_subsamples, right = (
+        list(_subsamples(group_profile, size)) for group_profile, size in zip(profile, choice.sum_sizes, strict=True)
+    )
+    for (one, chance), (other, other_chance) in itertools.product(first_subsamples, right):
         sums = sums_of_profile(vote, RankingCounts(one, other)).reshape(-1)
         law += chance * other_chance * _law_of_sums(choice, tuple(sums.tolist()))
     return law
@@ -95,7 +97,7 @@ def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
 def sums_of_profile(vote: FairVoting, profile: RankingCounts) -> IntArray:
     """Return the groups' sums of utilities, in steps from the center, shape (2, m)."""
     utilities = np.array(vote.disclosed_phase.scoring.steps, dtype=np.int64)[_rankings(vote)]
-    return np.stack([np.array(own, dtype=np.int64) @ utilities for own in profile])
+    return np.stack([np.array(group_profile, dtype=np.int64) @ utilities for group_profile in profile])
 
 
 def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts, RankingCounts]:
@@ -110,21 +112,25 @@ def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts,
     voters = list(_profiles(1, number))
     is_removed = vote.parameters.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
     # Neighbors that differ in order alone are tried in one direction: the loss is that of both.
-    changes = [((0,) * number, own) for own in voters] if is_removed else list(itertools.combinations(voters, 2))
+    changes = (
+        [((0,) * number, own_counts) for own_counts in voters]
+        if is_removed
+        else list(itertools.combinations(voters, 2))
+    )
 
     def loss(pair: tuple[RankingCounts, RankingCounts]) -> float:
         one, other = (log_law_of(profile) for profile in pair)
         return float(np.max(np.abs(one - other)))
 
-    def profile(own: tuple[int, ...], other: tuple[int, ...]) -> RankingCounts:
-        return RankingCounts(own, other) if group == 0 else RankingCounts(other, own)
+    def profile(own_counts: tuple[int, ...], other: tuple[int, ...]) -> RankingCounts:
+        return RankingCounts(own_counts, other) if group == 0 else RankingCounts(other, own_counts)
 
     return max(
         (
-            (profile(_sum(others, before), other), profile(_sum(others, after), other))
-            for others in _profiles(own_size - 1, number)
+            (profile(_sum(other_profiles, ranking_before), other), profile(_sum(other_profiles, ranking_after), other))
+            for other_profiles in _profiles(own_size - 1, number)
             for other in _profiles(other_size, number)
-            for before, after in changes
+            for ranking_before, ranking_after in changes
         ),
         key=loss,
     )
@@ -142,26 +148,26 @@ def _rankings(vote: FairVoting) -> IntArray:
 
 def _profiles(num_voters: int, num_rankings: int) -> Iterator[tuple[int, ...]]:
     """Yield how many of so many voters have each ranking, in every way."""
-    for chosen in itertools.combinations_with_replacement(range(num_rankings), num_voters):
-        yield tuple(chosen.count(place) for place in range(num_rankings))
+    for rankings in itertools.combinations_with_replacement(range(num_rankings), num_voters):
+        yield tuple(rankings.count(place) for place in range(num_rankings))
 
 
 def _subsamples(counts: Sequence[int], number: int) -> Iterator[tuple[tuple[int, ...], float]]:
     """Yield what a sub-sample of so many voters may be, with its probability."""
     ways = math.comb(sum(counts), number)
-    for own in itertools.product(*(range(count + 1) for count in counts)):
-        if sum(own) == number:
-            yield own, math.prod(map(math.comb, counts, own)) / ways
+    for subsample in itertools.product(*(range(count + 1) for count in counts)):
+        if sum(subsample) == number:
+            yield subsample, math.prod(map(math.comb, counts, subsample)) / ways
 
 
 def _sum(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
     return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
-def _describe(vote: FairVoting, counts: Sequence[int], others: Sequence[int]) -> str:
+def _describe(vote: FairVoting, counts: Sequence[int], other_counts: Sequence[int]) -> str:
     """Return the ranking that the voter has in the first profile alone, by its group's counts in both."""
     names = vote.parameters.alternatives
-    for place, (count, other_count) in enumerate(zip(counts, others, strict=True)):
+    for place, (count, other_count) in enumerate(zip(counts, other_counts, strict=True)):
         if count > other_count:
             order: list[int] = np.argsort(_rankings(vote)[place]).tolist()
             return ">".join(names[alternative] for alternative in order)
@@ -171,8 +177,8 @@ def _describe(vote: FairVoting, counts: Sequence[int], others: Sequence[int]) ->
 def _inputs_of(vote: FairVoting, profile: RankingCounts) -> Inputs:
     """Return the rows of a profile's voters."""
     rankings = _rankings(vote)
-    positions = np.concatenate([np.repeat(rankings, own, axis=0) for own in profile])
-    groups = np.repeat(np.arange(len(profile), dtype=np.int64), [sum(own) for own in profile])
+    positions = np.concatenate([np.repeat(rankings, group_counts, axis=0) for group_counts in profile])
+    groups = np.repeat(np.arange(len(profile), dtype=np.int64), [sum(group_counts) for group_counts in profile])
     return Inputs(positions, groups[:, None])
 
 
@@ -180,11 +186,11 @@ def _held(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampl
     """Return draws of the winner by sessions with the noise of deployments."""
     names = vote.parameters.alternatives
 
-    def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
-        assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
-        return [[names.index(held.outcome.winner)]]
+    def observe(session: RecordedSession) -> Sequence[Sequence[int]]:
+        assert isinstance(session.outcome, Outcome)  # noqa: S101  this protocol's
+        return [[names.index(session.outcome.winner)]]
 
-    return session_sampler(vote, _inputs_of(vote, profile), shown, noise_of("secure"), side=side)
+    return session_sampler(vote, _inputs_of(vote, profile), observe, noise_of("secure"), side=side)
 
 
 def _draw_of(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampler:

@@ -94,8 +94,8 @@ def _cases_of_levels() -> Iterator[Case]:
     """Yield voters of each level of ε, which is public: neighbors have the same."""
     few: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "epsilons": _LEVELS}
     for mechanism, place in itertools.product(LOCAL, range(len(_LEVELS))):
-        chosen = {"chosen_by": "voter"} if mechanism == "sampled_pair" else {}
-        party = _party(_vote(mechanism=mechanism, **few, **chosen), (0, place))
+        level_parameters = {"chosen_by": "voter"} if mechanism == "sampled_pair" else {}
+        party = _party(_vote(mechanism=mechanism, **few, **level_parameters), (0, place))
         yield party.case(f"{mechanism}, own ε = {_LEVELS[place]:g}", _UNIT, num_sessions=2, is_tight=True)
     party = _party(_vote(mechanism="whole_ranking", **few), (0, 0))
     other = party.rows[-1], (1, len(_LEVELS) - 1)  # of the other group, and of the greatest ε
@@ -107,17 +107,17 @@ def fair_voting_climbs() -> Iterator[SizeSweep]:
     sizes: dict[str, Sequence[int]] = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "votes in a row": RUNGS}
     few, groups = {"alternatives": RUNGS[1:4]}, {"groups": RUNGS[1:]}
     rankings = [name for name in LOCAL if name != "whole_ranking"]
-    own = [f"{name}{OWN}{level:g}" for name, level in zip(rankings, _LEVELS, strict=True)]
-    yield SizeSweep("rankings", sizes, [*rankings, *own], _local_stage)
+    own_levels = [f"{name}{OWN}{level:g}" for name, level in zip(rankings, _LEVELS, strict=True)]
+    yield SizeSweep("rankings", sizes, [*rankings, *own_levels], _local_stage)
     yield SizeSweep("whole rankings", sizes | few, ["whole_ranking"], _local_stage)
     yield SizeSweep("private groups", sizes | groups, [name for name in JOINT if name != "joint_ranking"], _local_stage)
     few |= {"groups": RUNGS[1:4]}
     yield SizeSweep("private groups and whole rankings", sizes | few, ["joint_ranking"], _local_stage)
     sizes = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "groups": RUNGS[1:-2]}
-    released = ["laplace", "exponential", "permute_and_flip"]
-    yield SizeSweep("releases", dict(sizes), released, _released_stage, most=400)
+    released_mechanisms = ["laplace", "exponential", "permute_and_flip"]
+    yield SizeSweep("releases", dict(sizes), released_mechanisms, _released_stage, most=400)
     del sizes["groups"]
-    yield SizeSweep("plain elections", sizes, [*released, "pairwise"], _released_stage, most=100)
+    yield SizeSweep("plain elections", sizes, [*released_mechanisms, "pairwise"], _released_stage, most=100)
     sizes = {"alternatives": RUNGS[1:-1], "voters": MASKED_RUNGS, "groups": RUNGS[1:3]}
     yield SizeSweep("masked votes", sizes, ["borda", "plurality"], masked_stage, most=400)
 
@@ -133,9 +133,9 @@ def masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
     )
     members = [groups[0]] * sizes["voters"] + list(groups[1:])
 
-    def roster(own: list[str]) -> Inputs:
-        others = [names[:: 1 - 2 * (place % 2)] for place in range(number - 1)]
-        return vote.encode({"group": members, "ranking": [own, *others]})
+    def roster(own_ranking: list[str]) -> Inputs:
+        other_rankings = [names[:: 1 - 2 * (place % 2)] for place in range(number - 1)]
+        return vote.encode({"group": members, "ranking": [own_ranking, *other_rankings]})
 
     last = [*names[:-2], *names[-1:-3:-1]]
     kinds = {"ranking": Ends(roster(names), roster(names[::-1])), "two alternatives": Ends(roster(names), roster(last))}
@@ -144,14 +144,17 @@ def masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
 
 def _local_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     mechanism, _, level = choice.partition(OWN)
-    given: dict[str, Any] = {"epsilons": _LEVELS} if level else {"epsilon": 2.0}
+    parameters: dict[str, Any] = {"epsilons": _LEVELS} if level else {"epsilon": 2.0}
     groups = tuple(f"g{number}" for number in range(sizes.get("groups", 2)))
     names = tuple(f"a{number}" for number in range(sizes["alternatives"]))
-    vote = _vote(alternatives=names, groups=groups, group_sizes=(2,) * len(groups), mechanism=mechanism, **given)
-    order, swapped = list(names), [*names[:-2], *names[-1:-3:-1]]
-    told = [(0, order), (0, order[::-1]), (0, swapped), (1, order), (len(groups) - 1, order[::-1])]
-    table: dict[str, Any] = {"group": [groups[own] for own, _ in told], "ranking": [list(each) for _, each in told]}
-    inputs = vote.encode(table | ({"epsilon": [level] * len(told)} if level else {}))
+    vote = _vote(alternatives=names, groups=groups, group_sizes=(2,) * len(groups), mechanism=mechanism, **parameters)
+    order, swapped_order = list(names), [*names[:-2], *names[-1:-3:-1]]
+    kinds_told = [(0, order), (0, order[::-1]), (0, swapped_order), (1, order), (len(groups) - 1, order[::-1])]
+    table: dict[str, Any] = {
+        "group": [groups[group] for group, _ in kinds_told],
+        "ranking": [list(each) for _, each in kinds_told],
+    }
+    inputs = vote.encode(table | ({"epsilon": [level] * len(kinds_told)} if level else {}))
     public = tuple(inputs.public[0].tolist())
     first, reversed_order, last, other, farthest = (Member(tuple(row), public) for row in inputs.private.tolist())
     kinds = {"ranking": Ends(first, reversed_order), "two alternatives": Ends(first, last)}
@@ -176,18 +179,21 @@ def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Configuration:
         objective="parity" if len(groups) > 1 else "copeland" if mechanism == "pairwise" else "welfare",
     )
     order = np.arange(len(names), dtype=np.int64)  # as positions
-    reverse, exchanged = order[::-1], np.concatenate([order[1::-1], order[2:]])
+    reverse, exchanged_order = order[::-1], np.concatenate([order[1::-1], order[2:]])
     halves = [order, reverse] * (len(groups) - 1)  # of the other groups: sums of 0
-    publics = [(0,)] * number + [(own,) for own in range(1, len(groups)) for _ in range(2)]
+    publics = [(0,)] * number + [(own_rankings,) for own_rankings in range(1, len(groups)) for _ in range(2)]
 
-    def rosters(own: Sequence[IntArray], others: Sequence[IntArray]) -> Ends:
-        changed = [own[-1] if np.array_equal(own[0], reverse) else reverse, *own[1:]]
-        return Ends(*(roster_of(vote, [*each, *others], publics) for each in (own, changed)))
+    def rosters(own_rankings: Sequence[IntArray], other_rankings: Sequence[IntArray]) -> Ends:
+        changed_rankings = [
+            own_rankings[-1] if np.array_equal(own_rankings[0], reverse) else reverse,
+            *own_rankings[1:],
+        ]
+        return Ends(*(roster_of(vote, [*each, *other_rankings], publics) for each in (own_rankings, changed_rankings)))
 
     kinds = {
         "greatest totals": rosters([order] * number, [order] * len(halves)),
         "totals of 0": rosters([order, reverse] * (number // 2), halves),
-        "the two best tie": rosters([order, exchanged] * (number // 2), halves),
+        "the two best tie": rosters([order, exchanged_order] * (number // 2), halves),
         "others against it": rosters([reverse] * (number - 1) + [order], [order] * len(halves)),
     }
 
@@ -202,12 +208,12 @@ def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int =
     """
     rows, _ = _rankings(vote)
     # The other voters: of each group one, whose sums cancel out of every comparison.
-    groups = [(own,) for own in range(len(vote.parameters.groups))]
-    others = [rows[0], rows[-1]][: len(groups)]
-    rosters = [roster_of(vote, others, groups)] if vote.parameters.relation is _REMOVE else []
-    rosters += [roster_of(vote, [row, *others], [(group,), *groups]) for row in rows]
-    read = functools.partial(_read_sums, vote)
-    return exposure_of_release(vote, vote.disclosed_phase, rosters, read, num_sessions=num_sessions)
+    groups = [(group_index,) for group_index in range(len(vote.parameters.groups))]
+    other_rows = [rows[0], rows[-1]][: len(groups)]
+    rosters = [roster_of(vote, other_rows, groups)] if vote.parameters.relation is _REMOVE else []
+    rosters += [roster_of(vote, [row, *other_rows], [(group,), *groups]) for row in rows]
+    read_outcome = functools.partial(_read_sums, vote)
+    return exposure_of_release(vote, vote.disclosed_phase, rosters, read_outcome, num_sessions=num_sessions)
 
 
 def _read_sums(vote: FairVoting, outcome: Outcome) -> list[int]:
@@ -222,9 +228,9 @@ def _read_sums(vote: FairVoting, outcome: Outcome) -> list[int]:
     ]
 
 
-def _vote(**given: Any) -> FairVoting:
+def _vote(**parameters: Any) -> FairVoting:
     defaults: dict[str, Any] = {"alternatives": _ALTERNATIVES, "groups": _GROUPS, "group_sizes": _SIZES}
-    return FairVoting(Parameters(**defaults | given))
+    return FairVoting(Parameters(**defaults | parameters))
 
 
 def _election(vote: FairVoting, *, group: int = 0) -> Case:
@@ -253,11 +259,11 @@ def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts
     """
     number = math.factorial(len(vote.parameters.alternatives))
     orders = np.array([[1, 2, 3, 0], [1, 3, 2, 0], [0, 3, 2, 1]], dtype=np.int64)
-    left, right, reversed_left = code_of_rankings(positions_of_orders(orders)).tolist()
+    left_ranking, right, reversed_left = code_of_rankings(positions_of_orders(orders)).tolist()
     counts = np.zeros((4, number), dtype=np.int64)
     sizes = vote.parameters.group_sizes
-    counts[0, left], counts[1, right] = sizes
-    counts[2, left], counts[3, right] = sizes[0] - 1, sizes[1]
+    counts[0, left_ranking], counts[1, right] = sizes
+    counts[2, left_ranking], counts[3, right] = sizes[0] - 1, sizes[1]
     counts[2, reversed_left] = 1
     rows = [tuple(row) for row in counts.tolist()]
     return RankingCounts(rows[0], rows[1]), RankingCounts(rows[2], rows[3])
@@ -301,10 +307,13 @@ def _rankings(vote: FairVoting) -> tuple[IntArray, list[str]]:
         for group in (_GROUPS if vote.parameters.is_joint else _GROUPS[:1])
         for order in itertools.permutations(names)
     ]
-    table: dict[str, Any] = {"group": [own for own, _ in orders], "ranking": [list(order) for _, order in orders]}
+    table: dict[str, Any] = {
+        "group": [group_name for group_name, _ in orders],
+        "ranking": [list(order) for _, order in orders],
+    }
     table |= {column.name: [_LEVELS[0]] * len(orders) for column in vote.parameters.own_levels.columns}
     inputs = vote.encode(table)
-    told = [">".join(order) for _, order in orders]
+    texts = [">".join(order) for _, order in orders]
     if vote.parameters.is_joint:
-        told = [f"{group} {text}" for (group, _), text in zip(orders, told, strict=True)]
-    return inputs.private, told
+        texts = [f"{group} {text}" for (group, _), text in zip(orders, texts, strict=True)]
+    return inputs.private, texts

@@ -55,10 +55,16 @@ def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "ra
     if ties == "random":
         return np.array(choice.probabilities(values))
     chances = choice.merits(values)
-    behind = np.cumsum(chances, axis=1) - chances
+    chances_before = np.cumsum(chances, axis=1) - chances
     won = [
-        float((own * behind[:place].prod(axis=0) * (behind + chances)[place + 1 :].prod(axis=0)).sum())
-        for place, own in enumerate(chances)
+        float(
+            (
+                slot_chances
+                * chances_before[:place].prod(axis=0)
+                * (chances_before + chances)[place + 1 :].prod(axis=0)
+            ).sum()
+        )
+        for place, slot_chances in enumerate(chances)
     ]
     return choice.gamma / len(won) + (1 - choice.gamma) * np.array(won)
 
@@ -95,20 +101,20 @@ def search_neighbors(
     generator = np.random.default_rng(seed)
     orders = np.array(list(itertools.permutations(range(size))), dtype=np.int64)
     utilities = np.array(choice.scoring.steps, dtype=np.int64)[orders]
-    others = (choice.group_sizes[0] - 1, *choice.group_sizes[1:])
+    sizes_of_others = (choice.group_sizes[0] - 1, *choice.group_sizes[1:])
     best: Neighbors | None = None
     for _ in range(num_starts):
-        draws = [_draw(others, len(orders), generator) for _ in range(_DRAWS)]
+        draws = [_draw(sizes_of_others, len(orders), generator) for _ in range(_DRAWS)]
         tries = [_evaluate(choice, utilities, *draw, ties) for draw in draws]
         place = max(range(_DRAWS), key=lambda number: tries[number].loss)
-        (counts, voter), found = draws[place], tries[place]
+        (counts, voter), best_found = draws[place], tries[place]
         for _ in range(num_steps):
             new_counts, new_voter = _step(counts, voter, generator)
-            tried = _evaluate(choice, utilities, new_counts, new_voter, ties)
-            if tried.loss >= found.loss:
-                counts, voter, found = new_counts, new_voter, tried
-        if best is None or found.loss > best.loss:
-            best = found
+            new_try = _evaluate(choice, utilities, new_counts, new_voter, ties)
+            if new_try.loss >= best_found.loss:
+                counts, voter, best_found = new_counts, new_voter, new_try
+        if best is None or best_found.loss > best.loss:
+            best = best_found
     if best is None:
         raise ValueError(f"the search takes at least one start, got {num_starts}")
     return best
@@ -140,21 +146,21 @@ def _step(counts: list[IntArray], voter: IntArray, generator: np.random.Generato
         return counts, voter
     source, target = int(generator.choice(present)), int(generator.integers(num_orders))
     # All scales alike: from a single voter to all of the order.
-    most = int(counts[group][source])
-    moved = min(most, max(1, most >> int(generator.integers(most.bit_length() + 1))))
-    changed = counts[group].copy()
-    changed[source] -= moved
-    changed[target] += moved
-    return [*counts[:group], changed, *counts[group + 1 :]], voter
+    max_moved = int(counts[group][source])
+    num_moved = min(max_moved, max(1, max_moved >> int(generator.integers(max_moved.bit_length() + 1))))
+    changed_counts = counts[group].copy()
+    changed_counts[source] -= num_moved
+    changed_counts[target] += num_moved
+    return [*counts[:group], changed_counts, *counts[group + 1 :]], voter
 
 
 def _evaluate(
     choice: SampledChoice, utilities: IntArray, counts: Sequence[IntArray], voter: IntArray, ties: Ties
 ) -> Neighbors:
-    sums = np.stack([own @ utilities for own in counts])
-    before, after = sums.copy(), sums.copy()
-    before[0] += utilities[voter[0]]
-    after[0] += utilities[voter[1]]
-    values, other_values = tuple(before.reshape(-1).tolist()), tuple(after.reshape(-1).tolist())
+    sums = np.stack([group_counts @ utilities for group_counts in counts])
+    sums_before, sums_after = sums.copy(), sums.copy()
+    sums_before[0] += utilities[voter[0]]
+    sums_after[0] += utilities[voter[1]]
+    values, other_values = tuple(sums_before.reshape(-1).tolist()), tuple(sums_after.reshape(-1).tolist())
     loss, alternative = loss_between(choice, values, other_values, ties=ties)
     return Neighbors(values, other_values, alternative, loss)

@@ -67,7 +67,8 @@ def tabulate(
         num_alternatives: m.
 
     Returns:
-        `classes` and `listed` of `FileBallots`, and the first ballot that has an alternative twice; −1 where none has.
+        `classes` and `rank_table` of `FileBallots`, and the first ballot that has an alternative twice; −1 where none
+        has.
 
     Examples:
         >>> alternatives, classes, lengths = np.array([1, 0, 1]), np.array([0, 1, 0]), np.array([2, 1])
@@ -79,12 +80,12 @@ def tabulate(
     places = np.arange(len(alternatives)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     class_table = np.full((len(lengths), num_alternatives), num_alternatives, dtype=np.int16)
     class_table[ballots, alternatives] = classes
-    listed = np.full((len(lengths), num_alternatives), num_alternatives, dtype=np.int16)
-    listed[ballots, alternatives] = places
+    rank_table = np.full((len(lengths), num_alternatives), num_alternatives, dtype=np.int16)
+    rank_table[ballots, alternatives] = places
     # Of an alternative that stands there twice one place has overwritten the other.
-    is_repeated = listed[ballots, alternatives] != places
+    is_repeated = rank_table[ballots, alternatives] != places
     first = int(ballots[np.argmax(is_repeated)]) if np.any(is_repeated) else -1
-    return class_table, listed, first
+    return class_table, rank_table, first
 
 
 def distinct_names(names: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
@@ -100,11 +101,14 @@ def distinct_names(names: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
     """
     plain = [_presentable(name) for name in names]
     if not all(plain) or len(set(plain)) < len(plain):
-        plain = [_presentable(f"{own}: {name}" if name else own) for own, name in zip(ids, plain, strict=True)]
+        plain = [
+            _presentable(f"{identifier}: {name}" if name else identifier)
+            for identifier, name in zip(ids, plain, strict=True)
+        ]
     return tuple(plain)
 
 
 def _presentable(name: str) -> str:
     words = " ".join(name.replace(">", "›").split())
-    shown = "".join(character for character in words if character.isprintable())
-    return shown if len(shown) <= _MAX_NAME_LENGTH else f"{shown[: _MAX_NAME_LENGTH - 1].rstrip()}…"
+    shown_text = "".join(character for character in words if character.isprintable())
+    return shown_text if len(shown_text) <= _MAX_NAME_LENGTH else f"{shown_text[: _MAX_NAME_LENGTH - 1].rstrip()}…"

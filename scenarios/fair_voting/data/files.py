@@ -148,13 +148,13 @@ def _read(options: RankingFile, *, column: str = "", file: str = "", field: str 
     path, limits = Path(file or options.file), options.outside_limits
     ballots = read_ballots(path, column=column, outside_limits=limits, field=f"{_FIELD}.{field}")
     if options.alike_voters == "refuse" and (places := first_alike(ballots.voters)) is not None:
-        first, again = places
+        first, second_place = places
         allowed = (
             f"unlike {ballots.voters[first]!r} in line {ballots.lines[first]}, but for case and blanks: leave one out, "
             f"or say {_FIELD}.alike_voters = 'several', if they are different persons'"
         )
-        where = f"voter_id ({path.name} line {ballots.lines[again]})"
-        raise ConfigurationError(field=where, value=ballots.voters[again], allowed=allowed)
+        place_text = f"voter_id ({path.name} line {ballots.lines[second_place]})"
+        raise ConfigurationError(field=place_text, value=ballots.voters[second_place], allowed=allowed)
     return ballots
 
 
@@ -211,9 +211,9 @@ def profile_of(
     Raises:
         ConfigurationError: an alternative is unknown, they are too few or too many, or a tie is refused.
     """
-    kept = _kept(ballots, options.alternatives)
+    kept_columns = _kept(ballots, options.alternatives)
     left_out = np.flatnonzero(grouping.members < 0)
-    positions, num_tied = break_ties(ballots, ties=options.ties, kept=kept, skipped=left_out)
+    positions, num_tied = break_ties(ballots, ties=options.ties, columns_kept=kept_columns, skipped=left_out)
     width = len(str(len(ballots)))
     voters = names or [f"voter {number:0{width}d}" for number in range(1, len(ballots) + 1)]
     members, lines = grouping.members, ballots.lines
@@ -222,7 +222,7 @@ def profile_of(
         positions, members, lines = positions[is_in], members[is_in], lines[is_in]
         voters = [voters[place] for place in is_in.tolist()]
     return Profile(
-        alternatives=tuple(ballots.alternatives[place] for place in kept),
+        alternatives=tuple(ballots.alternatives[place] for place in kept_columns),
         rankings=Rankings(positions),
         groups=grouping.groups,
         members=members,
@@ -231,7 +231,14 @@ def profile_of(
         lines=lines.tolist() if ballots.source_of_voter is None else (),
         source=ballots.source,
         may_tie=options.ties == "mean" and not ballots.is_strict,
-        note=_note(ballots, num_kept=len(kept), num_tied=num_tied, num_out=left_out.size, options=options, more=note),
+        note=_note(
+            ballots,
+            num_kept=len(kept_columns),
+            num_tied=num_tied,
+            num_out=left_out.size,
+            options=options,
+            addition=note,
+        ),
     )
 
 
@@ -244,7 +251,12 @@ def grouping_of_column(ballots: FileBallots, options: ColumnOptions, *, groups: 
             allowed = f"ages with voters in each group: nobody is {empty[0]}"
             raise ConfigurationError(field=f"{_FIELD}.age_cuts", value=list(options.age_cuts), allowed=allowed)
     return groups_of_entries(
-        ballots, entries, column=column, groups=groups, renamed=options.group_names, without_group=options.without_group
+        ballots,
+        entries,
+        column=column,
+        groups=groups,
+        new_names=options.group_names,
+        without_group=options.without_group,
     )
 
 
@@ -263,8 +275,8 @@ def _profile_of_columns(options: RankingFile) -> Profile:
                 allowed = f"left out for {file.name}, or given with groups_file: PrefLib's files hold no groups"
                 raise ConfigurationError(field=field, value=list(options.group_columns), allowed=allowed)
             cuts = options.age_cuts if column == "age" else ()
-            own = msgspec.structs.replace(options, group_columns=(), group_column=column, age_cuts=cuts)
-            groupings[column] = grouping_of_column(_read(options, column=column), own)
+            column_options = msgspec.structs.replace(options, group_columns=(), group_column=column, age_cuts=cuts)
+            groupings[column] = grouping_of_column(_read(options, column=column), column_options)
     refuse(len(groupings) < len(options.group_columns), field, list(options.group_columns), "columns, each once")
     grouping, features = crossed(groupings, field=field)
     return dataclasses.replace(profile_of(ballots, grouping, options), features=features)
@@ -280,7 +292,7 @@ def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
             path_of(options.groups_file),
             ballots,
             groups=options.groups,
-            renamed=options.group_names,
+            new_names=options.group_names,
             without_group=options.without_group,
         )
     return grouping_of_column(ballots, options, groups=options.groups)
@@ -289,9 +301,9 @@ def _grouping_of(ballots: FileBallots, options: RankingFile) -> Grouping:
 def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> list[int]:
     """Return which alternative of a part each of the first one's is."""
     if by_name and sorted(part.alternatives) != sorted(first.alternatives):
-        lacking = [name for name in first.alternatives if name not in part.alternatives]
+        missing_names = [name for name in first.alternatives if name not in part.alternatives]
         surplus = [name for name in part.alternatives if name not in first.alternatives]
-        odd = f"without {lacking[:_MAX_SHOWN]}" if lacking else f"with {surplus[:_MAX_SHOWN]}"
+        odd = f"without {missing_names[:_MAX_SHOWN]}" if missing_names else f"with {surplus[:_MAX_SHOWN]}"
         value = f"{part.source} {odd}"
         allowed = f'files over the alternatives of {first.source}, or same_alternatives = "numbers"'
         raise ConfigurationError(field=f"{_FIELD}.group_files", value=value, allowed=allowed)
@@ -303,27 +315,29 @@ def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> li
     return list(range(len(first.alternatives)))
 
 
-def _kept(ballots: FileBallots, wanted: Sequence[str]) -> list[int]:
+def _kept(ballots: FileBallots, wanted_names: Sequence[str]) -> list[int]:
     places: Mapping[str, int] = {
         **{name: place for place, name in enumerate(ballots.ids)},
         **{name: place for place, name in enumerate(ballots.alternatives)},
     }
     field = f"{_FIELD}.alternatives"
-    for name in wanted:
+    for name in wanted_names:
         if name not in places:
-            some = ", ".join(ballots.alternatives[:_MAX_SHOWN])
-            allowed = f"an alternative of {ballots.source}: {some}{did_you_mean(name, places)}"
+            some_names = ", ".join(ballots.alternatives[:_MAX_SHOWN])
+            allowed = f"an alternative of {ballots.source}: {some_names}{did_you_mean(name, places)}"
             raise ConfigurationError(field=field, value=name, allowed=allowed)
-    kept = [places[name] for name in wanted] or list(range(len(ballots.alternatives)))
-    refuse(len(set(kept)) < len(kept), field, list(wanted)[:_MAX_SHOWN], "alternatives, each once")
-    where = field if wanted else f"{ballots.source}, number of alternatives"
-    allowed = f"{_LEAST} to {MAX_ALTERNATIVES}" + ("" if wanted else f"; {field} keeps some of them")
-    require(_LEAST <= len(kept) <= MAX_ALTERNATIVES, where, len(kept), allowed)
-    return kept
+    kept_columns = [places[name] for name in wanted_names] or list(range(len(ballots.alternatives)))
+    refuse(
+        len(set(kept_columns)) < len(kept_columns), field, list(wanted_names)[:_MAX_SHOWN], "alternatives, each once"
+    )
+    place_text = field if wanted_names else f"{ballots.source}, number of alternatives"
+    allowed = f"{_LEAST} to {MAX_ALTERNATIVES}" + ("" if wanted_names else f"; {field} keeps some of them")
+    require(_LEAST <= len(kept_columns) <= MAX_ALTERNATIVES, place_text, len(kept_columns), allowed)
+    return kept_columns
 
 
 def _note(
-    ballots: FileBallots, *, num_kept: int, num_tied: int, num_out: int, options: RankingOptions, more: str
+    ballots: FileBallots, *, num_kept: int, num_tied: int, num_out: int, options: RankingOptions, addition: str
 ) -> str:
     """Return what became of the ballots, as a line for people."""
     sentences = [f"{len(ballots) - num_out:,} of {len(ballots):,} voters" if num_out else f"{len(ballots):,} voters"]
@@ -334,8 +348,10 @@ def _note(
     if num_kept < len(ballots.alternatives):
         sentences.append(f"{num_kept} of {len(ballots.alternatives)} alternatives")
     if num_tied:
-        how = "have the mean score of their places" if options.ties == "mean" else "were ordered as they are listed"
-        sentences.append(f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} {how}")
-    if more:
-        sentences.append(more)
+        treatment = (
+            "have the mean score of their places" if options.ties == "mean" else "were ordered as they are listed"
+        )
+        sentences.append(f"ties, or alternatives not ranked, of {num_tied:,} voter{'s' * (num_tied != 1)} {treatment}")
+    if addition:
+        sentences.append(addition)
     return "; ".join(sentences)

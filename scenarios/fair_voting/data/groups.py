@@ -82,9 +82,9 @@ def groups_of_entries(
     *,
     column: str,
     groups: Sequence[str] = (),
-    renamed: Mapping[str, str] | None = None,
+    new_names: Mapping[str, str] | None = None,
     without_group: WithoutGroup = "refuse",
-    where: Callable[[int], str] | None = None,
+    place_of_voter: Callable[[int], str] | None = None,
 ) -> Grouping:
     """Return the groups that the entries of a column name.
 
@@ -92,46 +92,46 @@ def groups_of_entries(
         ballots: of n voters.
         entries: one for each of them; blanks around it do not count.
         groups: the groups that there must be; by default those that the entries name.
-        renamed: a group's name by the entry that stands for it; entries may share one.
+        new_names: a group's name by the entry that stands for it; entries may share one.
         without_group: what becomes of voters with an empty entry.
-        where: where a voter's entry stands, for errors; by default where its ballot does.
+        place_of_voter: where a voter's entry stands, for errors; by default where its ballot does.
 
     Raises:
         ConfigurationError: an entry is empty or of no group, or a group has no voter, or there are fewer than two.
     """
-    where = where or ballots.where
+    place_of_voter = place_of_voter or ballots.where
     index: dict[str, int] = {}
     codes = np.array([index.setdefault(entry.strip(), len(index)) for entry in entries], dtype=np.int64)
     if "" in index and without_group == "refuse":
         voter = int(np.argmax(codes == index[""]))
         allowed = f"a group, or {_LEAVE_OUT}"
-        raise ConfigurationError(field=f"{column} ({where(voter)})", value="", allowed=allowed)
-    renamed = renamed or {}
-    for entry in renamed:
+        raise ConfigurationError(field=f"{column} ({place_of_voter(voter)})", value="", allowed=allowed)
+    new_names = new_names or {}
+    for entry in new_names:
         if entry not in index:
-            known = [name for name in index if name]
-            allowed = f"entries of {column!r}: {_some(known)}{did_you_mean(entry, known)}"
+            known_names = [name for name in index if name]
+            allowed = f"entries of {column!r}: {_some(known_names)}{did_you_mean(entry, known_names)}"
             raise ConfigurationError(field="voters.group_names", value=entry, allowed=allowed)
-    name_of = {entry: renamed.get(entry, entry) for entry in index if entry}
+    name_of = {entry: new_names.get(entry, entry) for entry in index if entry}
     for entry in name_of:
-        if entry not in renamed and names_two_groups(entry, name_of):
+        if entry not in new_names and names_two_groups(entry, name_of):
             voter = int(np.argmax(codes == index[entry]))
-            raise ConfigurationError(field=f"{column} ({where(voter)})", value=entry, allowed="one group")
-    named = tuple(groups) or tuple(dict.fromkeys(name_of.values()))
-    place_of = {name: place for place, name in enumerate(named)}
+            raise ConfigurationError(field=f"{column} ({place_of_voter(voter)})", value=entry, allowed="one group")
+    group_order = tuple(groups) or tuple(dict.fromkeys(name_of.values()))
+    place_of = {name: place for place, name in enumerate(group_order)}
     for entry, name in name_of.items():
         if name not in place_of:
             voter = int(np.argmax(codes == index[entry]))
-            allowed = f"of one of the groups {_some(named)}{did_you_mean(name, named)}"
-            raise ConfigurationError(field=f"{column} ({where(voter)})", value=entry, allowed=allowed)
+            allowed = f"of one of the groups {_some(group_order)}{did_you_mean(name, group_order)}"
+            raise ConfigurationError(field=f"{column} ({place_of_voter(voter)})", value=entry, allowed=allowed)
         check_party_name(name, field="group")
-    for name in named:
+    for name in group_order:
         if name not in name_of.values():
             allowed = f"groups with a voter each: the entries of {column!r} are {_some(list(name_of))}"
             raise ConfigurationError(field="voters.groups", value=name, allowed=allowed)
-    check_groups(named)
+    check_groups(group_order)
     places = np.array([place_of[name_of[entry]] if entry else -1 for entry in index], dtype=np.int64)
-    return Grouping(named, places[codes])
+    return Grouping(group_order, places[codes])
 
 
 def age_groups(
@@ -141,17 +141,17 @@ def age_groups(
 
     Entries are ages in years; where one is empty, so is the voter's group.
     """
-    between = [f"{low} to {high - 1}" if high - low > 1 else str(low) for low, high in itertools.pairwise(cuts)]
-    names = [f"under {cuts[0]}", *between, f"{cuts[-1]} and over"]
-    known: dict[str, str] = {"": ""}
+    middle_names = [f"{low} to {high - 1}" if high - low > 1 else str(low) for low, high in itertools.pairwise(cuts)]
+    names = [f"under {cuts[0]}", *middle_names, f"{cuts[-1]} and over"]
+    group_of_age: dict[str, str] = {"": ""}
     for voter, entry in enumerate(entries):
-        if entry not in known:
+        if entry not in group_of_age:
             age = number_in(entry)
             if not 0 <= age < math.inf:
                 allowed = "an age in years, at least 0"
                 raise ConfigurationError(field=f"{column} ({ballots.where(voter)})", value=entry, allowed=allowed)
-            known[entry] = names[bisect.bisect_right(cuts, age)]
-    return names, [known[entry] for entry in entries]
+            group_of_age[entry] = names[bisect.bisect_right(cuts, age)]
+    return names, [group_of_age[entry] for entry in entries]
 
 
 def groups_of_companion(
@@ -160,7 +160,7 @@ def groups_of_companion(
     *,
     column: str = "group",
     groups: Sequence[str] = (),
-    renamed: Mapping[str, str] | None = None,
+    new_names: Mapping[str, str] | None = None,
     without_group: WithoutGroup = "refuse",
 ) -> Grouping:
     """Return the groups that a CSV file names: a line for each voter, with the columns `voter` and `group`, or another.
@@ -180,14 +180,14 @@ def groups_of_companion(
         number = numbers(voter.strip())
         group = entry.strip()
         if number < 0:
-            known = "a voter_id of it" if ballots.voters else f"a number from 1 to {len(ballots)}"
-            allowed = f"a voter of {ballots.source}: {known}"
+            allowed_key = "a voter_id of it" if ballots.voters else f"a number from 1 to {len(ballots)}"
+            allowed = f"a voter of {ballots.source}: {allowed_key}"
             raise ConfigurationError(field=f"voter ({path.name} line {line})", value=voter, allowed=allowed)
-        earlier = entries[number]
-        if earlier is not None and earlier != group:
-            where = f"{path.name} line {line}, voter {voter.strip()}"
-            allowed = f"{earlier!r}, since line {lines[number]} has that: a voter is in one group"
-            raise ConfigurationError(field=f"{column} ({where})", value=group, allowed=allowed)
+        earlier_entry = entries[number]
+        if earlier_entry is not None and earlier_entry != group:
+            place_text = f"{path.name} line {line}, voter {voter.strip()}"
+            allowed = f"{earlier_entry!r}, since line {lines[number]} has that: a voter is in one group"
+            raise ConfigurationError(field=f"{column} ({place_text})", value=group, allowed=allowed)
         entries[number], lines[number] = group, line
     if None in entries and without_group == "refuse":
         missing = entries.index(None)
@@ -198,9 +198,9 @@ def groups_of_companion(
         [entry or "" for entry in entries],
         column=column,
         groups=groups,
-        renamed=renamed,
+        new_names=new_names,
         without_group=without_group,
-        where=lambda voter: f"{path.name} line {lines[voter]}, voter {ballots.name_of(voter)}",
+        place_of_voter=lambda voter: f"{path.name} line {lines[voter]}, voter {ballots.name_of(voter)}",
     )
 
 
@@ -217,11 +217,11 @@ def _numbers_of_voters(ballots: FileBallots) -> Callable[[str], int]:
     if ballots.voters:
         by_name = {name: number for number, name in enumerate(ballots.voters)}
         return lambda name: by_name.get(name, -1)
-    most = len(ballots)
+    num_ballots = len(ballots)
 
     def by_number(text: str) -> int:
-        number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else 0
-        return number - 1 if number <= most else -1
+        number = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(num_ballots)) else 0
+        return number - 1 if number <= num_ballots else -1
 
     return by_number
 
@@ -241,16 +241,18 @@ def crossed(groupings: Mapping[str, Grouping], *, field: str) -> tuple[Grouping,
     members = np.stack([grouping.members for grouping in groupings.values()], axis=1)
     is_in = (members >= 0).all(axis=1)
     present, places = np.unique(members[is_in], axis=0, return_inverse=True)
-    own = np.full(len(members), -1, dtype=np.int64)
-    own[is_in] = places.reshape(-1)
+    own_groups = np.full(len(members), -1, dtype=np.int64)
+    own_groups[is_in] = places.reshape(-1)
     rows: list[list[int]] = present.tolist()
-    named: Sequence[tuple[str, ...]] = [
+    group_tuples: Sequence[tuple[str, ...]] = [
         tuple(grouping.groups[place] for grouping, place in zip(groupings.values(), row, strict=True)) for row in rows
     ]
-    groups = tuple(SIGN.join(parts) for parts in named)
-    if twice := [name for name in groups if groups.count(name) > 1]:
-        raise ConfigurationError(field=field, value=twice[:_MAX_SHOWN], allowed="groups whose crossings have own names")
+    groups = tuple(SIGN.join(parts) for parts in group_tuples)
+    if repeated_names := [name for name in groups if groups.count(name) > 1]:
+        raise ConfigurationError(
+            field=field, value=repeated_names[:_MAX_SHOWN], allowed="groups whose crossings have own names"
+        )
     features = tuple(
-        Feature(name=name, of=tuple(parts[number] for parts in named)) for number, name in enumerate(groupings)
+        Feature(name=name, of=tuple(parts[number] for parts in group_tuples)) for number, name in enumerate(groupings)
     )
-    return Grouping(groups, own), features
+    return Grouping(groups, own_groups), features

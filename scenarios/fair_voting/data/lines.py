@@ -12,8 +12,8 @@ from ...reading.files import decoded, open_bytes, readable
 
 def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str = "") -> ConfigurationError:
     """Return the error for something on a line, from 1; by default all of it is meant."""
-    where = f"{path.name} line {line}"
-    return ConfigurationError(field=f"{what} ({where})" if what else where, value=value, allowed=allowed)
+    place_text = f"{path.name} line {line}"
+    return ConfigurationError(field=f"{what} ({place_text})" if what else place_text, value=value, allowed=allowed)
 
 
 def read_lines(path: Path, *, field: str) -> Generator[str]:

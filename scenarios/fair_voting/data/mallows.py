@@ -114,10 +114,10 @@ def kendall_tau_distances(positions: IntArray, *, center: Sequence[int]) -> IntA
     num_alternatives = len(_ranks_of(center))
     if positions.ndim != 2 or positions.shape[1] != num_alternatives:  # noqa: PLR2004  a table
         raise ValueError(f"positions must have shape (n, {num_alternatives}), got {positions.shape}")
-    ordered = positions[:, list(center)]
+    ordered_positions = positions[:, list(center)]
     distances = np.zeros(len(positions), dtype=np.int64)
-    for better, worse in itertools.combinations(range(num_alternatives), 2):
-        distances += ordered[:, better] > ordered[:, worse]
+    for better_alternative, worse in itertools.combinations(range(num_alternatives), 2):
+        distances += ordered_positions[:, better_alternative] > ordered_positions[:, worse]
     return distances
 
 
@@ -135,8 +135,8 @@ def _insert(columns: FloatArray, thresholds: Sequence[Sequence[float]]) -> NDArr
             np.greater_equal(column, step, out=is_reached)
             np.subtract(place, is_reached.view(np.int8), out=place)
         # Whoever stands there, or behind, makes room.
-        before = positions[:number]
-        before += (before >= place).view(np.int8)
+        earlier_positions = positions[:number]
+        earlier_positions += (earlier_positions >= place).view(np.int8)
     return positions
 
 

@@ -23,12 +23,12 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
     ranking: Any = entries["ranking"]
     if isinstance(ranking, np.ndarray):  # the position of each alternative
         ranking = text_of(cast("IntArray", ranking).tolist(), alternatives)
-    told = f" {SEPARATOR} ".join(names_of(ranking))
+    ranking_text = f" {SEPARATOR} ".join(names_of(ranking))
     if not parameters.is_joint:
-        return [("ranking",), (told,)]
+        return [("ranking",), (ranking_text,)]
     group: Any = entries["group"]
     is_place = not isinstance(group, str)
-    return [("group", "ranking"), (parameters.groups[int(group)] if is_place else group, told)]
+    return [("group", "ranking"), (parameters.groups[int(group)] if is_place else group, ranking_text)]
 
 
 OWN_RANKING: Final = OwnEntries(write=_write)

@@ -59,17 +59,19 @@ class RankingTable(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forb
     def __post_init__(self) -> None:
         for name in self.columns:
             refuse(name not in _COLUMNS, f"{_FIELD}.columns", name, list_choices(_COLUMNS, name))
-        given = [kind for kind in _KINDS if getattr(self, kind)]
-        if len(given) > 1:
-            allowed = f"left out beside {_FIELD}.{given[0]}"
-            raise ConfigurationError(field=f"{_FIELD}.{given[1]}", value="given", allowed=allowed)
+        kinds_given = [kind for kind in _KINDS if getattr(self, kind)]
+        if len(kinds_given) > 1:
+            allowed = f"left out beside {_FIELD}.{kinds_given[0]}"
+            raise ConfigurationError(field=f"{_FIELD}.{kinds_given[1]}", value="given", allowed=allowed)
         refuse(self.numbered and self.repeats != "error", f"{_FIELD}.repeats", self.repeats, "left out beside numbered")
         require(self.between.strip(" ") or "\n" in self.between, f"{_FIELD}.between", self.between, "a sign")
-        named = self.places or self.scores
-        if named and self.alternatives:
-            allowed = f"a name for each of the {len(named)} columns"
-            require(len(named) == len(self.alternatives), f"{_FIELD}.alternatives", list(self.alternatives), allowed)
-        is_partial = self.ties == "mean" and not named
+        named_columns = self.places or self.scores
+        if named_columns and self.alternatives:
+            allowed = f"a name for each of the {len(named_columns)} columns"
+            require(
+                len(named_columns) == len(self.alternatives), f"{_FIELD}.alternatives", list(self.alternatives), allowed
+            )
+        is_partial = self.ties == "mean" and not named_columns
         allowed = "given with ties: what a voter does not name is known by these"
         refuse(is_partial and not self.alternatives, f"{_FIELD}.alternatives", "nothing", allowed)
 
@@ -78,65 +80,70 @@ def load_table(options: RankingTable) -> PartiesTable:
     """Return the voters of a file."""
     path, role = path_of(options.file), FairVoting.client_role
     is_counted = options.numbered or options.repeats in {"first", "last"}
-    read = read_parties_file(path, role, options.columns, numbered=is_counted, options=options)
+    parties = read_parties_file(path, role, options.columns, has_numbers=is_counted, options=options)
     if not options.numbered and is_counted:
-        read = one_row_each(read, role, options.repeats)
+        parties = one_row_each(parties, role, options.repeats)
     elif options.repeats == "error" and not is_counted:
-        check_unlike(read, role)
-    named = options.places or options.scores or options.choices
-    for name in named:
-        if name not in read.table:
+        check_unlike(parties, role)
+    named_columns = options.places or options.scores or options.choices
+    for name in named_columns:
+        if name not in parties.table:
             key = next(kind for kind in _KINDS if getattr(options, kind))
-            allowed = f"columns of {path.name}: {', '.join(read.table)}{did_you_mean(name, read.table)}"
+            allowed = f"columns of {path.name}: {', '.join(parties.table)}{did_you_mean(name, parties.table)}"
             raise ConfigurationError(field=f"{_FIELD}.{key}", value=name, allowed=allowed)
-    table = {name: entries for name, entries in read.table.items() if name in _COLUMNS}
+    table = {name: entries for name, entries in parties.table.items() if name in _COLUMNS}
     names = options.alternatives or options.places or options.scores
-    usual = ("refuse", "refuse", SEPARATOR, ())
-    if named or (options.ties, options.twice, options.between, options.not_ranked) != usual:
-        require(named or "ranking" in table, f"{_FIELD}.columns", "no ranking", "a column of rankings")
-        columns: Sequence[Any] = [read.table[name] for name in named or ("ranking",)]
+    default_values = ("refuse", "refuse", SEPARATOR, ())
+    if named_columns or (options.ties, options.twice, options.between, options.not_ranked) != default_values:
+        require(named_columns or "ranking" in table, f"{_FIELD}.columns", "no ranking", "a column of rankings")
+        columns: Sequence[Any] = [parties.table[name] for name in named_columns or ("ranking",)]
         rows = zip(*columns, strict=True)
         table["ranking"] = [
-            _text([str(cell) for cell in row], names, options, read, own) for own, row in enumerate(rows)
+            _text([str(cell) for cell in row], names, options, parties, row_number)
+            for row_number, row in enumerate(rows)
         ]
-    found: dict[str, Any] = {"alternatives": list(names)} if options.alternatives or options.ties == "mean" else {}
+    parameters_found: dict[str, Any] = (
+        {"alternatives": list(names)} if options.alternatives or options.ties == "mean" else {}
+    )
     if options.ties == "mean":
-        found["ties"] = "mean"
+        parameters_found["ties"] = "mean"
         number = sum(1 for entry in table["ranking"] if TIE in str(entry))
-        whose = f"{number:,} voter{'s' * (number != 1)}"
-        told = f"Ties, or alternatives not ranked, of {whose} have the mean score of their places."
-        read = read.noting(told if number else "")
-    return dataclasses.replace(read, table=table, parameters=found, fixed=frozenset(found) - {"ties"})
+        voters_text = f"{number:,} voter{'s' * (number != 1)}"
+        ties_note = f"Ties, or alternatives not ranked, of {voters_text} have the mean score of their places."
+        parties = parties.noting(ties_note if number else "")
+    return dataclasses.replace(
+        parties, table=table, parameters=parameters_found, fixed=frozenset(parameters_found) - {"ties"}
+    )
 
 
-def parts_of(cells: Sequence[str], names: Sequence[str], options: RankingTable, where: str = "") -> Tiers:
+def parts_of(cells: Sequence[str], names: Sequence[str], options: RankingTable, place_text: str = "") -> Tiers:
     """Return what a voter's cells rank, the best first, whatever it is: words that stand for none are left out.
 
     Args:
-        where: they stand, for errors.
+        place_text: they stand, for errors.
 
     Raises:
         ConfigurationError: a place or a score is none.
     """
     is_named = _is_named(options.not_ranked)
     if options.places or options.scores:
-        found: dict[float, list[str]] = {}
+        names_at_place: dict[float, list[str]] = {}
         for name, cell in zip(names, map(str.strip, cells), strict=True):
             is_score = bool(options.scores)
             if is_named(cell):
                 number = number_in(cell) if is_score else place_in(cell)
                 allowed = f"a {'score' if is_score else 'place, 1 the best'}, empty, or a word of not_ranked"
-                require(math.isfinite(number) and (is_score or number >= 1), f"{name} {where}", cell, allowed)
-                found.setdefault(-number if is_score else number, []).append(name)
-        return [found[level] for level in sorted(found)]
-    known, between = {*names}, options.between
+                require(math.isfinite(number) and (is_score or number >= 1), f"{name} {place_text}", cell, allowed)
+                names_at_place.setdefault(-number if is_score else number, []).append(name)
+        return [names_at_place[level] for level in sorted(names_at_place)]
+    known_names, separator = {*names}, options.between
     if options.choices:
-        split = [[cell.strip()] if cell.strip() in known else cell.split(between) for cell in cells]
-    elif between == SEPARATOR:
-        split = [list(tier) for tier in tiers_of(cells[0], known)]
+        split = [[cell.strip()] if cell.strip() in known_names else cell.split(separator) for cell in cells]
+    elif separator == SEPARATOR:
+        split = [list(tier) for tier in tiers_of(cells[0], known_names)]
     else:
-        split = [[name] for name in cells[0].split(between)]
-    return [tier for own in split if (tier := [name.strip() for name in own if is_named(name.strip())])]
+        split = [[name] for name in cells[0].split(separator)]
+    return [tier for entry in split if (tier := [name.strip() for name in entry if is_named(name.strip())])]
 
 
 def place_in(text: str) -> float:
@@ -146,43 +153,46 @@ def place_in(text: str) -> float:
         >>> place_in("2nd"), place_in("Rank 3"), place_in("pool")
         (2.0, 3.0, nan)
     """
-    found = _PLACE.fullmatch(text.strip())
-    if found is None:
+    match = _PLACE.fullmatch(text.strip())
+    if match is None:
         return math.nan
-    number, word = found.groups()
+    number, word = match.groups()
     return float(number or _ORDINALS.index(word.lower()) + 1)
 
 
 def _is_named(words: Sequence[str]) -> Callable[[str], bool]:
-    silent = {"", *(word.casefold() for word in words)}
-    return lambda cell: cell.casefold() not in silent
+    silent_words = {"", *(word.casefold() for word in words)}
+    return lambda cell: cell.casefold() not in silent_words
 
 
-def _text(cells: Sequence[str], names: Sequence[str], options: RankingTable, read: PartiesTable, voter: int) -> str:
+def _text(cells: Sequence[str], names: Sequence[str], options: RankingTable, parties: PartiesTable, voter: int) -> str:
     """Return a voter's ranking as text; ConfigurationError for what it may not say."""
-    where = f"({read.source} line {read.lines[voter]}, {read.names[voter]})"
+    place_text = f"({parties.source} line {parties.lines[voter]}, {parties.names[voter]})"
     if options.places and options.ties == "refuse":
         allowed = f'each place from 1 to {len(names)} once: 1 is the best (or ties = "mean")'
         is_strict = sorted(map(place_in, cells)) == list(range(1, len(names) + 1))
-        require(is_strict, f"places {where}", ", ".join(cells), allowed)
-    tiers = parts_of(cells, names, options, where)
-    seen: dict[str, None] = {}
-    kept: Tiers = []
+        require(is_strict, f"places {place_text}", ", ".join(cells), allowed)
+    tiers = parts_of(cells, names, options, place_text)
+    seen_names: dict[str, None] = {}
+    kept_tiers: Tiers = []
     for tier in tiers:
         for name in tier:
             allowed = f"one of {', '.join(names)}, or a word of not_ranked{did_you_mean(name, names)}"
-            require(name in names or not names, f"ranking {where}: unknown alternative", name, allowed)
-        new = [name for name in dict.fromkeys(tier) if name not in seen]
+            require(name in names or not names, f"ranking {place_text}: unknown alternative", name, allowed)
+        new = [name for name in dict.fromkeys(tier) if name not in seen_names]
         allowed = 'each alternative once, or twice = "first", its first place'
         is_once = options.twice == "first" or len(new) == len(tier)
         require(
-            is_once, f"ranking {where}: repeated alternative", next((n for n in tier if n in seen), tier[0]), allowed
+            is_once,
+            f"ranking {place_text}: repeated alternative",
+            next((n for n in tier if n in seen_names), tier[0]),
+            allowed,
         )
-        seen.update(dict.fromkeys(new))
-        kept += [new] if new else []
-    missing = [name for name in names if name not in seen]
-    is_strict = not missing and all(len(tier) == 1 for tier in kept)
+        seen_names.update(dict.fromkeys(new))
+        kept_tiers += [new] if new else []
+    missing = [name for name in names if name not in seen_names]
+    is_strict = not missing and all(len(tier) == 1 for tier in kept_tiers)
     value = f"without {', '.join(missing)}" if missing else "a tie"
     allowed = 'a strict order of all alternatives, or ties = "mean"'
-    require(is_strict or options.ties == "mean", f"ranking {where}", value, allowed)
-    return f" {SEPARATOR} ".join(map(TIE.join, [*kept, missing] if missing else kept))
+    require(is_strict or options.ties == "mean", f"ranking {place_text}", value, allowed)
+    return f" {SEPARATOR} ".join(map(TIE.join, [*kept_tiers, missing] if missing else kept_tiers))

@@ -86,21 +86,21 @@ def read_pabulib(
         votes = _BallotVotes(path, list(projects), meta)
         entries = _read_votes(path, rows, votes, column=column, num_unnamed=num_unnamed)
     meta.check_number("num_votes", len(votes.lines), "votes below")
-    classes, listed, is_within = votes.tabulate(may_break=outside_limits == "leave out")
+    classes, rank_table, is_within = votes.tabulate(may_break=outside_limits == "leave out")
     ballot_of_voter = np.array(votes.ballots, dtype=np.int64)
-    kept: list[int] = np.flatnonzero(is_within[ballot_of_voter]).tolist()
-    require(kept, path.name, "no ballot within its limits", "a Pabulib file with votes")
+    kept_voters: list[int] = np.flatnonzero(is_within[ballot_of_voter]).tolist()
+    require(kept_voters, path.name, "no ballot within its limits", "a Pabulib file with votes")
     return FileBallots(
         alternatives=distinct_names(list(projects.values()), list(projects)),
         ids=tuple(projects),
         classes=classes,
-        listed=listed,
-        ballot_of_voter=ballot_of_voter[kept],
-        lines=np.array(votes.lines, dtype=np.int64)[kept],
-        voters=[votes.voters[place] for place in kept],
+        listed=rank_table,
+        ballot_of_voter=ballot_of_voter[kept_voters],
+        lines=np.array(votes.lines, dtype=np.int64)[kept_voters],
+        voters=[votes.voters[place] for place in kept_voters],
         source=path.name,
-        entries=[entries[place] for place in kept] if column else (),
-        num_left_out=len(votes.voters) - len(kept),
+        entries=[entries[place] for place in kept_voters] if column else (),
+        num_left_out=len(votes.voters) - len(kept_voters),
     )
 
 
@@ -127,11 +127,11 @@ class _Meta:
             raise line_fault(self.path, line, value, "a number", what=key)
         return number
 
-    def check_number(self, key: str, found: int, what: str) -> None:
+    def check_number(self, key: str, number: int, what_counted: str) -> None:
         """Raise ConfigurationError unless META gives this number."""
         line, value = self.entries.get(key, (1, ""))
-        if not re.fullmatch(r"[0-9]{1,9}", value) or int(value) != found:
-            raise line_fault(self.path, line, value or "nothing", f"the number of {what}, {found}", what=key)
+        if not re.fullmatch(r"[0-9]{1,9}", value) or int(value) != number:
+            raise line_fault(self.path, line, value or "nothing", f"the number of {what_counted}, {number}", what=key)
 
 
 class _BallotVotes:
@@ -178,41 +178,43 @@ class _BallotVotes:
         is_within = self._within_limits(lengths, values if has_points else None, may_break=may_break)
         if self.vote_type not in (*_BY_POINTS, "ordinal"):
             classes = np.zeros_like(numbers)
-        class_table, listed, repeated = tabulate(numbers, classes, lengths, num_alternatives=len(self._projects))
-        if repeated >= 0:
-            own = ids[starts[repeated] : starts[repeated] + lengths[repeated]]
-            again = next(name for place, name in enumerate(own) if name in own[:place])
-            allowed = f"a list with each project once: {again!r} is repeated"
-            raise self._fault(repeated, votes[repeated], allowed, _VOTE)
+        class_table, rank_table, repeated_ballot = tabulate(
+            numbers, classes, lengths, num_alternatives=len(self._projects)
+        )
+        if repeated_ballot >= 0:
+            ballot_names = ids[starts[repeated_ballot] : starts[repeated_ballot] + lengths[repeated_ballot]]
+            repeated_name = next(name for place, name in enumerate(ballot_names) if name in ballot_names[:place])
+            allowed = f"a list with each project once: {repeated_name!r} is repeated"
+            raise self._fault(repeated_ballot, votes[repeated_ballot], allowed, _VOTE)
         if has_points:
             default = self._meta.number("default_score", 0.0) if self.vote_type == "scoring" else 0.0
             scores = np.full(class_table.shape, default)
             scores[np.repeat(np.arange(len(lengths)), lengths), numbers] = values
             class_table = positions_of_classes(-scores).astype(np.int16)
-        return class_table, listed, is_within
+        return class_table, rank_table, is_within
 
     def _within_limits(self, lengths: IntArray, values: FloatArray | None, *, may_break: bool) -> NDArray[np.bool_]:
         """Return which ballots have as many projects and points as META allows; refuse one that may not break it."""
         numbers = lengths.astype(np.float64)
-        found = {"min_length": numbers, "max_length": numbers}
+        limited_numbers = {"min_length": numbers, "max_length": numbers}
         if values is not None:
             each = np.split(values, np.cumsum(lengths)[:-1])
-            sums = np.array([math.fsum(own.tolist()) for own in each])
-            found |= {"min_sum_points": sums, "max_sum_points": sums}
-            found["min_points"] = np.array([own.min(initial=math.inf) for own in each])
-            found["max_points"] = np.array([own.max(initial=-math.inf) for own in each])
+            sums = np.array([math.fsum(limited.tolist()) for limited in each])
+            limited_numbers |= {"min_sum_points": sums, "max_sum_points": sums}
+            limited_numbers["min_points"] = np.array([limited.min(initial=math.inf) for limited in each])
+            limited_numbers["max_points"] = np.array([limited.max(initial=-math.inf) for limited in each])
         is_within = np.ones(len(lengths), dtype=np.bool_)
-        for key, own in found.items():
+        for key, limited in limited_numbers.items():
             is_least = key.startswith("min")
             limit = self._meta.number(key, -math.inf if is_least else math.inf)
             if key == "max_length" and self.vote_type == "choose-1":
                 limit = 1
-            is_fine = own >= limit if is_least else own <= limit
+            is_fine = limited >= limit if is_least else limited <= limit
             if not may_break and not is_fine.all():
                 ballot = int(np.argmin(is_fine))
                 end = "at least" if is_least else "at most"
                 allowed = f"{end} {limit:g}, {key} of the file; or voters.outside_limits = 'leave out'"
-                raise self._fault(ballot, f"{own[ballot]:g}", allowed, key[4:].replace("_", " "))
+                raise self._fault(ballot, f"{limited[ballot]:g}", allowed, key[4:].replace("_", " "))
             is_within &= is_fine
         return is_within
 
@@ -232,15 +234,15 @@ class _BallotVotes:
     def _fault(self, ballot: int, value: str, allowed: str, what: str) -> ConfigurationError:
         """Return the error for the first voter who cast a ballot."""
         voter = self._first_voters[ballot]
-        where = f"{self._path.name} line {self.lines[voter]}, voter {self.voters[voter]!r}"
-        return ConfigurationError(field=f"{what} ({where})", value=value, allowed=allowed)
+        place_text = f"{self._path.name} line {self.lines[voter]}, voter {self.voters[voter]!r}"
+        return ConfigurationError(field=f"{what} ({place_text})", value=value, allowed=allowed)
 
 
 def _split(lists: Sequence[str]) -> tuple[list[str], IntArray]:
     """Return the entries of all lists one after another, and how many there are of each."""
     lengths = np.array([entry.count(",") + 1 if entry else 0 for entry in lists], dtype=np.int64)
-    joined = ",".join(filter(None, lists))
-    return [entry.strip() for entry in joined.split(",")] if joined else [], lengths
+    joined_text = ",".join(filter(None, lists))
+    return [entry.strip() for entry in joined_text.split(",")] if joined_text else [], lengths
 
 
 def _ballot_at(lengths: IntArray, place: int) -> int:
@@ -271,21 +273,23 @@ def _read_meta(path: Path, rows: Iterator[tuple[int, list[str]]]) -> _Meta:
 def _read_projects(path: Path, rows: Iterator[tuple[int, list[str]]]) -> dict[str, str]:
     """Return the projects' names by id, up to VOTES."""
     header = _read_header(path, rows, "project_id")
-    own, name = header.index("project_id"), header.index("name") if "name" in header else -1
+    id_place, name = header.index("project_id"), header.index("name") if "name" in header else -1
     projects: dict[str, str] = {}
     for line, row in rows:
         if row == ["VOTES"]:
             return projects
         _check_width(path, line, row, header)
-        if not row[own] or row[own] in projects:
-            allowed = "given" if not row[own] else "another one: a project has it already"
-            raise line_fault(path, line, row[own], allowed, what="project_id")
-        if "," in row[own]:
+        if not row[id_place] or row[id_place] in projects:
+            allowed = "given" if not row[id_place] else "another one: a project has it already"
+            raise line_fault(path, line, row[id_place], allowed, what="project_id")
+        if "," in row[id_place]:
             allowed = "without a comma, which separates the projects of a vote"
-            raise line_fault(path, line, row[own], allowed, what="project_id")
+            raise line_fault(path, line, row[id_place], allowed, what="project_id")
         if len(projects) == MAX_ALTERNATIVES_OF_A_FILE:
-            raise line_fault(path, line, row[own], f"no further one: at most {MAX_ALTERNATIVES_OF_A_FILE:,} projects")
-        projects[row[own]] = row[name] if name >= 0 else ""
+            raise line_fault(
+                path, line, row[id_place], f"no further one: at most {MAX_ALTERNATIVES_OF_A_FILE:,} projects"
+            )
+        projects[row[id_place]] = row[name] if name >= 0 else ""
     raise ConfigurationError(field=path.name, value="a file without VOTES", allowed="a Pabulib file")
 
 
@@ -293,10 +297,10 @@ def _read_votes(
     path: Path, rows: Iterator[tuple[int, list[str]]], votes: _BallotVotes, *, column: str, num_unnamed: int
 ) -> list[str]:
     """Add the votes; return the entries of a column."""
-    needed = (_VOTER, _VOTE, _POINTS) if votes.vote_type in _BY_POINTS else (_VOTER, _VOTE)
-    header = _read_header(path, rows, *needed)
-    others = [name for name in header if name not in (_VOTER, _VOTE, _POINTS)]
-    allowed = f"a column of VOTES in {path.name}: {', '.join(others)}{did_you_mean(column, others)}"
+    needed_columns = (_VOTER, _VOTE, _POINTS) if votes.vote_type in _BY_POINTS else (_VOTER, _VOTE)
+    header = _read_header(path, rows, *needed_columns)
+    other_columns = [name for name in header if name not in (_VOTER, _VOTE, _POINTS)]
+    allowed = f"a column of VOTES in {path.name}: {', '.join(other_columns)}{did_you_mean(column, other_columns)}"
     refuse(column and column not in header, "voters.group_column", column, allowed)
     voter_place, vote_place = header.index(_VOTER), header.index(_VOTE)
     points_place = header.index(_POINTS) if _POINTS in header else -1
@@ -315,18 +319,18 @@ def _read_votes(
             raise line_fault(path, line, "a further vote", f"the last one: at most {MAX_VOTERS:,} votes in one file")
     require(votes.lines, path.name, "VOTES without a vote", "a Pabulib file with votes")
     if len(set(votes.voters)) < len(votes.voters):
-        seen: dict[str, int] = {}
+        line_of_voter: dict[str, int] = {}
         for line, voter in zip(votes.lines, votes.voters, strict=True):
-            if voter in seen:
-                allowed = f"another voter: line {seen[voter]} has this one's vote"
+            if voter in line_of_voter:
+                allowed = f"another voter: line {line_of_voter[voter]} has this one's vote"
                 raise line_fault(path, line, voter, allowed, what=_VOTER)
-            seen[voter] = line
+            line_of_voter[voter] = line
     return entries
 
 
-def _read_header(path: Path, rows: Iterator[tuple[int, list[str]]], *needed: str) -> list[str]:
+def _read_header(path: Path, rows: Iterator[tuple[int, list[str]]], *needed_columns: str) -> list[str]:
     line, header = next(rows, (1, list[str]()))
-    for name in needed:
+    for name in needed_columns:
         if header.count(name) != 1:
             raise line_fault(path, line, header, f"a header with one column {name!r}")
     return header

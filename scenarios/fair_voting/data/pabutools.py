@@ -37,20 +37,24 @@ def to_pabutools(profile: Profile, *, costs: Mapping[str, float], budget: float)
         wrong = "is no alternative" if odd[0] in costs else "has no cost"
         raise ValueError(f"costs must have each of {', '.join(profile.alternatives)} once: {odd[0]!r} {wrong}")
     try:
-        theirs: Any = importlib.import_module("pabutools.election")  # by name: it is optional, and has no types
+        election_module: Any = importlib.import_module(
+            "pabutools.election"
+        )  # by name: it is optional, and has no types
     except ImportError as error:
         raise ImportError("profiles of Pabutools need the package pabutools: pip install pabutools") from error
     if not are_strict(profile.rankings.positions).all():
         raise ValueError("an OrdinalBallot has no ties: each voter must rank all alternatives in a strict order")
-    projects = [theirs.Project(name, Fraction(str(costs[name]))) for name in profile.alternatives]
-    instance = theirs.Instance(projects, budget_limit=Fraction(str(budget)))
+    projects = [election_module.Project(name, Fraction(str(costs[name]))) for name in profile.alternatives]
+    instance = election_module.Instance(projects, budget_limit=Fraction(str(budget)))
     orders: list[list[int]] = positions_of_orders(profile.rankings.positions).tolist()  # an inverse goes both ways
     members: list[int] = profile.members.tolist()
     ballots = [
-        theirs.OrdinalBallot([projects[place] for place in order], name=voter, meta={_GROUP: profile.groups[member]})
+        election_module.OrdinalBallot(
+            [projects[place] for place in order], name=voter, meta={_GROUP: profile.groups[member]}
+        )
         for order, voter, member in zip(orders, profile.voters, members, strict=True)
     ]
-    return instance, theirs.OrdinalProfile(ballots, instance=instance)
+    return instance, election_module.OrdinalProfile(ballots, instance=instance)
 
 
 def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternatives: Sequence[str] = ()) -> Profile:
@@ -72,10 +76,12 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
         kinds = f"{type(instance).__name__} and {type(profile).__name__}"
         raise TypeError(f"expected an Instance and an OrdinalProfile of pabutools.election, got {kinds}")
     names = sorted(str(project.name) for project in instance)
-    chosen = tuple(map(str, alternatives)) or tuple(names)
-    if sorted(chosen) != names:
-        raise ValueError(f"alternatives must be the projects {', '.join(names)}, each once, got {list(chosen)}")
-    number_of = {name: number for number, name in enumerate(chosen)}
+    alternative_names = tuple(map(str, alternatives)) or tuple(names)
+    if sorted(alternative_names) != names:
+        raise ValueError(
+            f"alternatives must be the projects {', '.join(names)}, each once, got {list(alternative_names)}"
+        )
+    number_of = {name: number for number, name in enumerate(alternative_names)}
     orders: list[list[int]] = []
     groups: dict[str, int] = {}
     members: list[int] = []
@@ -86,19 +92,19 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
             raise ValueError(
                 f"ballots {voters[voter]} and {number} are both of {voter}: each voter has a name of its own"
             )
-        ranked = [str(getattr(project, "name", "")) for project in _in_order(ballot, voter)]
-        if sorted(ranked) != names:
-            raise ValueError(f"the ballot of {voter} must rank each of {len(names)} projects once, got {ranked}")
-        known: Mapping[str, Any] = ballot.meta or {}
-        if (own := known.get(group)) is None:
+        ranked_names = [str(getattr(project, "name", "")) for project in _in_order(ballot, voter)]
+        if sorted(ranked_names) != names:
+            raise ValueError(f"the ballot of {voter} must rank each of {len(names)} projects once, got {ranked_names}")
+        ballot_meta: Mapping[str, Any] = ballot.meta or {}
+        if (group_entry := ballot_meta.get(group)) is None:
             raise ValueError(f"the ballot of {voter} must have its voter's group under {group!r} in its meta")
-        orders.append([number_of[name] for name in ranked])
-        members.append(groups.setdefault(str(own), len(groups)))
+        orders.append([number_of[name] for name in ranked_names])
+        members.append(groups.setdefault(str(group_entry), len(groups)))
         voters[voter] = number
     if not orders:
         raise ValueError("there must be at least one ballot, got none")
     return Profile(
-        alternatives=chosen,
+        alternatives=alternative_names,
         rankings=Rankings(positions_of_orders(np.array(orders, dtype=np.int64))),
         groups=tuple(groups),
         members=np.array(members, dtype=np.int64),

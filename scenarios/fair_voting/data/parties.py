@@ -61,8 +61,8 @@ def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
         (['voter-1', 'voter-2'], [[0, 1], [0, 1]])
     """
     options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
-    given = [name for name in (*_FILES, _GENERATOR) if name in options]
-    if not given:
+    given_options = [name for name in (*_FILES, _GENERATOR) if name in options]
+    if not given_options:
         field = " or ".join(f"{_FIELD}.{name}" for name in (*_FILES, _GENERATOR))
         raise ConfigurationError(field=field, value="left out", allowed="given")
     if _is_table(options):
@@ -70,8 +70,8 @@ def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
     if _GENERATOR not in options:
         file: RankingFile = convert(options, RankingFile, _FIELD)
         return as_electorate(load_rankings(file))
-    if len(given) > 1:
-        field = " and ".join(f"{_FIELD}.{name}" for name in given)
+    if len(given_options) > 1:
+        field = " and ".join(f"{_FIELD}.{name}" for name in given_options)
         raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
     generator: str = convert(options.pop(_GENERATOR), str, f"{_FIELD}.{_GENERATOR}")
     return as_electorate(make_profile(read_society(options, generator)))
@@ -85,9 +85,9 @@ def _is_table(options: Mapping[str, Any]) -> bool:
 def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
     """Return the voters of a CSV file with several columns of groups."""
     field = f"{_FIELD}.{_COLUMNS}"
-    if others := sorted(options.keys() - {_FILES[0], _COLUMNS}):
+    if other_options := sorted(options.keys() - {_FILES[0], _COLUMNS}):
         allowed = f"left out beside {_COLUMNS} and a CSV file"
-        raise ConfigurationError(field=f"{_FIELD}.{others[0]}", value=options[others[0]], allowed=allowed)
+        raise ConfigurationError(field=f"{_FIELD}.{other_options[0]}", value=options[other_options[0]], allowed=allowed)
     columns: tuple[str, ...] = convert(options[_COLUMNS], tuple[str, ...], field)
     parties = read_parties_file(path_of(options[_FILES[0]]), FairVoting.client_role)
     check_unlike(parties, FairVoting.client_role)
@@ -104,10 +104,17 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
         groupings[column] = Grouping(tuple(names), members)
     grouping, features = crossed(groupings, field=field)
     sizes: list[int] = np.bincount(grouping.members, minlength=len(grouping.groups)).tolist()
-    found = {"groups": list(grouping.groups), "group_sizes": sizes, "features": msgspec.to_builtins(features)}
-    rest = {name: entries for name, entries in parties.table.items() if name not in columns}
+    parameters_found = {
+        "groups": list(grouping.groups),
+        "group_sizes": sizes,
+        "features": msgspec.to_builtins(features),
+    }
+    other_columns = {name: entries for name, entries in parties.table.items() if name not in columns}
     return dataclasses.replace(
-        parties, table={**rest, "group": grouping.members}, parameters=found, fixed=frozenset({"groups", "group_sizes"})
+        parties,
+        table={**other_columns, "group": grouping.members},
+        parameters=parameters_found,
+        fixed=frozenset({"groups", "group_sizes"}),
     )
 
 
@@ -127,14 +134,14 @@ def as_electorate(profile: Profile, *, is_public_record: bool = False) -> Partie
         "groups": list(profile.groups),
         "group_sizes": sizes,
     }
-    found: dict[str, Any] = {"features": msgspec.to_builtins(profile.features)} if profile.features else {}
-    found |= {"ties": "mean"} if profile.may_tie else {}
+    parameters_found: dict[str, Any] = {"features": msgspec.to_builtins(profile.features)} if profile.features else {}
+    parameters_found |= {"ties": "mean"} if profile.may_tie else {}
     return PartiesTable(
         names=profile.voters,
         table={"group": profile.members, "ranking": profile.rankings},
         lines=profile.lines,
         source=profile.source,
-        parameters=parameters | found,
+        parameters=parameters | parameters_found,
         is_generated=profile.is_generated,
         is_public_record=is_public_record,
         fixed=frozenset(parameters),
@@ -155,10 +162,10 @@ def _read(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) ->
     if isinstance(parties, str) and not is_of_ballots(parties):
         return None
     options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
-    named = parameters.get("groups")
-    is_plain = isinstance(named, (list, tuple)) and len(cast("list[str]", named)) == 1
+    group_names = parameters.get("groups")
+    is_plain = isinstance(group_names, (list, tuple)) and len(cast("list[str]", group_names)) == 1
     if is_plain and _FILES[0] in options and not _is_table(options) and not options.keys() & _OF_GROUPS:
-        options["groups"] = named
+        options["groups"] = group_names
     return load_electorate(options)
 
 
@@ -174,42 +181,47 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
     """
     options: dict[str, Any] = {_FILES[0]: parties} if isinstance(parties, str) else dict(parties)
     path = options.get(_FILES[0])
-    known = {_FILES[0], "columns", "manifest", "numbered", *TableOptions.__struct_fields__}
-    known |= {"repeats"} if options.get("repeats") == "none" else set()
-    if not isinstance(path, str) or options.keys() - known or not is_in_batches(path):
+    known_options = {_FILES[0], "columns", "manifest", "numbered", *TableOptions.__struct_fields__}
+    known_options |= {"repeats"} if options.get("repeats") == "none" else set()
+    if not isinstance(path, str) or options.keys() - known_options or not is_in_batches(path):
         return None
     table: RankingTable = convert(options, RankingTable, _FIELD)
     # Of a worker of a cluster the parameters have them already, and nobody asks it for more.
     groups = {name: place for place, name in enumerate(convert(parameters.get("groups", []), list[str], "groups"))}
 
     def parameters_of(files: TableFiles) -> Mapping[str, Any]:
-        asked = {name: parameters.get(name) for name in ("groups", "alternatives")}
+        parameters_asked = {name: parameters.get(name) for name in ("groups", "alternatives")}
         find = functools.partial(looked_at, files)
-        found = remembered(table.manifest, files, find, asked={"columns": table.columns, **asked})
+        parameters_found = remembered(
+            table.manifest, files, find, facts_asked={"columns": table.columns, **parameters_asked}
+        )
         groups.clear()
-        groups.update((name, place) for place, name in enumerate(found.get("groups", ())))
-        return {name: value for name, value in found.items() if name not in parameters}
+        groups.update((name, place) for place, name in enumerate(parameters_found.get("groups", ())))
+        return {name: value for name, value in parameters_found.items() if name not in parameters}
 
     def looked_at(files: TableFiles) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        named: list[str] = convert(parameters.get("groups", []), list[str], "groups")
-        if "group" not in files.names and len(named) == 1:
-            found = {"groups": named, "group_sizes": [sum(batch.num_rows for batch in files.batches(["ranking"]))]}
+        parameters_found: dict[str, Any] = {}
+        group_names: list[str] = convert(parameters.get("groups", []), list[str], "groups")
+        if "group" not in files.names and len(group_names) == 1:
+            parameters_found = {
+                "groups": group_names,
+                "group_sizes": [sum(batch.num_rows for batch in files.batches(["ranking"]))],
+            }
         if "group" in files.names:
             numbers = Counter[str]()
             for entry, number in files.counts("group").items():
                 numbers[str(entry).strip()] += number
             try:
-                names = groups_of(list(numbers), named)
+                names = groups_of(list(numbers), group_names)
             except ConfigurationError as error:  # of a row among the distinct ones, which is nobody's
                 raise ConfigurationError(field="group", value=error.value, allowed=error.allowed) from None
-            found = {"groups": names, "group_sizes": [numbers[name] for name in names]}
+            parameters_found = {"groups": names, "group_sizes": [numbers[name] for name in names]}
         if "ranking" in files.names and "alternatives" not in parameters:
             rankings = itertools.chain.from_iterable(batch.table["ranking"] for batch in files.batches(["ranking"]))
-            found["alternatives"] = alternatives_of(list(itertools.islice(rankings, RANKINGS_LOOKED_AT)))
-        return found
+            parameters_found["alternatives"] = alternatives_of(list(itertools.islice(rankings, RANKINGS_LOOKED_AT)))
+        return parameters_found
 
-    def prepared(table: Mapping[str, Entries]) -> dict[str, Entries]:
+    def prepare_rows(table: Mapping[str, Entries]) -> dict[str, Entries]:
         if "group" not in table:
             return dict(table)
         members = CodedColumn.from_values(table["group"])
@@ -224,7 +236,7 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
         path=path,
         columns=table.columns,
         only=("group", "ranking", *(["epsilon"] if "epsilons" in parameters else [])),
-        prepared=prepared,
+        prepared=prepare_rows,
         parameters_of=parameters_of,
         options=table,
         each_once="" if table.numbered else "same" if table.repeats == "none" else "unlike",

@@ -61,23 +61,25 @@ def from_pref_voting(profiles: Mapping[str, Any], *, names: Sequence[str] = ()) 
         ValueError: there is none, one has no voter, a ranking that is none or a count that is none, they are not about
             the same alternatives, a name is there twice, or more names than alternatives.
     """
-    read = {group: _read(profile, group, has_names=bool(names)) for group, profile in dict(profiles).items()}
-    if not read:
+    read_profiles = {group: _read(profile, group, has_names=bool(names)) for group, profile in dict(profiles).items()}
+    if not read_profiles:
         raise ValueError("there must be at least one profile, got none")
-    first = next(iter(read))
-    alternatives = tuple(map(str, names)) or read[first][0]
-    for group, (theirs, _) in read.items():
-        if len(theirs) != len(alternatives) or (not names and theirs != alternatives):
-            whose = "the names given are" if names else f"those of group {first!r} are"
-            raise ValueError(f"alternatives of group {group!r} are {list(theirs)}, {whose} {list(alternatives)}")
+    first = next(iter(read_profiles))
+    alternatives = tuple(map(str, names)) or read_profiles[first][0]
+    for group, (alternatives_of_group, _) in read_profiles.items():
+        if len(alternatives_of_group) != len(alternatives) or (not names and alternatives_of_group != alternatives):
+            names_text = "the names given are" if names else f"those of group {first!r} are"
+            raise ValueError(
+                f"alternatives of group {group!r} are {list(alternatives_of_group)}, {names_text} {list(alternatives)}"
+            )
     if len(set(alternatives)) != len(alternatives):
         raise ValueError(f"alternatives must have different names, got {list(alternatives)}")
-    blocks = [positions for _, positions in read.values()]
+    blocks = [positions for _, positions in read_profiles.values()]
     sizes = [len(block) for block in blocks]
     return Profile(
         alternatives=alternatives,
         rankings=Rankings(np.concatenate(blocks)),
-        groups=tuple(read),
+        groups=tuple(read_profiles),
         members=np.repeat(np.arange(len(sizes), dtype=np.int64), sizes),
         voters=[f"voter-{number}" for number in range(1, sum(sizes) + 1)],
         source="pref_voting",
@@ -94,15 +96,15 @@ def _to_theirs(positions: IntArray, alternatives: Sequence[str]) -> Any:
     is_strict = are_strict(rows).all()
     try:  # by name: it is optional, and has no types
         if is_strict:
-            theirs: Any = importlib.import_module("pref_voting.profiles")
+            profiles_module: Any = importlib.import_module("pref_voting.profiles")
         else:
-            theirs = importlib.import_module("pref_voting.profiles_with_ties")
+            profiles_module = importlib.import_module("pref_voting.profiles_with_ties")
     except ImportError as error:
         raise ImportError("profiles of pref_voting need the package pref_voting: pip install pref_voting") from error
     if is_strict:  # an inverse goes in both directions
-        return theirs.Profile(positions_of_orders(rows).tolist(), rcounts=numbers, cmap=names)
-    own: list[list[int]] = rows.tolist()
-    return theirs.ProfileWithTies([dict(enumerate(row)) for row in own], rcounts=numbers, cmap=names)
+        return profiles_module.Profile(positions_of_orders(rows).tolist(), rcounts=numbers, cmap=names)
+    rank_lists: list[list[int]] = rows.tolist()
+    return profiles_module.ProfileWithTies([dict(enumerate(row)) for row in rank_lists], rcounts=numbers, cmap=names)
 
 
 def _read(profile: Any, group: str, *, has_names: bool) -> tuple[tuple[str, ...], IntArray]:
@@ -117,9 +119,9 @@ def _read(profile: Any, group: str, *, has_names: bool) -> tuple[tuple[str, ...]
         raise TypeError(f"group {group!r} must be a pref_voting Profile or ProfileWithTies, got {kind}") from error
     # A Profile without some candidates has new numbers, and the names of the old ones.
     if not has_names and candidates == list(range(len(candidates))) and len(cmap) > len(candidates):
-        given = ", ".join(map(str, cmap.values()))
+        names_given = ", ".join(map(str, cmap.values()))
         raise ValueError(
-            f"group {group!r} has {len(candidates)} alternatives, which of {given} is not known: give names"
+            f"group {group!r} has {len(candidates)} alternatives, which of {names_given} is not known: give names"
         )
     for number in counts:
         if number.denominator > 1 or number < 0:
@@ -132,11 +134,11 @@ def _read(profile: Any, group: str, *, has_names: bool) -> tuple[tuple[str, ...]
 
 def _ranks_of(row: Any, candidates: Sequence[Any]) -> list[int]:
     """Return each candidate's rank, from 0 the best, of an order of all or of a `Ranking`, which may have ties."""
-    given: Any = getattr(row, "rmap", None)
-    if given is None:
+    rank_map: Any = getattr(row, "rmap", None)
+    if rank_map is None:
         order = list(row)
         if sorted(order) != sorted(candidates):
             raise ValueError(f"a ranking must have each alternative once, got [{', '.join(map(str, order))}]")
         return [order.index(candidate) for candidate in candidates]
-    levels = sorted({given[candidate] for candidate in given})
-    return [levels.index(given[each]) if each in given else len(levels) for each in candidates]
+    levels = sorted({rank_map[candidate] for candidate in rank_map})
+    return [levels.index(rank_map[each]) if each in rank_map else len(levels) for each in candidates]

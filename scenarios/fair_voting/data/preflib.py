@@ -73,16 +73,16 @@ def read_preflib(path: Path, *, field: str = "file") -> FileBallots:
         first_number, alternatives = header.alternatives(suffix)
         votes = _read_votes(path, itertools.chain(first, lines), is_strict=suffix.startswith("s"))
     last = first_number + len(alternatives) - 1
-    classes, listed = _tabulate(path, votes, first=first_number, last=last, is_complete=suffix.endswith("c"))
+    classes, rank_table = _tabulate(path, votes, first=first_number, last=last, is_complete=suffix.endswith("c"))
     header.check_number(_VOTERS, int(votes.counts.sum()), "voters in the lines below")
-    as_written = len(set(_rows_as_bytes(np.hstack([classes, listed]))))
+    as_written = len(set(_rows_as_bytes(np.hstack([classes, rank_table]))))
     header.check_number(_ORDERS, len(set(_rows_as_bytes(classes))), "unique orders in the lines below", as_written)
     ids = tuple(str(number) for number in range(first_number, last + 1))
     return FileBallots(
         alternatives=distinct_names(alternatives, ids),
         ids=ids,
         classes=classes,
-        listed=listed,
+        listed=rank_table,
         ballot_of_voter=np.repeat(votes.order_of_line, votes.counts),
         lines=np.repeat(votes.lines, votes.counts),
         voters=(),
@@ -104,24 +104,31 @@ class _Header:
         if of_type.lower() != suffix:
             allowed = f"{suffix!r}, as the file's name ends"
             raise line_fault(self.path, line, of_type, allowed, what=_TYPE)
-        named = {key.removeprefix(_NAME): entry for key, entry in self.entries.items() if key.startswith(_NAME)}
+        entry_of_number = {
+            key.removeprefix(_NAME): entry for key, entry in self.entries.items() if key.startswith(_NAME)
+        }
         names: list[str] = []
-        value = f"the numbers {', '.join(list(named)[:12])}"
-        first = 0 if "0" in named else 1
-        for number in range(first, first + len(named)):
-            require(str(number) in named, f"{self.path.name}, {_NAME.strip()}", value, f"{first}, {first + 1}, … each")
-            names.append(named[str(number)][1])
+        value = f"the numbers {', '.join(list(entry_of_number)[:12])}"
+        first = 0 if "0" in entry_of_number else 1
+        for number in range(first, first + len(entry_of_number)):
+            require(
+                str(number) in entry_of_number,
+                f"{self.path.name}, {_NAME.strip()}",
+                value,
+                f"{first}, {first + 1}, … each",
+            )
+            names.append(entry_of_number[str(number)][1])
         self.check_number(_ALTERNATIVES, len(names), "alternatives that have a name")
         allowed = f"at most {MAX_ALTERNATIVES_OF_A_FILE:,}"
         refuse(len(names) > MAX_ALTERNATIVES_OF_A_FILE, f"{self.path.name}, {_ALTERNATIVES}", len(names), allowed)
         return first, names
 
-    def check_number(self, key: str, found: int, what: str, or_else: int = -1) -> None:
+    def check_number(self, key: str, found_number: int, what_counted: str, or_else: int = -1) -> None:
         """Raise ConfigurationError unless the header gives this number, or another one that would be right, too."""
         require(key in self.entries, f"{self.path.name}, header", f"no line '# {key}: …'", f"with {key}")
         line, number = self.entries[key]
-        if not re.fullmatch(_NUMBER, number) or int(number) not in (found, or_else):
-            raise line_fault(self.path, line, number, f"the number of {what}, {found}", what=key)
+        if not re.fullmatch(_NUMBER, number) or int(number) not in (found_number, or_else):
+            raise line_fault(self.path, line, number, f"the number of {what_counted}, {found_number}", what=key)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -158,7 +165,7 @@ def _read_header(path: Path, lines: Iterator[tuple[int, str]]) -> tuple[_Header,
 
 def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool) -> _VoteLines:
     form = _STRICT if is_strict else _WEAK
-    known: dict[str, int] = {}
+    known_classes: dict[str, int] = {}
     known_counts: dict[str, int] = {}
     of_line: list[int] = []
     counts: list[int] = []
@@ -168,7 +175,7 @@ def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool
     for number, line in lines:
         count_text, _, order_text = line.partition(":")
         count = known_counts.get(count_text)
-        order = known.get(order_text)
+        order = known_classes.get(order_text)
         if count is None or order is None:
             if not line.strip():
                 continue
@@ -179,7 +186,7 @@ def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool
             if count is None:
                 count = known_counts[count_text] = int(count_text)
             if order is None:
-                order = known[order_text] = len(known)
+                order = known_classes[order_text] = len(known_classes)
                 first_lines.append(number)
         total += count
         if not count or total > MAX_VOTERS:
@@ -189,7 +196,7 @@ def _read_votes(path: Path, lines: Iterator[tuple[int, str]], *, is_strict: bool
         counts.append(count)
         orders.append(order)
     require(of_line, path.name, "a header alone", "a PrefLib file with votes")
-    numbers, classes, lengths = _parse(list(known))
+    numbers, classes, lengths = _parse(list(known_classes))
     return _VoteLines(
         lines=np.array(of_line, dtype=np.int64),
         counts=np.array(counts, dtype=np.int64),
@@ -225,8 +232,8 @@ def _fault_of(path: Path, number: int, line: str, *, is_strict: bool) -> Configu
         return line_fault(path, number, count.strip(), "a number of voters, at least 1", what="count")
     if is_strict and "{" in order:
         return line_fault(path, number, order.strip(), "a strict order: ties belong in a file .toc or .toi")
-    tied = "" if is_strict else ", tied ones in braces"
-    return line_fault(path, number, order.strip(), f"numbers of alternatives, separated by commas{tied}")
+    tied_note = "" if is_strict else ", tied ones in braces"
+    return line_fault(path, number, order.strip(), f"numbers of alternatives, separated by commas{tied_note}")
 
 
 def _tabulate(
@@ -239,22 +246,22 @@ def _tabulate(
         line = int(np.repeat(votes.first_lines, votes.lengths)[place])
         allowed = f"a number of an alternative, {first} to {last}"
         raise line_fault(path, line, int(votes.numbers[place]), allowed, what="alternative")
-    classes, listed, repeated = tabulate(
+    classes, rank_table, repeated_ballot = tabulate(
         votes.numbers - first, votes.classes, votes.lengths, num_alternatives=num_alternatives
     )
-    if repeated >= 0:
-        start = int(votes.lengths[:repeated].sum())
-        order: list[int] = votes.numbers[start : start + int(votes.lengths[repeated])].tolist()
-        again = next(number for place, number in enumerate(order) if number in order[:place])
-        allowed = f"an order with each alternative once: {again} is repeated"
-        raise line_fault(path, int(votes.first_lines[repeated]), order, allowed)
+    if repeated_ballot >= 0:
+        start = int(votes.lengths[:repeated_ballot].sum())
+        order: list[int] = votes.numbers[start : start + int(votes.lengths[repeated_ballot])].tolist()
+        repeated_number = next(number for place, number in enumerate(order) if number in order[:place])
+        allowed = f"an order with each alternative once: {repeated_number} is repeated"
+        raise line_fault(path, int(votes.first_lines[repeated_ballot]), order, allowed)
     if is_complete and np.any(votes.lengths < num_alternatives):
         row = int(np.argmax(votes.lengths < num_alternatives))
         omitted: list[int] = (np.flatnonzero(classes[row] == num_alternatives) + first).tolist()
         allowed = f"an order of all {num_alternatives} alternatives (incomplete ones belong in a file .soi or .toi)"
         value = f"an order without {', '.join(map(str, omitted[:12]))}"
         raise line_fault(path, int(votes.first_lines[row]), value, allowed)
-    return classes, listed
+    return classes, rank_table
 
 
 def _rows_as_bytes(table: PlaceArray) -> list[bytes]:

@@ -122,10 +122,10 @@ def _load_breakfast(options: Breakfast, folder: Path) -> Profile:
     ballots = read_preflib(folder / f"{_breakfast_file(number)}.soc", field=_DATA)
     note = ""
     if number in _OUT_OF_ORDER:
-        others = _read_in_order(folder / "00035-00000001.csv", ballots, column=number - 1)
-        note = f"respondents 2 to {_NUM_RESPONDENTS} as in {others.source}, 1 as in {ballots.source}"
+        other_ballots = _read_in_order(folder / "00035-00000001.csv", ballots, column=number - 1)
+        note = f"respondents 2 to {_NUM_RESPONDENTS} as in {other_ballots.source}, 1 as in {ballots.source}"
         first = dataclasses.replace(ballots, ballot_of_voter=ballots.ballot_of_voter[:1], lines=ballots.lines[:1])
-        ballots = merge([first, others])
+        ballots = merge([first, other_ballots])
     allowed = f"{_NUM_RESPONDENTS} respondents"
     refuse(len(ballots) != _NUM_RESPONDENTS, ballots.source, f"{len(ballots)} voters", allowed)
     names = [f"respondent {respondent:02d}" for respondent in range(1, _NUM_RESPONDENTS + 1)]
@@ -134,7 +134,7 @@ def _load_breakfast(options: Breakfast, folder: Path) -> Profile:
 
 def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBallots:
     """Return the rankings of a situation as the file of all situations has them, from respondent 2 on."""
-    most = len(ballots.alternatives)
+    num_alternatives = len(ballots.alternatives)
     orders: list[list[int]] = []
     lines: list[int] = []
     with contextlib.closing(read_lines(path, field=_DATA)) as text:
@@ -144,21 +144,24 @@ def _read_in_order(path: Path, ballots: FileBallots, *, column: int) -> FileBall
             continue
         entry = row[column] if len(row) == _NUM_SITUATIONS else ""
         order = [int(number) for number in entry.split(",")] if re.fullmatch(r"[0-9]{1,3}(,[0-9]{1,3})*", entry) else []
-        if sorted(order) != list(range(1, most + 1)):
-            allowed = f"{_NUM_SITUATIONS} orders of the numbers 1 to {most}, separated by ';'"
+        if sorted(order) != list(range(1, num_alternatives + 1)):
+            allowed = f"{_NUM_SITUATIONS} orders of the numbers 1 to {num_alternatives}, separated by ';'"
             raise line_fault(path, line, ";".join(row), allowed)
         orders.append(order)
         lines.append(line)
     allowed = f"rows of respondents 2 to {_NUM_RESPONDENTS}"
     refuse(len(orders) != _NUM_RESPONDENTS - 1, path.name, f"{len(orders)} rows", allowed)
     table = np.array(orders, dtype=np.int64)
-    classes, listed, _ = tabulate(
-        table.ravel() - 1, np.tile(np.arange(most), len(table)), np.full(len(table), most), num_alternatives=most
+    classes, rank_table, _ = tabulate(
+        table.ravel() - 1,
+        np.tile(np.arange(num_alternatives), len(table)),
+        np.full(len(table), num_alternatives),
+        num_alternatives=num_alternatives,
     )
     return dataclasses.replace(
         ballots,
         classes=classes,
-        listed=listed,
+        listed=rank_table,
         ballot_of_voter=np.arange(len(table)),
         lines=np.array(lines, dtype=np.int64),
         source=path.name,
@@ -193,9 +196,9 @@ def _load_zurich(options: ZurichVotes, folder: Path) -> Profile:
 
 def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
     name = f"{options.election.removesuffix(_SUFFIX)}{_SUFFIX}"
-    there = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
-    allowed = f"a file in {folder.name}: {', '.join(there)}{did_you_mean(name, there)}"
-    refuse(there and name not in there, f"{_FIELD}.election", options.election, allowed)
+    file_names = sorted(path.name for path in folder.glob(f"*{_SUFFIX}"))
+    allowed = f"a file in {folder.name}: {', '.join(file_names)}{did_you_mean(name, file_names)}"
+    refuse(file_names and name not in file_names, f"{_FIELD}.election", options.election, allowed)
     limits = options.outside_limits
     ballots = read_pabulib(folder / name, column=options.group_column, outside_limits=limits, field=_DATA)
     return profile_of(ballots, grouping_of_column(ballots, options), options)

@@ -121,9 +121,9 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
     weights: tuple[float, ...]
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
-        number, own = len(alternatives), len(self.weights)
-        allowed = f"{number} weights, one for each of {_listed(alternatives)} ({own} given)"
-        require(own == number, place("weights"), list(self.weights), allowed)
+        number, num_weights = len(alternatives), len(self.weights)
+        allowed = f"{number} weights, one for each of {_listed(alternatives)} ({num_weights} given)"
+        require(num_weights == number, place("weights"), list(self.weights), allowed)
         for alternative, weight in zip(alternatives, self.weights, strict=True):
             sort = f"in [{LEAST_WEIGHT:g}, {MOST_WEIGHT:g}]" if 0 < weight < math.inf else "> 0 and finite"
             require(LEAST_WEIGHT <= weight <= MOST_WEIGHT, f"{place('weights')} of {alternative!r}", weight, sort)
@@ -260,8 +260,10 @@ def _check_alternatives(names: Sequence[str]) -> None:
     _check_number(len(names), list(names))
     for number, name in enumerate(names, start=1):
         check_party_name(name, field=f"{_FIELD}.alternatives[{number}]")
-    repeated = [name for name, times in collections.Counter(names).items() if times > 1]
-    refuse(repeated, f"{_FIELD}.alternatives", list(names), f"different names (repeated: {_listed(repeated)})")
+    repeated_names = [name for name, times in collections.Counter(names).items() if times > 1]
+    refuse(
+        repeated_names, f"{_FIELD}.alternatives", list(names), f"different names (repeated: {_listed(repeated_names)})"
+    )
 
 
 def _check_number(number: int, value: object) -> None:
@@ -271,8 +273,8 @@ def _check_number(number: int, value: object) -> None:
 
 def _faults_of(center: Sequence[str], alternatives: Sequence[str]) -> str:
     """Return what makes a center no ranking of the alternatives; empty where it is one."""
-    known, counts = set(alternatives), collections.Counter(center)
-    unknown = [name for name in counts if name not in known]
+    known_names, counts = set(alternatives), collections.Counter(center)
+    unknown = [name for name in counts if name not in known_names]
     hint = did_you_mean(unknown[0], alternatives) if unknown else ""
     faults = {
         "repeated": [name for name, times in counts.items() if times > 1],
@@ -284,8 +286,8 @@ def _faults_of(center: Sequence[str], alternatives: Sequence[str]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     """Return names for a sentence, the first of them."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(repr, names[:_MOST_NAMED])) + more
+    more_note = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(map(repr, names[:_MOST_NAMED])) + more_note
 
 
 def _place_in(group: str) -> _Place:

@@ -25,7 +25,7 @@ _MAX_NAMED: Final = 4
 
 
 def break_ties(
-    ballots: FileBallots, *, ties: TieRule, kept: Sequence[int], skipped: IntArray | None = None
+    ballots: FileBallots, *, ties: TieRule, columns_kept: Sequence[int], skipped: IntArray | None = None
 ) -> tuple[IntArray, int]:
     """Return the ranking of each voter over the kept alternatives, in their order, and how many voters had a tie.
 
@@ -34,7 +34,7 @@ def break_ties(
     Returns:
         int64, shape (n, k): positions, as `Rankings` has them; and the number.
     """
-    columns = np.array(kept, dtype=np.int64)
+    columns = np.array(columns_kept, dtype=np.int64)
     classes = ballots.classes[:, columns].astype(np.int64)
     positions = positions_of_classes(classes)
     is_tied = ~are_strict(positions)[ballots.ballot_of_voter]
@@ -44,18 +44,20 @@ def break_ties(
         raise _refusal(ballots, int(np.argmax(is_tied)), columns)
     if ties == "listed":
         width = len(ballots.alternatives)
-        listed = ballots.listed[:, columns] + (ballots.listed[:, columns] == width) * np.arange(len(columns))
-        positions = positions_of_classes(classes * 2 * (width + 1) + listed)
+        rank_table = ballots.listed[:, columns] + (ballots.listed[:, columns] == width) * np.arange(len(columns))
+        positions = positions_of_classes(classes * 2 * (width + 1) + rank_table)
     return positions[ballots.ballot_of_voter], int(np.count_nonzero(is_tied))
 
 
 def _refusal(ballots: FileBallots, voter: int, columns: IntArray) -> ConfigurationError:
     classes = ballots.classes[ballots.ballot_of_voter[voter], columns]
     values, counts = np.unique(classes, return_counts=True)
-    tied = values[np.argmax(counts > 1)]
-    places: list[int] = columns[classes == tied].tolist()
+    tied_value = values[np.argmax(counts > 1)]
+    places: list[int] = columns[classes == tied_value].tolist()
     names = [ballots.alternatives[place] for place in places]
-    named = ", ".join(names[:_MAX_NAMED]) + (", …" if len(names) > _MAX_NAMED else "")
-    how = "not ranked" if tied == len(ballots.alternatives) else "tied"
+    names_text = ", ".join(names[:_MAX_NAMED]) + (", …" if len(names) > _MAX_NAMED else "")
+    tie_kind = "not ranked" if tied_value == len(ballots.alternatives) else "tied"
     allowed = 'a strict order of all alternatives, or ties = "mean"'
-    return ConfigurationError(field=f"ballot ({ballots.where(voter)})", value=f"{how}: {named}", allowed=allowed)
+    return ConfigurationError(
+        field=f"ballot ({ballots.where(voter)})", value=f"{tie_kind}: {names_text}", allowed=allowed
+    )

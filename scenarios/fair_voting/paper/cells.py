@@ -60,7 +60,7 @@ def expected_utilities(society: MallowsPair) -> FloatArray:
     positions = np.array(list(itertools.permutations(range(len(society.centers[0])))), dtype=np.int64)
     points = positions.shape[1] - 1 - positions
     laws = zip(society.centers, society.dispersions, strict=True)
-    return np.array([mallows_probabilities(positions, center=own, dispersion=each) @ points for own, each in laws])
+    return np.array([mallows_probabilities(positions, center=law, dispersion=each) @ points for law, each in laws])
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -98,11 +98,11 @@ class ElectorateCells:
         profiles = dataclasses.replace(self.profiles, positions=self.profiles.positions[:trials])
         return dataclasses.replace(self, profiles=profiles, trials=trials)
 
-    def parameters(self, mechanism: Any, epsilon: float, **others: Any) -> Parameters:
+    def parameters(self, mechanism: Any, epsilon: float, **settings: Any) -> Parameters:
         """Return a session's parameters; Algorithm 2 may have more samples than it is allowed (reading F2)."""
-        if mechanism == "sampling" and "num_samples" not in others:
-            others["num_samples"] = msgspec.structs.replace(self.base, epsilon=epsilon).samples
-        return msgspec.structs.replace(self.base, mechanism=mechanism, epsilon=epsilon, **others)
+        if mechanism == "sampling" and "num_samples" not in settings:
+            settings["num_samples"] = msgspec.structs.replace(self.base, epsilon=epsilon).samples
+        return msgspec.structs.replace(self.base, mechanism=mechanism, epsilon=epsilon, **settings)
 
     def measure(
         self, parameters: Parameters, objectives: Sequence[str] = OBJECTIVES
@@ -116,8 +116,8 @@ class ElectorateCells:
         if all(map(has_quick_law, votes.values())):
             return {name: self._of_shares(choice_shares(vote, self.profiles), name) for name, vote in votes.items()}
         noise = SimulatedNoise(self.seed, session=self.name)
-        released = release(FairVoting(parameters), self.profiles, trials=self.trials, noise=noise)
-        return {name: self._of_winners(elect(released, self._objective(name)), name) for name in objectives}
+        election_release = release(FairVoting(parameters), self.profiles, trials=self.trials, noise=noise)
+        return {name: self._of_winners(elect(election_release, self._objective(name)), name) for name in objectives}
 
     def measure_clean(self, objective: str) -> dict[str, Measurement]:
         """Return what there is without privacy; of several that tie the first wins."""
@@ -131,7 +131,7 @@ class ElectorateCells:
 
         Values of a single election stand for all.
         """
-        measured: dict[str, Measurement] = {}
+        measurements: dict[str, Measurement] = {}
         for name, values in (
             ("disparity", self.profiles.disparities),
             ("welfare", self.profiles.welfares),
@@ -144,8 +144,8 @@ class ElectorateCells:
                 mean = mean_of(numbers)
                 error = mean.standard_error or unseen(len(numbers)) * float(np.ptp(values))
                 mean = Measurement(mean.value, error)
-            measured[name] = mean
-        return measured
+            measurements[name] = mean
+        return measurements
 
     def _objective(self, name: str) -> Objective:
         return with_objective(self.base, name).make_objective()
@@ -207,7 +207,7 @@ def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False)
     There may be more of them where all elections have the same voters.
     """
     samples = [number for number in _SAMPLES if is_fixed or number <= _MOST_SAMPLES_OF_MANY]
-    within = bisect.bisect_right(
+    max_samples = bisect.bisect_right(
         samples, price, key=lambda number: proven_of(msgspec.structs.replace(parameters, num_samples=number))
     )
-    return samples[within - 1] if within else None
+    return samples[max_samples - 1] if max_samples else None

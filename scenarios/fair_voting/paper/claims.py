@@ -48,20 +48,20 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     group, subsample = (_vote(reading=reading).losses[0].proven for reading in ("group", "subsample"))
     yield _found("F4e", group, sampled=subsample)
     yield _found("F8", _disliked_loss(_vote(gamma=0.0), ties="first"))
-    least, most = (
+    least_loss, greatest_loss = (
         _disliked_loss(
             _vote(scale="printed", group_sizes=LARGE_SIZES, epsilon=label, num_samples=num_samples(label, 1e-3, _SIZE))
         )
         for label in (LABEL, EPSILONS[-1])
     )
-    yield _found("F9", least, most)
+    yield _found("F9", least_loss, greatest_loss)
     utilities = expected_utilities(READ)
     welfare = np.array([2, 1]) / 3 @ utilities
     fairest = welfare[np.argmin(np.abs(utilities[0] - utilities[1]))]
     yield _found("F5", fairest / welfare.max(), welfare=fairest)
 
 
-def _vote(**given: Any) -> FairVoting:
+def _vote(**parameters_given: Any) -> FairVoting:
     """Return an election by Algorithm 2 at the size of Table 1, but for what is given."""
     parameters: dict[str, Any] = {
         "alternatives": ("a", "b", "c", "d"),
@@ -71,7 +71,7 @@ def _vote(**given: Any) -> FairVoting:
         "epsilon": LABEL,
         "gamma": GAMMA,
     }
-    return FairVoting(Parameters(**parameters | given))
+    return FairVoting(Parameters(**parameters | parameters_given))
 
 
 def _loss_by_algorithm_1(relation: NeighboringRelation) -> float:
@@ -85,5 +85,7 @@ def _loss_by_algorithm_1(relation: NeighboringRelation) -> float:
 
 def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
     """Return what one voter loses who likes best what both groups like least: the first alternative."""
-    before, after = (sums_of_profile(vote, profile).reshape(-1).tolist() for profile in disliked_alternative(vote))
-    return loss_between(vote.disclosed_phase.elects_by(SampledChoice), before, after, ties=ties)[0]
+    sums_before, sums_after = (
+        sums_of_profile(vote, profile).reshape(-1).tolist() for profile in disliked_alternative(vote)
+    )
+    return loss_between(vote.disclosed_phase.elects_by(SampledChoice), sums_before, sums_after, ties=ties)[0]

@@ -39,15 +39,21 @@ def load_profiles(folder: str, profiles: Sequence[Mapping[str, Any]]) -> tuple[l
     Raises:
         ConfigurationError: a data set is not what it should be.
     """
-    missing = missing_in(folder, {given["name"]: given["options"]["data"] for given in profiles})
-    found: list[Loaded] = []
-    for given in profiles:
-        if given["name"] not in missing:
-            loaded = load_data_set(given["options"], folder=folder, parameters={}, protocol=FairVoting)
-            positions, members = cast("Rankings", loaded.table["ranking"]).positions, loaded.table["group"]
-            groups = loaded.parameters["groups"]
-            found.append(_loaded(given["name"], positions, cast("IntArray", members), groups, given["max_disparity"]))
-    return found, missing
+    missing = missing_in(
+        folder, {profile_entry["name"]: profile_entry["options"]["data"] for profile_entry in profiles}
+    )
+    loaded_profiles: list[Loaded] = []
+    for profile_entry in profiles:
+        if profile_entry["name"] not in missing:
+            parties = load_data_set(profile_entry["options"], folder=folder, parameters={}, protocol=FairVoting)
+            positions, members = cast("Rankings", parties.table["ranking"]).positions, parties.table["group"]
+            groups = parties.parameters["groups"]
+            loaded_profiles.append(
+                _loaded(
+                    profile_entry["name"], positions, cast("IntArray", members), groups, profile_entry["max_disparity"]
+                )
+            )
+    return loaded_profiles, missing
 
 
 def load_own_profile(path: str) -> Loaded:
@@ -58,18 +64,18 @@ def load_own_profile(path: str) -> Loaded:
     """
     name = Path(path).name
     # The objective counts nowhere here, and refuses no number of groups.
-    given = {"epsilon": 1.0, "objective": "welfare"}
+    parameters = {"epsilon": 1.0, "objective": "welfare"}
     with as_option(voters="--rankings"):
-        resolved = resolve(
-            Scenario(name="own", protocol=FairVoting.name, parties=path, parameters=given, transport=ARRAY)
+        setup = resolve(
+            Scenario(name="own", protocol=FairVoting.name, parties=path, parameters=parameters, transport=ARRAY)
         )
-    protocol = cast("FairVoting", resolved.protocol)
+    protocol = cast("FairVoting", setup.protocol)
     groups = protocol.parameters.groups
     allowed = "a file with two groups or more, between which the paper measures differences"
     refuse(len(groups) == 1, "--rankings", f"{name} with one", allowed)
-    members, positions = protocol.members_of(resolved.inputs)
-    own = _loaded(name, positions, members, groups, 0.0)
-    return own._replace(max_disparity=float(np.median(own.profiles.disparities)))
+    members, positions = protocol.members_of(setup.inputs)
+    own_profile = _loaded(name, positions, members, groups, 0.0)
+    return own_profile._replace(max_disparity=float(np.median(own_profile.profiles.disparities)))
 
 
 def _loaded(name: str, positions: IntArray, members: IntArray, groups: Sequence[str], limit: float) -> Loaded:

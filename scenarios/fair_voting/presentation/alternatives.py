@@ -64,27 +64,33 @@ class Alternative:
         return self.estimated or self.true
 
 
-def alternatives_of(outcome: Outcome, known: Known) -> list[Alternative]:
+def alternatives_of(outcome: Outcome, known_truth: Known) -> list[Alternative]:
     """Return the alternatives in the order of their names in the session."""
-    told = {
-        own.name: ServedUtilities(own.utilities, own.welfare, own.disparity, own.features or ())
-        for own in outcome.alternatives
+    estimates_of_name = {
+        alternative.name: ServedUtilities(
+            alternative.utilities, alternative.welfare, alternative.disparity, alternative.features or ()
+        )
+        for alternative in outcome.alternatives
     }
     return [
-        Alternative(name, name == outcome.winner, told.get(name), _truth_of(name, outcome, known))
+        Alternative(name, name == outcome.winner, estimates_of_name.get(name), _truth_of(name, outcome, known_truth))
         for name in outcome.candidates
     ]
 
 
-def _truth_of(name: str, outcome: Outcome, known: Known) -> ServedUtilities | None:
-    if known.truth is None:
+def _truth_of(name: str, outcome: Outcome, known_truth: Known) -> ServedUtilities | None:
+    if known_truth.truth is None:
         return None
-    utilities: list[float] = [known.truth[f"{name} ({group})"] for group in outcome.groups]
-    weighted = (value * size for value, size in zip(utilities, outcome.group_sizes, strict=True))
-    welfare = math.fsum(weighted) / sum(outcome.group_sizes)
+    utilities: list[float] = [known_truth.truth[f"{name} ({group})"] for group in outcome.groups]
+    weighted_values = (value * size for value, size in zip(utilities, outcome.group_sizes, strict=True))
+    welfare = math.fsum(weighted_values) / sum(outcome.group_sizes)
     without_error = tuple(Estimate(value, 0.0) for value in utilities)
     features = tuple(_true_feature(feature, utilities, outcome.group_sizes) for feature in outcome.features or ())
-    disparity = max(own.disparity for own in features) if features else max(utilities) - min(utilities)
+    disparity = (
+        max(feature_estimate.disparity for feature_estimate in features)
+        if features
+        else max(utilities) - min(utilities)
+    )
     return ServedUtilities(without_error, Estimate(welfare, 0.0), disparity, features)
 
 
@@ -104,18 +110,18 @@ def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alte
         points = {name: -place for place, name in enumerate(outcome.details.ranking)}
 
     def merit(alternative: Alternative) -> tuple[bool, bool, float]:
-        served = alternative.known
-        if served is None:
+        utilities = alternative.known
+        if utilities is None:
             return not alternative.is_winner, False, 0.0
-        is_out, cost = False, -points.get(alternative.name, served.welfare.value)
+        is_out, cost = False, -points.get(alternative.name, utilities.welfare.value)
         if outcome.objective == "penalized":
-            cost += outcome.fairness_weight * served.disparity
+            cost += outcome.fairness_weight * utilities.disparity
         if outcome.objective == "constrained":
-            is_out = served.disparity > outcome.max_disparity
+            is_out = utilities.disparity > outcome.max_disparity
         if outcome.objective == "welfare_constrained":
-            is_out = served.welfare.value < floor
+            is_out = utilities.welfare.value < floor
         if outcome.objective in {"parity", "welfare_constrained"} or is_out:
-            cost = served.disparity
+            cost = utilities.disparity
         return not alternative.is_winner, is_out, cost
 
     return sorted(alternatives, key=merit)
@@ -135,52 +141,53 @@ def has_a_price(outcome: Outcome) -> bool:
 
 def welfare_floor(alternatives: Sequence[Alternative], outcome: Outcome) -> float:
     """Return the welfare that the objective asks for; −∞ where it asks for none."""
-    told = [own.known.welfare.value for own in alternatives if own.known is not None]
+    estimates = [alternative.known.welfare.value for alternative in alternatives if alternative.known is not None]
     details = outcome.details
-    if isinstance(details, msgspec.UnsetType) or details.welfare_share is None or not told:
+    if isinstance(details, msgspec.UnsetType) or details.welfare_share is None or not estimates:
         return -math.inf
-    return max(told) - (1 - details.welfare_share) * max(max(told) - (details.least_score or 0.0), 0.0)
+    return max(estimates) - (1 - details.welfare_share) * max(max(estimates) - (details.least_score or 0.0), 0.0)
 
 
 def decimals_of_estimates(estimates: Sequence[Estimate]) -> int:
     """Return with how many decimals all of these are written: two digits of the least error, or three of a value."""
-    return decimals_of([own.value for own in estimates], [own.standard_error for own in estimates])
+    return decimals_of([estimate.value for estimate in estimates], [estimate.standard_error for estimate in estimates])
 
 
-def decimals_of_disparity(served: Sequence[ServedUtilities]) -> int:
+def decimals_of_disparity(served_utilities: Sequence[ServedUtilities]) -> int:
     """Return with how many decimals differences of these groups' utilities are written: those of the least certain."""
     return min(
-        decimals_of_estimates([own.utilities[place] for own in served]) for place in range(len(served[0].utilities))
+        decimals_of_estimates([utilities.utilities[place] for utilities in served_utilities])
+        for place in range(len(served_utilities[0].utilities))
     )
 
 
-def rows_of(outcome: Outcome, known: Known) -> Rows:
+def rows_of(outcome: Outcome, known_truth: Known) -> Rows:
     """Return the rows of its table, one for each alternative; an estimate's standard error has a column of its own."""
     rows, won = Rows(), contests_won(outcome)
-    for alternative in alternatives_of(outcome, known):
+    for alternative in alternatives_of(outcome, known_truth):
         row: dict[str, object] = {"alternative": alternative.name, "wins": int(alternative.is_winner)}
         verdict = UNDECIDED if outcome.assurance.verdict == Verdict.TOO_CLOSE.value else outcome.assurance.verdict
         row["verdict"] = verdict if alternative.is_winner else None
         row["probability_of_best"] = outcome.assurance.probability if alternative.is_winner else None
         if won:
             row["contests_won"] = won[alternative.name]
-        own, true = alternative.estimated, alternative.true
-        row["welfare"] = None if own is None else own.welfare.value
-        row["welfare_standard_error"] = None if own is None else own.welfare.standard_error
-        row["disparity"] = None if own is None else own.disparity
+        estimated, true = alternative.estimated, alternative.true
+        row["welfare"] = None if estimated is None else estimated.welfare.value
+        row["welfare_standard_error"] = None if estimated is None else estimated.welfare.standard_error
+        row["disparity"] = None if estimated is None else estimated.disparity
         for place, group in enumerate(outcome.groups):
-            utility = None if own is None else own.utilities[place]
+            utility = None if estimated is None else estimated.utilities[place]
             row[f"utility ({group})"] = None if utility is None else utility.value
             row[f"utility_standard_error ({group})"] = None if utility is None else utility.standard_error
         if outcome.features:
-            row[f"disparity ({CROSSINGS})"] = None if own is None else own.disparity_of_groups
+            row[f"disparity ({CROSSINGS})"] = None if estimated is None else estimated.disparity_of_groups
             if true is not None:
                 row[f"true_disparity ({CROSSINGS})"] = true.disparity_of_groups
         for number, feature in enumerate(outcome.features or ()):
-            told = None if own is None else own.features[number]
-            row[f"disparity ({feature.name})"] = None if told is None else told.disparity
+            feature_estimate = None if estimated is None else estimated.features[number]
+            row[f"disparity ({feature.name})"] = None if feature_estimate is None else feature_estimate.disparity
             for place, group in enumerate(feature.groups):
-                utility = None if told is None else told.utilities[place]
+                utility = None if feature_estimate is None else feature_estimate.utilities[place]
                 column = f"({feature.name}: {group})"
                 row[f"utility {column}"] = None if utility is None else utility.value
                 row[f"utility_standard_error {column}"] = None if utility is None else utility.standard_error
@@ -201,5 +208,5 @@ def written_chance(probability: float) -> str:
         >>> written_chance(0.731), written_chance(0.9999)
         ('0.73', '> 0.99')
     """
-    most = 0.995
-    return f"{probability:.2f}" if probability < most else "> 0.99"
+    max_shown = 0.995
+    return f"{probability:.2f}" if probability < max_shown else "> 0.99"

@@ -41,18 +41,18 @@ _FLOOR: Final[dict[str, Any]] = {"color": drawing.RULE, "linewidth": 1.2, "lines
 _WINNER_BAND: Final[dict[str, Any]] = {"color": drawing.GOOD, "alpha": 0.09, "level": 0.0}
 
 
-def draw(outcome: Outcome, known: Known) -> Chart | None:
+def draw(outcome: Outcome, known_truth: Known) -> Chart | None:
     """Return its picture; None where the winner alone is released, and the truth may not be shown."""
-    if not outcome.alternatives and known.truth is None:
+    if not outcome.alternatives and known_truth.truth is None:
         return None
-    alternatives = in_order(alternatives_of(outcome, known), outcome)
-    shown = alternatives[: drawing.MOST_ROWS]
-    is_all = len(shown) == len(alternatives)
+    alternatives = in_order(alternatives_of(outcome, known_truth), outcome)
+    shown_alternatives = alternatives[: drawing.MOST_ROWS]
+    is_all = len(shown_alternatives) == len(alternatives)
     return Chart(
-        panels=[_rows(outcome, shown)],
-        marks=_marks(outcome, known),
+        panels=[_rows(outcome, shown_alternatives)],
+        marks=_marks(outcome, known_truth),
         setting=_source(outcome),
-        title="" if is_all else f" (the first {len(shown)} of {len(alternatives)} alternatives)",
+        title="" if is_all else f" (the first {len(shown_alternatives)} of {len(alternatives)} alternatives)",
     )
 
 
@@ -65,7 +65,7 @@ def _allowed(outcome: Outcome) -> float | None:
     return outcome.max_disparity if outcome.objective == "constrained" and not outcome.features else None
 
 
-def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
+def _marks(outcome: Outcome, known_truth: Known) -> dict[str, dict[str, Any]]:
     """Return what the legend explains, of what is there."""
     hollow = _HOLLOW if not outcome.alternatives else {}
     marks: dict[str, dict[str, Any]] = {}
@@ -75,9 +75,9 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
             marks[label] = {**mark, **hollow, "linestyle": "none"}
     else:
         marks[f"to each of {len(outcome.groups):,} groups"] = {**_MARK_OF_MANY, "linestyle": "none"}
-    between = "disparity of crossings" if outcome.features else "disparity between groups"
+    disparity_name = "disparity of crossings" if outcome.features else "disparity between groups"
     if len(outcome.groups) > 1:
-        marks[between] = {"color": drawing.MUTED, "linewidth": 3, "alpha": 0.6}
+        marks[disparity_name] = {"color": drawing.MUTED, "linewidth": 3, "alpha": 0.6}
     marks["welfare: to all voters"] = {
         "color": drawing.INK,
         "marker": "|",
@@ -91,7 +91,7 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
         allowed = "without a price" if has_a_price(outcome) else "allowed"
         label = f"disparity up to {round_up(outcome.max_disparity, 6):g}: {allowed}"
         marks[label] = {**_ALLOWED, "markersize": 11}
-    if outcome.alternatives and known.truth is not None:
+    if outcome.alternatives and known_truth.truth is not None:
         if _is_told_apart(outcome):
             hollow = {**_MARKS[0], **_HOLLOW, "color": drawing.INK, "markersize": 5.5}
             marks["hollow, below: the truth"] = {**hollow, "linestyle": "none"}
@@ -102,8 +102,8 @@ def _marks(outcome: Outcome, known: Known) -> dict[str, dict[str, Any]]:
 
 def _rows(outcome: Outcome, alternatives: Sequence[Alternative]) -> Panel:
     is_estimated = bool(outcome.alternatives)
-    served = [own for alternative in alternatives if (own := alternative.known) is not None]
-    decimals = decimals_of_disparity(served)
+    served_utilities = [utilities for alternative in alternatives if (utilities := alternative.known) is not None]
+    decimals = decimals_of_disparity(served_utilities)
     floor = welfare_floor(alternatives, outcome)
     has_truth = is_estimated and any(alternative.true is not None for alternative in alternatives)
     panel = Panel(
@@ -114,58 +114,63 @@ def _rows(outcome: Outcome, alternatives: Sequence[Alternative]) -> Panel:
     if math.isfinite(floor) and outcome.objective == "welfare_constrained":
         panel.line([floor] * 2, EDGES, **_FLOOR)
         panel.above[floor] = f"least welfare {floor:,.{decimals}f}"
-    for row, (alternative, own) in enumerate(zip(alternatives, served, strict=True)):
-        beside = alternative.true if is_estimated else None
-        level = row if beside is None else row - _BELOW / 2
-        reach = 0.2 if beside is None else 0.13
-        if (most := _allowed(outcome)) is not None:
-            low = own.utilities[own.worst].value
+    for row, (alternative, utilities) in enumerate(zip(alternatives, served_utilities, strict=True)):
+        truth = alternative.true if is_estimated else None
+        level = row if truth is None else row - _BELOW / 2
+        reach = 0.2 if truth is None else 0.13
+        if (max_disparity := _allowed(outcome)) is not None:
+            low = utilities.utilities[utilities.worst].value
             panel.area(
-                (low, low + most), (level - 0.8 * reach, level + 0.8 * reach), color=_ALLOWED["color"], level=0.6
+                (low, low + max_disparity),
+                (level - 0.8 * reach, level + 0.8 * reach),
+                color=_ALLOWED["color"],
+                level=0.6,
             )
-        _draw_served(panel, level, own, is_hollow=not is_estimated, reach=reach)
-        if beside is not None:
-            _draw_served(panel, level + _BELOW, beside, is_hollow=True, reach=0.1)
-        said = f"disparity {own.disparity:,.{decimals}f}" if len(outcome.groups) > 1 else ""
-        if own.features:
-            widest, _ = max(enumerate(own.features), key=lambda placed: placed[1].disparity)
-            said += f" ({drawing.fold(outcome.features[widest].name)})"
-        if outcome.objective == "constrained" and own.disparity > outcome.max_disparity:
+        _draw_served(panel, level, utilities, is_hollow=not is_estimated, reach=reach)
+        if truth is not None:
+            _draw_served(panel, level + _BELOW, truth, is_hollow=True, reach=0.1)
+        label = f"disparity {utilities.disparity:,.{decimals}f}" if len(outcome.groups) > 1 else ""
+        if utilities.features:
+            widest, _ = max(enumerate(utilities.features), key=lambda placed: placed[1].disparity)
+            label += f" ({drawing.fold(outcome.features[widest].name)})"
+        if outcome.objective == "constrained" and utilities.disparity > outcome.max_disparity:
             limit = f"{outcome.max_disparity:g}"
-            said += f"\nmore than {limit}, at a price" if has_a_price(outcome) else f"\nmore than the {limit} allowed"
-        elif outcome.objective == "welfare_constrained" and own.welfare.value < floor:
-            less = "less than the least welfare, at a price" if has_a_price(outcome) else "less than the least welfare"
-            said += f"\n{less}"
+            label += f"\nmore than {limit}, at a price" if has_a_price(outcome) else f"\nmore than the {limit} allowed"
+        elif outcome.objective == "welfare_constrained" and utilities.welfare.value < floor:
+            floor_note = (
+                "less than the least welfare, at a price" if has_a_price(outcome) else "less than the least welfare"
+            )
+            label += f"\n{floor_note}"
         if alternative.is_winner:
-            sure = "confirmed" if outcome.assurance.verdict == CONFIRMED else "how sure is not known"
-            said = f"wins, {sure}\n{said}"
+            certainty_text = "confirmed" if outcome.assurance.verdict == CONFIRMED else "how sure is not known"
+            label = f"wins, {certainty_text}\n{label}"
             panel.strong[row] = drawing.GOOD
             panel.area(EDGES, (row - 0.5, row + 0.5), **_WINNER_BAND)
-        panel.beside[row] = said, panel.strong.get(row, drawing.MUTED)
+        panel.beside[row] = label, panel.strong.get(row, drawing.MUTED)
     return panel
 
 
-def _draw_served(panel: Panel, level: float, own: ServedUtilities, *, is_hollow: bool, reach: float) -> None:
+def _draw_served(panel: Panel, level: float, utilities: ServedUtilities, *, is_hollow: bool, reach: float) -> None:
     """Draw a mark for each group, a line from the worst off to the best off, and a tick for all voters.
 
     It is hollow if it is the truth.
     """
-    values = [utility.value for utility in own.utilities]
+    values = [utility.value for utility in utilities.utilities]
     size = 0.75 if is_hollow else 1.0
     panel.line([min(values), max(values)], [level] * 2, color=drawing.MUTED, linewidth=3 * size, alpha=0.6, level=1.0)
     ends = level - reach, level + reach
-    panel.line([own.welfare.value] * 2, ends, color=drawing.INK, linewidth=2 * size)
+    panel.line([utilities.welfare.value] * 2, ends, color=drawing.INK, linewidth=2 * size)
     if len(values) > len(_MARKS):
         # The more there are, the paler each, so that their density can be seen.
         alpha = min(max(_FULL_MARKS / len(values), _PALEST), 1.0)
         mark = {**_MARK_OF_MANY, "markersize": 9 * size, "alpha": alpha, "linestyle": "none"}
         panel.line(values, [level] * len(values), level=3.0, **mark)
         return
-    for place, (utility, mark) in enumerate(zip(own.utilities, _MARKS, strict=False)):
-        drawn = {**mark, "markersize": mark["markersize"] * size, **(_HOLLOW if is_hollow else {})}
+    for place, (utility, mark) in enumerate(zip(utilities.utilities, _MARKS, strict=False)):
+        marker_style = {**mark, "markersize": mark["markersize"] * size, **(_HOLLOW if is_hollow else {})}
         # Whiskers would hide each other.
-        at = level + _APART * (place - (len(values) - 1) / 2) * bool(utility.standard_error)
-        panel.measured(utility, at, **drawn)
+        level_shifted = level + _APART * (place - (len(values) - 1) / 2) * bool(utility.standard_error)
+        panel.measured(utility, level_shifted, **marker_style)
 
 
 def _source(outcome: Outcome) -> str:

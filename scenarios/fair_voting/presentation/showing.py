@@ -63,32 +63,32 @@ _WIDEST_NAME: Final = 24
 _WIDEST_GROUP: Final = 16
 
 
-def show(console: Console, outcome: Outcome, known: Known) -> None:
+def show(console: Console, outcome: Outcome, known_truth: Known) -> None:
     """Print who wins, every alternative, and what would be elected without privacy where that may be known."""
-    alternatives = in_order(alternatives_of(outcome, known), outcome)
+    alternatives = in_order(alternatives_of(outcome, known_truth), outcome)
     if outcome.alternatives:
-        _show_alternatives(console, outcome, alternatives, known)
+        _show_alternatives(console, outcome, alternatives, known_truth)
     else:
         show_note(console, "Only the winner is released, and no estimate.", style="yellow")
-        if known.truth is not None:
+        if known_truth.truth is not None:
             console.print()
             show_note(console, "The truth, which nobody was told:")
             console.print()
-            _show_alternatives(console, outcome, alternatives, known)
-    notes = list(_notes(outcome, known))
-    if known.is_brief:
+            _show_alternatives(console, outcome, alternatives, known_truth)
+    notes = list(_notes(outcome, known_truth))
+    if known_truth.is_brief:
         if notes[1:]:
             show_note(console, f"{'; '.join(notes[1:])}.")
         return
-    if outcome.features and (outcome.alternatives or known.truth is not None):
+    if outcome.features and (outcome.alternatives or known_truth.truth is not None):
         for number, feature in enumerate(outcome.features):
             console.print()
             _show_feature(console, outcome, alternatives, number, feature)
         console.print()
-        _show_crossings(console, outcome, alternatives, known)
-    if known.truth is not None:
+        _show_crossings(console, outcome, alternatives, known_truth)
+    if known_truth.truth is not None:
         console.print()
-        _show_rules(console, outcome, alternatives, known.truth)
+        _show_rules(console, outcome, alternatives, known_truth.truth)
     for note in notes:
         show_note(console, note)
     console.print()
@@ -109,17 +109,20 @@ def _assured(outcome: Outcome) -> str:
     if assurance.verdict == CONFIRMED:
         return f"It is the best: wrong in at most {level} of such votes, whatever the rankings are."
     if assurance.shortfall is not None:
-        sure, most = f"{round_down(100 * (1 - assurance.level), 6):g} %", at_most(assurance.shortfall, 2)
-        return f"With {sure} certainty no other one's quality is higher by {most} or more."
-    undecided = f"Whether it is the best is undecided at a level of {level}."
+        certainty_text, max_shortfall = (
+            f"{round_down(100 * (1 - assurance.level), 6):g} %",
+            at_most(assurance.shortfall, 2),
+        )
+        return f"With {certainty_text} certainty no other one's quality is higher by {max_shortfall} or more."
+    undecided_sentence = f"Whether it is the best is undecided at a level of {level}."
     if assurance.probability is not None:
         chance = written_chance(assurance.probability)
         prior = _PRIORS[assurance.prior] if assurance.prior in _PRIORS else str(assurance.prior)
-        told = f"The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
-        return told if assurance.verdict is None else f"{undecided} {told}"
+        sentence = f"The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
+        return sentence if assurance.verdict is None else f"{undecided_sentence} {sentence}"
     if assurance.verdict is None:
         return "Nothing tells how near the others come: any of them may be better."
-    return undecided
+    return undecided_sentence
 
 
 _PRIORS: Final = {
@@ -131,7 +134,7 @@ _PRIORS: Final = {
 
 def _show_facts(console: Console, outcome: Outcome) -> None:
     """Print what was elected by whom and by what, and how sure that is."""
-    said: dict[str, Entry] = {
+    facts: dict[str, Entry] = {
         "Objective": Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow"),
         "Features": "; ".join(
             f"{feature.name} ({', '.join(map(_short, feature.groups[:_MOST_NAMED]))})"
@@ -147,18 +150,18 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
     }
     details = outcome.details
     if not isinstance(details, msgspec.UnsetType) and details.gamma is not None:
-        told = "chosen so that the loss is proven"
-        said["Sampling"] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; {told}"
+        calibration_note = "chosen so that the loss is proven"
+        facts["Sampling"] = f"γ = {details.gamma:.4g}, n_s = {details.num_samples:,}; {calibration_note}"
     if not isinstance(details, msgspec.UnsetType) and details.ranking:
-        said["Ranking"] = f"{' > '.join(details.ranking)} (Kemeny's)"
+        facts["Ranking"] = f"{' > '.join(details.ranking)} (Kemeny's)"
     if not isinstance(details, msgspec.UnsetType) and details.levels:
         by_level = ((level.epsilon, sum(level.num_reports)) for level in details.levels)
-        said["Reports by ε"] = ", ".join(f"{epsilon:g} ({number:,})" for epsilon, number in by_level)
+        facts["Reports by ε"] = ", ".join(f"{epsilon:g} ({number:,})" for epsilon, number in by_level)
     if not outcome.features:
-        del said["Features"]
-    if said["Reports"] == said["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
-        del said["Reports"]
-    show_facts(console, said, spaced=False)
+        del facts["Features"]
+    if facts["Reports"] == facts["Voters"] or sum(outcome.num_reports) == sum(outcome.group_sizes):
+        del facts["Reports"]
+    show_facts(console, facts, spaced=False)
 
 
 def _elected_for(outcome: Outcome) -> str:
@@ -169,10 +172,10 @@ def _elected_for(outcome: Outcome) -> str:
     if outcome.objective not in OBJECTIVES:
         return f"the most by the objective {outcome.objective}"
     if has_a_price(outcome):
-        said = _OF_PRICES[outcome.objective]
+        objective_text = _OF_PRICES[outcome.objective]
     else:
-        said = _OBJECTIVES[f"{outcome.objective} {'' if share is None else 'above a share'}".strip()]
-    return said.format(weight=weight, most=outcome.max_disparity, floor=floor)
+        objective_text = _OBJECTIVES[f"{outcome.objective} {'' if share is None else 'above a share'}".strip()]
+    return objective_text.format(weight=weight, most=outcome.max_disparity, floor=floor)
 
 
 _OF_PRICES: Final = {
@@ -194,7 +197,7 @@ _OBJECTIVES: Final = {
 
 def _exceeding(outcome: Outcome) -> str:
     """Return what is elected where nothing keeps the limit; empty where something does, or there is none."""
-    of_all = [own.disparity for own in outcome.alternatives]
+    of_all = [alternative.disparity for alternative in outcome.alternatives]
     if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
         return "; none is within it, so that the least disparity wins"
     return ""
@@ -202,10 +205,10 @@ def _exceeding(outcome: Outcome) -> str:
 
 def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
     """Return how many there are of each group, of the first groups."""
-    named = [f"{number:,} of {_short(name)}" for name, number in zip(outcome.groups, numbers, strict=True)]
-    if len(named) > _MOST_NAMED:
-        named[_MOST_NAMED:] = [f"and {len(named) - _MOST_NAMED:,} more groups"]
-    return f"{sum(numbers):,}: {', '.join(named)}"
+    parts = [f"{number:,} of {_short(name)}" for name, number in zip(outcome.groups, numbers, strict=True)]
+    if len(parts) > _MOST_NAMED:
+        parts[_MOST_NAMED:] = [f"and {len(parts) - _MOST_NAMED:,} more groups"]
+    return f"{sum(numbers):,}: {', '.join(parts)}"
 
 
 def _short(name: str) -> str:
@@ -224,76 +227,87 @@ _LEFT_OUT: Final = (
 
 
 def _names_of(alternatives: Sequence[Alternative]) -> list[Cell]:
-    return [Cell(own.name, tone="good" if own.is_winner else "") for own in alternatives]
+    return [Cell(alternative.name, tone="good" if alternative.is_winner else "") for alternative in alternatives]
 
 
 def _by_columns(columns: Mapping[str, Sequence[Entry]]) -> Table:
     return Table(columns=list(columns), rows=list(zip(*columns.values(), strict=True)))
 
 
-def _show_alternatives(console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known: Known) -> None:
+def _show_alternatives(
+    console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known_truth: Known
+) -> None:
     """Print a row for each alternative: estimates, and the truth beside them; or the truth alone.
 
     With features that overlap, the utilities stand in the tables below.
     """
-    shown = alternatives[:MOST_ROWS]
-    served = [own for alternative in shown if (own := alternative.known) is not None]
-    true = [own for alternative in shown if (own := alternative.true) is not None]
-    welfare = _column([own.welfare for own in served])
-    decimals = decimals_of_disparity(served)
-    disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
+    shown_alternatives = alternatives[:MOST_ROWS]
+    served_utilities = [utilities for alternative in shown_alternatives if (utilities := alternative.known) is not None]
+    true = [utilities for alternative in shown_alternatives if (utilities := alternative.true) is not None]
+    welfare = _column([utilities.welfare for utilities in served_utilities])
+    decimals = decimals_of_disparity(served_utilities)
+    disparity = [f"{utilities.disparity:,.{decimals}f}" for utilities in served_utilities]
     truths: dict[str, Sequence[str]] = {}
     if outcome.alternatives and true:
-        digits = decimals_of_estimates([own.welfare for own in served])
-        truths["True welfare"] = [rounded(own.welfare.value, digits) for own in true]
-        truths["True disparity"] = [f"{own.disparity:,.{decimals}f}" for own in true]
-    names = _names_of(shown)
+        digits = decimals_of_estimates([utilities.welfare for utilities in served_utilities])
+        truths["True welfare"] = [rounded(utilities.welfare.value, digits) for utilities in true]
+        truths["True disparity"] = [f"{utilities.disparity:,.{decimals}f}" for utilities in true]
+    names = _names_of(shown_alternatives)
     ends = {"Welfare": welfare}, {"Disparity": disparity}
-    numbers = {**ends[0], **ends[1]} if outcome.features else _by_groups(console, outcome, shown, *ends)
+    numbers = {**ends[0], **ends[1]} if outcome.features else _by_groups(console, outcome, shown_alternatives, *ends)
     if len(outcome.groups) == 1:
         numbers = ends[0]
         truths.pop("True disparity", None)
     if won := contests_won(outcome):
-        numbers = {"Contests won": [f"{won[own.name]:g}" for own in shown], **numbers}
+        numbers = {"Contests won": [f"{won[utilities.name]:g}" for utilities in shown_alternatives], **numbers}
     drop = ("True welfare", "True disparity", *_LEFT_OUT)
-    show_table(console, _by_columns({"Alternative": names, **numbers, **truths}), drop=drop, whole=known.table)
-    if len(alternatives) > len(shown):
-        show_note(console, f"… and {len(alternatives) - len(shown)} more alternatives in {known.table}")
+    show_table(console, _by_columns({"Alternative": names, **numbers, **truths}), drop=drop, whole=known_truth.table)
+    if len(alternatives) > len(shown_alternatives):
+        show_note(
+            console, f"… and {len(alternatives) - len(shown_alternatives)} more alternatives in {known_truth.table}"
+        )
 
 
-def _show_crossings(console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known: Known) -> None:
+def _show_crossings(
+    console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known_truth: Known
+) -> None:
     """Print what each alternative is worth to the crossings of several features, and how far apart these are."""
-    shown = alternatives[:MOST_ROWS]
-    served = [own for alternative in shown if (own := alternative.known) is not None]
-    decimals = decimals_of_disparity(served)
-    disparity = [f"{own.disparity_of_groups:,.{decimals}f}" for own in served]
+    shown_alternatives = alternatives[:MOST_ROWS]
+    served_utilities = [utilities for alternative in shown_alternatives if (utilities := alternative.known) is not None]
+    decimals = decimals_of_disparity(served_utilities)
+    disparity = [f"{utilities.disparity_of_groups:,.{decimals}f}" for utilities in served_utilities]
     last = {f"Disparity of {CROSSINGS}": disparity}
-    numbers = _by_groups(console, outcome, shown, {}, last)
-    show_table(console, _by_columns({"Alternative": _names_of(shown), **numbers}), drop=_LEFT_OUT, whole=known.table)
+    numbers = _by_groups(console, outcome, shown_alternatives, {}, last)
+    show_table(
+        console,
+        _by_columns({"Alternative": _names_of(shown_alternatives), **numbers}),
+        drop=_LEFT_OUT,
+        whole=known_truth.table,
+    )
 
 
 def _by_groups(
     console: Console,
     outcome: Outcome,
-    shown: Sequence[Alternative],
+    shown_alternatives: Sequence[Alternative],
     first: Mapping[str, Sequence[str]],
     last: Mapping[str, Sequence[str]],
 ) -> dict[str, Sequence[str]]:
     """Return columns with the utility to each group between others; to the worst and best off if those do not fit."""
-    served = [own for alternative in shown if (own := alternative.known) is not None]
+    served_utilities = [utilities for alternative in shown_alternatives if (utilities := alternative.known) is not None]
     numbers: dict[str, Sequence[str]] = {**first}
     for place, (group, size) in enumerate(zip(outcome.groups, outcome.group_sizes, strict=True)):
-        numbers[f"{group} ({size:,})"] = _column([own.utilities[place] for own in served])
+        numbers[f"{group} ({size:,})"] = _column([utilities.utilities[place] for utilities in served_utilities])
     numbers |= last
-    if _fit(console, shown, numbers):
+    if _fit(console, shown_alternatives, numbers):
         return numbers
-    decimals = decimals_of_disparity(served)
+    decimals = decimals_of_disparity(served_utilities)
     return {
         **first,
-        "Least": _column([own.utilities[own.worst] for own in served], decimals),
-        "Worst off": [_short(outcome.groups[own.worst]) for own in served],
-        "Greatest": _column([own.utilities[own.best] for own in served], decimals),
-        "Best off": [_short(outcome.groups[own.best]) for own in served],
+        "Least": _column([utilities.utilities[utilities.worst] for utilities in served_utilities], decimals),
+        "Worst off": [_short(outcome.groups[utilities.worst]) for utilities in served_utilities],
+        "Greatest": _column([utilities.utilities[utilities.best] for utilities in served_utilities], decimals),
+        "Best off": [_short(outcome.groups[utilities.best]) for utilities in served_utilities],
         **last,
     }
 
@@ -302,23 +316,25 @@ def _show_feature(
     console: Console, outcome: Outcome, alternatives: Sequence[Alternative], number: int, feature: Feature
 ) -> None:
     """Print what each alternative is worth to the groups of one of several features, as it is known."""
-    shown = alternatives[:MOST_ROWS]
-    served = [own.features[number] for alternative in shown if (own := alternative.known) is not None]
-    names = _names_of(shown)
+    shown_alternatives = alternatives[:MOST_ROWS]
+    served_utilities = [
+        utilities.features[number] for alternative in shown_alternatives if (utilities := alternative.known) is not None
+    ]
+    names = _names_of(shown_alternatives)
     sizes = zip(feature.groups, feature.sizes(outcome.group_sizes), strict=True)
     numbers = {
-        f"{_short(group)} ({size:,})": _column([own.utilities[place] for own in served])
+        f"{_short(group)} ({size:,})": _column([utilities.utilities[place] for utilities in served_utilities])
         for place, (group, size) in enumerate(sizes)
     }
-    decimals = decimals_of_estimates([utility for own in served for utility in own.utilities])
-    disparity = [f"{own.disparity:,.{decimals}f}" for own in served]
+    decimals = decimals_of_estimates([utility for utilities in served_utilities for utility in utilities.utilities])
+    disparity = [f"{utilities.disparity:,.{decimals}f}" for utilities in served_utilities]
     last = {f"Disparity of {_short(feature.name)}": disparity}
     show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 
-def _fit(console: Console, shown: Sequence[Alternative], numbers: Mapping[str, Sequence[str]]) -> bool:
+def _fit(console: Console, shown_alternatives: Sequence[Alternative], numbers: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a line has room for all these columns beside the alternatives' names."""
-    names = min(max(cell_len(alternative.name) for alternative in shown), _WIDEST_NAME)
+    names = min(max(cell_len(alternative.name) for alternative in shown_alternatives), _WIDEST_NAME)
     widths = [names, *(max(map(cell_len, (header, *cells))) for header, cells in numbers.items())]
     return sum(widths) + 3 * len(widths) <= console.width  # what `show_table` puts between columns
 
@@ -327,10 +343,10 @@ def _column(estimates: Sequence[Estimate], decimals: int | None = None) -> list[
     """Return a column of estimates with as many decimals each; by default as their errors deserve."""
     if decimals is None:
         decimals = decimals_of_estimates(estimates)
-    with_errors = any(own.standard_error for own in estimates)
+    with_errors = any(estimate.standard_error for estimate in estimates)
     return [
-        rounded(own.value, decimals) + (f" ± {own.standard_error:,.{decimals}f}" if with_errors else "")
-        for own in estimates
+        rounded(estimate.value, decimals) + (f" ± {estimate.standard_error:,.{decimals}f}" if with_errors else "")
+        for estimate in estimates
     ]
 
 
@@ -338,8 +354,10 @@ def _show_rules(
     console: Console, outcome: Outcome, alternatives: Sequence[Alternative], truth: Mapping[str, Any]
 ) -> None:
     """Print who would win without privacy, by which rules, and how well that serves the groups."""
-    served = {alternative.name: own for alternative in alternatives if (own := alternative.true) is not None}
-    decimals = decimals_of_estimates([own.welfare for own in served.values()])
+    utilities_of_name = {
+        alternative.name: utilities for alternative in alternatives if (utilities := alternative.true) is not None
+    }
+    decimals = decimals_of_estimates([utilities.welfare for utilities in utilities_of_name.values()])
     rules_of: dict[str, list[str]] = {}
     for rule in _RULES:
         if rule == _FAIREST and len(outcome.groups) == 1:
@@ -347,39 +365,46 @@ def _show_rules(
         strictly = ", its limit kept" if rule == _RULES[0] and has_a_price(outcome) else ""
         rules_of.setdefault(truth[rule], []).append(rule + strictly)
     rows: list[Sequence[str]] = []
-    for joined, rules in rules_of.items():
-        tied = [served[name] for name in _tied(joined, outcome.candidates)]
-        welfare = _range((own.welfare.value for own in tied), decimals)
-        rows.append((joined, ", ".join(rules), welfare, _range((own.disparity for own in tied), decimals)))
+    for joined_name, rules in rules_of.items():
+        tied_utilities = [utilities_of_name[name] for name in _tied(joined_name, outcome.candidates)]
+        welfare = _range((utilities.welfare.value for utilities in tied_utilities), decimals)
+        rows.append(
+            (
+                joined_name,
+                ", ".join(rules),
+                welfare,
+                _range((utilities.disparity for utilities in tied_utilities), decimals),
+            )
+        )
     columns = ("Non-private winner", "By", "Its welfare", "Its disparity")
     if len(outcome.groups) == 1:
         columns, rows = columns[:-1], [row[:-1] for row in rows]
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=("Its welfare",))
 
 
-def _tied(joined: str, candidates: Sequence[str]) -> Sequence[str]:
+def _tied(joined_name: str, candidates: Sequence[str]) -> Sequence[str]:
     """Return the alternatives that a truth names, in their order, with commas between them; a name may hold some."""
-    if joined in candidates:
-        return (joined,)
+    if joined_name in candidates:
+        return (joined_name,)
     beginnings: dict[str, tuple[str, ...]] = {"": ()}
     for name in candidates:
         for beginning, names in list(beginnings.items()):
             longer = f"{beginning}, {name}" if names else name
-            if joined.startswith(longer):
+            if joined_name.startswith(longer):
                 beginnings.setdefault(longer, (*names, name))
-    return beginnings.get(joined, ())
+    return beginnings.get(joined_name, ())
 
 
 def _range(values: Iterable[float], decimals: int) -> str:
     """Return the least and the greatest of some numbers, as one where they are written alike."""
-    written = [rounded(value, decimals) for value in sorted(values)]
-    low, high = written[0], written[-1]
+    number_texts = [rounded(value, decimals) for value in sorted(values)]
+    low, high = number_texts[0], number_texts[-1]
     return low if low == high else f"{low} to {high}"
 
 
-def _notes(outcome: Outcome, known: Known) -> Iterable[str]:
+def _notes(outcome: Outcome, known_truth: Known) -> Iterable[str]:
     """Yield what readers of the tables need to know."""
-    if not outcome.alternatives and known.truth is None:
+    if not outcome.alternatives and known_truth.truth is None:
         return
     yield "welfare: the mean utility of all voters; a utility is the score of a position"
     is_compared = len(outcome.groups) > 1

@@ -96,39 +96,39 @@ class MoralAttack(Attack):
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
         """Return whose rows the parties' are: of a membership, who is no suspect is another. See `Attack.truths`."""
-        found = super().truths(secret, inputs)
-        return np.maximum(found, 0) if secret == _MEMBERSHIP else found
+        truths = super().truths(secret, inputs)
+        return np.maximum(truths, 0) if secret == _MEMBERSHIP else truths
 
     def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
         """Compare guesses with the truth, since some likelihoods are approximate. See `Attack.evaluate_redrawn`."""
         return self.evaluate(posteriors, inputs, targets, secret=secret)
 
-    def log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return ln P[seen | candidate]; of Algorithm 3's reports an approximation. See `Attack.log_likelihoods`."""
         phase = self.protocol.phase
-        if not seen.coalition.has_server or not isinstance(phase.mechanism, NoisyObjective):
-            return super().log_likelihoods(seen, targets, candidates)
-        (reports,), (told,) = seen.reports, seen.told
+        if not view.coalition.has_server or not isinstance(phase.mechanism, NoisyObjective):
+            return super().log_likelihoods(view, targets, candidates)
+        (reports,), (is_seen,) = view.reports, view.told
         logs = np.zeros((len(targets), len(candidates.rows)))
-        for mechanism, of_group in phase.mechanism_groups(seen.public[targets]):
-            chosen = np.arange(len(targets))[of_group]
-            known = chosen[told[targets[chosen]]]
-            logs[known] = self._law_of(mechanism, reports[targets[known]], candidates.rows)
+        for mechanism, of_group in phase.mechanism_groups(view.public[targets]):
+            group_targets = np.arange(len(targets))[of_group]
+            seen_targets = group_targets[is_seen[targets[group_targets]]]
+            logs[seen_targets] = self._law_of(mechanism, reports[targets[seen_targets]], candidates.rows)
         return logs
 
-    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what published sums tell, the members' own taken off."""
         phase = self.protocol.phase
         logs = np.zeros((len(targets), len(candidates.rows)))
-        cells = self._cells_of(seen.public)
+        cells = self._cells_of(view.public)
         for cell in np.unique(cells[targets]).tolist():
             of_cell = cells[targets] == cell
-            found = self._honest_sum(seen, cell)
-            if found is None:
+            sum_and_count = self._honest_sum(view, cell)
+            if sum_and_count is None:
                 continue
-            total, num_honest = found
+            total, num_honest = sum_and_count
             # What puts noise on the row of a voter of the cell: the voter, or the server.
-            public = seen.public[cells == cell][0].tolist()
+            public = view.public[cells == cell][0].tolist()
             mechanism = phase.mechanism_of(public) if isinstance(phase, PerturbedPhase) else phase.tally_mechanism
             assert mechanism is not None  # noqa: S101  a session with adversaries is not masked
             if num_honest == 1:
@@ -145,36 +145,36 @@ class MoralAttack(Attack):
             logs[of_cell] = -0.5 * np.sum(misses * misses / spread, axis=1)
         return logs
 
-    def _honest_sum(self, seen: CoalitionView, cell: int) -> tuple[IntArray, int] | None:
+    def _honest_sum(self, view: CoalitionView, cell: int) -> tuple[IntArray, int] | None:
         """Return the published sum over the honest voters of a cell of the tally, and their number.
 
         None where it is not known, or somebody stayed away, who may be the target.
         """
-        if not seen.totals:
+        if not view.totals:
             return None
-        members = list(seen.coalition.members)
-        is_here = self._cells_of(seen.public) == cell
+        members = list(view.coalition.members)
+        is_here = self._cells_of(view.public) == cell
         num_voters, num_members = int(is_here.sum()), int(is_here[members].sum())
         phase = self.protocol.phase
         if isinstance(phase, SocietiesPhase):
-            count, sums = int(seen.totals[0][cell, 0]), seen.totals[0][cell, 1:]
-            own = seen.rows[is_here[members]]
+            count, sums = int(view.totals[0][cell, 0]), view.totals[0][cell, 1:]
+            member_rows = view.rows[is_here[members]]
         elif isinstance(phase, DisclosedPhase):
-            count, sums, own = cast("Outcome", seen.release).num_voters, seen.totals[0], seen.rows
+            count, sums, member_rows = cast("Outcome", view.release).num_voters, view.totals[0], view.rows
         else:
-            count, sums = int(seen.totals[0][cell, _COUNT]), seen.totals[0][cell, _FIRST_SUM:]
-            own = seen.reports[0][members][is_here[members]]
+            count, sums = int(view.totals[0][cell, _COUNT]), view.totals[0][cell, _FIRST_SUM:]
+            member_rows = view.reports[0][members][is_here[members]]
         if count != num_voters:
             return None
-        return sums - own.sum(axis=0, dtype=np.int64), num_voters - num_members
+        return sums - member_rows.sum(axis=0, dtype=np.int64), num_voters - num_members
 
     def _law_of(self, mechanism: RowMechanism, reports: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[report | candidate], shape (reports, c): exact, or by simulation."""
         if not isinstance(mechanism, NoisyObjective):
             return mechanism.log_likelihoods(reports, rows)
         means, factor = self._simulate(mechanism, rows)
-        whitened = ((reports @ factor)[:, None, :] - means @ factor) ** 2
-        logs = -0.5 * whitened.sum(axis=2)
+        squared_distances = ((reports @ factor)[:, None, :] - means @ factor) ** 2
+        logs = -0.5 * squared_distances.sum(axis=2)
         # No candidate may be less likely than the best by more than the loss between their coefficients.
         best = logs.argmax(axis=1)
         losses = np.abs(rows[best][:, None, :] - rows).sum(axis=2) / mechanism.noise.scale
@@ -193,10 +193,10 @@ class MoralAttack(Attack):
             means = np.empty((len(rows), mechanism.num_features))
             covariance = _RIDGE * float(mechanism.report_range[1]) ** 2 * np.eye(mechanism.num_features)
             for place, row in enumerate(rows):
-                drawn = mechanism.randomize_rows(np.tile(row, (self._num_simulated, 1)), uniforms).astype(np.float64)
-                means[place] = drawn.mean(axis=0)
-                drawn -= means[place]
-                covariance += drawn.T @ drawn / (len(drawn) * len(rows))
+                reports = mechanism.randomize_rows(np.tile(row, (self._num_simulated, 1)), uniforms).astype(np.float64)
+                means[place] = reports.mean(axis=0)
+                reports -= means[place]
+                covariance += reports.T @ reports / (len(reports) * len(rows))
             factor: FloatArray = np.linalg.inv(np.linalg.cholesky(covariance)).T.astype(np.float64, copy=False)
             self._simulated[key] = means, factor
         return self._simulated[key]

@@ -88,19 +88,19 @@ def repeat_releases(
     rows = line_up[np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))]
     slots = mechanism.slots_of(line_up.shape[1])
     logs, total = np.zeros((num_rounds, len(line_up))), np.zeros(rows.shape)
-    found: list[AfterReleases] = []
+    results: list[AfterReleases] = []
     for number in range(1, max(num_releases) + 1):
-        left = mechanism.randomize_rows(rows, generator.random((num_rounds, slots)))
-        logs += mechanism.log_likelihoods(left, line_up)
-        total += left
+        round_reports = mechanism.randomize_rows(rows, generator.random((num_rounds, slots)))
+        logs += mechanism.log_likelihoods(round_reports, line_up)
+        total += round_reports
         if number in num_releases:
             errors = (total / number - rows) * protocol.summary.step
-            found.append(
+            results.append(
                 judge_rounds(
                     number, number * epsilon, logs, is_suspect, errors, expected_error=math.sqrt(variance / number)
                 )
             )
-    return found
+    return results
 
 
 def judge_rounds(

@@ -77,28 +77,28 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         coalition = context.coalition(self.members)
         place = context.place_of(self.target, field="target")
         unknown = _num_unknown(context, coalition, place)
-        found = self._play(context, coalition, place, unknown=unknown)
+        results = self._play(context, coalition, place, unknown=unknown)
         losses = context.protocol.losses_of(context.inputs.public[place].tolist())
         budget = context.budget_of(self.budget)
         answered = votes_answered(losses, budget=budget, votes=self.releases[-1])
         sentences = [_said_of_session(context, trace, coalition, place, unknown=unknown)]
-        sentences += _said_of_releases(found, unknown=unknown)
-        sentences.append(_said_of_budget(answered, budget=budget, asked=self.releases[-1]))
+        sentences += _said_of_releases(results, unknown=unknown)
+        sentences.append(_said_of_budget(answered, budget=budget, num_asked=self.releases[-1]))
         return self.attack_report(
             who=_who(coalition),
             trust=_trust(coalition, unknown),
             sentences=sentences,
             rows=(
                 {
-                    "releases": after.num_releases,
-                    "ledger_total": after.epsilon,
-                    "success": after.success,
-                    "proven_bound": after.success_bound,
-                    "error": after.error,
-                    "expected_error": after.expected_error,
-                    "budget": "allows it" if after.num_releases <= answered else "refuses it",
+                    "releases": result.num_releases,
+                    "ledger_total": result.epsilon,
+                    "success": result.success,
+                    "proven_bound": result.success_bound,
+                    "error": result.error,
+                    "expected_error": result.expected_error,
+                    "budget": "allows it" if result.num_releases <= answered else "refuses it",
                 }
-                for after in found
+                for result in results
             ),
         )
 
@@ -144,7 +144,7 @@ def repeat_to_crowd(
     epsilon = total_of(protocol.losses_of(public), relation=NeighboringRelation.REPLACE_ONE).proven
     generator = np.random.Generator(np.random.Philox(seed))
     is_suspect = generator.random(num_rounds) < 1 / 2
-    drawn = np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))
+    row_places = np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))
     counts = generator.multinomial(num_unknown, np.full(len(population), 1 / len(population)), size=num_rounds)
     # In the axes of the population's spread all covariances are diagonal.
     units: FloatArray = line_up.astype(np.float64) * summary.step
@@ -153,10 +153,10 @@ def repeat_to_crowd(
     lengths, axes = np.linalg.eigh(spread)
     lengths = np.maximum(lengths, 0.0)
     clients = (units - center) @ axes
-    crowd: FloatArray = counts @ clients[1:] + clients[drawn]
+    crowd: FloatArray = counts @ clients[1:] + clients[row_places]
     total, zeros = np.zeros(crowd.shape), np.zeros(crowd.shape, dtype=np.int64)
     slots = mechanism.slots_of(crowd.shape[1])
-    found: list[AfterReleases] = []
+    results: list[AfterReleases] = []
     for number in range(1, max(num_releases) + 1):
         if num_draws > _MOST_DRAWS:
             noise = generator.normal(scale=math.sqrt(num_draws * variance), size=crowd.shape)
@@ -166,23 +166,23 @@ def repeat_to_crowd(
         total += crowd + noise @ axes
         if number not in num_releases:
             continue
-        seen = total / number
-        unexplained = num_unknown * lengths + num_draws * variance / number
-        misses = seen[:, None] - clients
-        logs: FloatArray = -0.5 * np.square(misses) @ (1 / unexplained)
-        gains = lengths / (lengths + unexplained)
-        missed: FloatArray = (seen * gains - clients[drawn])[~is_suspect]
-        found.append(
+        mean_report = total / number
+        other_variance = num_unknown * lengths + num_draws * variance / number
+        misses = mean_report[:, None] - clients
+        logs: FloatArray = -0.5 * np.square(misses) @ (1 / other_variance)
+        gains = lengths / (lengths + other_variance)
+        errors_of_others: FloatArray = (mean_report * gains - clients[row_places])[~is_suspect]
+        results.append(
             judge_rounds(
                 number,
                 number * epsilon,
                 logs,
                 is_suspect,
-                missed,
+                errors_of_others,
                 expected_error=math.sqrt(float(np.mean(lengths * (1 - gains)))),
             )
         )
-    return found
+    return results
 
 
 def _protocol_of(context: AttackContext) -> MoralPreferences:
@@ -192,9 +192,9 @@ def _protocol_of(context: AttackContext) -> MoralPreferences:
 def _population(context: AttackContext, coalition: Coalition, place: int) -> IntArray:
     """Return the distinct rows, other than the target's, that the adversary knows the population by."""
     rows = context.inputs.private
-    known = rows[list(coalition.members)] if coalition.members else np.delete(rows, place, axis=0)
-    known = np.unique(known, axis=0)
-    return known[np.any(known != rows[place], axis=1)]
+    known_rows = rows[list(coalition.members)] if coalition.members else np.delete(rows, place, axis=0)
+    known_rows = np.unique(known_rows, axis=0)
+    return known_rows[np.any(known_rows != rows[place], axis=1)]
 
 
 def _line_up(context: AttackContext, coalition: Coalition, place: int) -> IntArray:
@@ -208,16 +208,16 @@ def _num_unknown(context: AttackContext, coalition: Coalition, place: int) -> in
     """Return how many voters beside the target hide in the published sum that it is in."""
     if coalition.has_server:  # which reads the target's own report
         return 0
-    alike = np.all(context.inputs.public == context.inputs.public[place], axis=1)
-    alike[[place, *coalition.members]] = False
-    return int(alike.sum())
+    is_equal = np.all(context.inputs.public == context.inputs.public[place], axis=1)
+    is_equal[[place, *coalition.members]] = False
+    return int(is_equal.sum())
 
 
 def _who(coalition: Coalition) -> str:
-    others = len(coalition.members)
-    if not others and not coalition.has_server:
+    num_members = len(coalition.members)
+    if not num_members and not coalition.has_server:
         return "somebody who knows the population, and hears the releases"
-    voters = f"{others:,} {'voters' if others != 1 else 'voter'}" if others else ""
+    voters = f"{num_members:,} {'voters' if num_members != 1 else 'voter'}" if num_members else ""
     return " and ".join(part for part in ("the aggregator" if coalition.has_server else "", voters) if part)
 
 
@@ -239,16 +239,16 @@ def _said_of_session(
         return "The session came to no end, and nothing was published; releases are tried beside it."
     if unknown:
         return f"In the sum that is published the target's row is one of {unknown + 1:,} that are not known."
-    seen = trace.seen(context, coalition)
+    view = trace.seen(context, coalition)
     posteriors = MoralAttack(_protocol_of(context), line_up=_line_up(context, coalition, place)).posteriors(
-        [seen], np.array([place], dtype=np.int64), secret=_SECRET
+        [view], np.array([place], dtype=np.int64), secret=_SECRET
     )
     belief = float(posteriors.probabilities[0, 1])
     return f"After this session it believes in {belief:.3f} that the target took part, and before in 0.500."
 
 
-def _said_of_releases(found: Sequence[AfterReleases], *, unknown: int) -> Iterator[str]:
-    first, last = found[0], found[-1]
+def _said_of_releases(results: Sequence[AfterReleases], *, unknown: int) -> Iterator[str]:
+    first, last = results[0], results[-1]
     yield (
         f"Whether a row is the target's or another's it says rightly in {first.success:.3f} ± "
         f"{first.success_error:.3f} after {_times(first.num_releases)} and in {last.success:.3f} ± "
@@ -269,8 +269,8 @@ def _said_of_releases(found: Sequence[AfterReleases], *, unknown: int) -> Iterat
         )
 
 
-def _said_of_budget(answered: int, *, budget: Budget | None, asked: int) -> str:
-    if budget is None or answered >= asked:
+def _said_of_budget(answered: int, *, budget: Budget | None, num_asked: int) -> str:
+    if budget is None or answered >= num_asked:
         return "No budget refuses any of these releases; each is on the ledger."
     return (
         f"A ledger with a budget of {budget.epsilon:g} lets the target take part in {_times(answered)} and refuses "

@@ -72,12 +72,12 @@ def pair_of(differences: FloatArray) -> FloatArray:
     return np.stack([differences / 2, -differences / 2], axis=1)
 
 
-def record_line_up(protocol: MoralPreferences, known: FloatArray, candidates: FloatArray) -> IntArray:
+def record_line_up(protocol: MoralPreferences, known_preferences: FloatArray, candidates: FloatArray) -> IntArray:
     """Return a voter's rows, int64, shape (c, columns), one for each record that its last one may be.
 
     Known are its other records, shape (records, 2, d), none or more; candidates have shape (c, 2, d).
     """
-    voters = [np.concatenate([known, candidate[None]]) for candidate in candidates]
+    voters = [np.concatenate([known_preferences, candidate[None]]) for candidate in candidates]
     return protocol.summary.rows_of(Records.from_voters(voters, num_features=candidates.shape[2]))
 
 
@@ -110,9 +110,9 @@ def play_record_game(
     if isinstance(mechanism, PostProcessed):
         inputs = Inputs(rows, np.zeros((num_targets, 0), dtype=np.int64))
         noise = SimulatedNoise(seed, session="record inference")
-        seen = seen_by_arrays(protocol, inputs, noise=noise, coalition=Coalition((), has_server=True))
+        view = seen_by_arrays(protocol, inputs, noise=noise, coalition=Coalition((), has_server=True))
         attack = MoralAttack(protocol, line_up=line_up, num_simulated=num_simulated, seed=seed + 1)
-        posteriors = attack.posteriors([seen], np.arange(num_targets), secret=attack.default_secret)
+        posteriors = attack.posteriors([view], np.arange(num_targets), secret=attack.default_secret)
     else:
         uniforms = generator.random((num_targets, mechanism.slots_of(line_up.shape[1])))
         logs = mechanism.log_likelihoods(mechanism.randomize_rows(rows, uniforms), line_up)
@@ -184,11 +184,11 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             )
         if trace.failure is not None:
             sentences.insert(0, "The session came to no end; the games are tried beside it.")
-        who = f"{len(context.names) - 1:,} voters"
+        observer = f"{len(context.names) - 1:,} voters"
         if protocol.parameters.is_local:
-            who = "a coalition with the server"
+            observer = "a coalition with the server"
         return self.attack_report(
-            who=f"{who}, to whom all records of {self.target} but one are known",
+            who=f"{observer}, to whom all records of {self.target} but one are known",
             trust=_TRUST,
             sentences=sentences,
             rows=(
@@ -210,11 +210,11 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         """Play for one record and for all, by what each is seen by: the keys are (records, what is seen)."""
         size = protocol.parameters.num_features
         pair = pair_of(self._differences(size))
-        known = np.random.Generator(np.random.Philox(seed)).standard_normal((number - 1, 2, size))
+        known_normals = np.random.Generator(np.random.Philox(seed)).standard_normal((number - 1, 2, size))
         # Two voters, all of whose records are the one candidate, or the other.
         voters = Records.from_voters([np.tile(record, (number, 1, 1)) for record in pair], num_features=size)
         # Of a voter with one record both line-ups are the same.
-        line_ups = {1: record_line_up(protocol, known, pair), number: protocol.summary.rows_of(voters)}
+        line_ups = {1: record_line_up(protocol, known_normals, pair), number: protocol.summary.rows_of(voters)}
         sights: tuple[Literal["report", "coefficients"], ...] = ("report",)
         if protocol.parameters.mechanism == "functional":
             sights = ("coefficients", "report")
@@ -247,11 +247,15 @@ def _of_target(context: AttackContext, target: str) -> MoralPreferences:
     """Return the session as the target has it: of its own society, and with its own ε for everybody."""
     protocol = cast("MoralPreferences", context.protocol)
     parameters = protocol.parameters
-    alone = msgspec.structs.replace(parameters, societies=msgspec.UNSET)  # what a society's own release tells
+    target_parameters = msgspec.structs.replace(
+        parameters, societies=msgspec.UNSET
+    )  # what a society's own release tells
     if not parameters.is_personal:
-        return MoralPreferences(alone) if parameters.names_of_societies else protocol
+        return MoralPreferences(target_parameters) if parameters.names_of_societies else protocol
     level = parameters.epsilons[int(context.inputs.public[context.place_of(target, field="target"), -1])]
-    return MoralPreferences(msgspec.structs.replace(alone, epsilons=(), epsilon=level, chosen_by=msgspec.UNSET))
+    return MoralPreferences(
+        msgspec.structs.replace(target_parameters, epsilons=(), epsilon=level, chosen_by=msgspec.UNSET)
+    )
 
 
 def _told(evaluation: Evaluation) -> str:
@@ -259,14 +263,15 @@ def _told(evaluation: Evaluation) -> str:
 
 
 def _said_of_record(games: Mapping[tuple[int, str], RecordGame], *, epsilon: float) -> Iterator[str]:
-    most = success_bound(epsilon, _EVEN)
-    own = {sees: game for (records, sees), game in games.items() if records == 1}
-    told = " and ".join(f"by the {sees} in {_told(game.evaluation):s}" for sees, game in own.items())
+    max_success = success_bound(epsilon, _EVEN)
+    own_games = {sees: game for (records, sees), game in games.items() if records == 1}
+    games_text = " and ".join(f"by the {sees} in {_told(game.evaluation):s}" for sees, game in own_games.items())
     yield (
-        f"Which of two records the target's last one is, is named rightly {told}; by guessing in 0.500. "
-        f"A record's ε = {at_most(epsilon)} allows {round_up(most, decimals=3):.3f}, to whoever knows all the rest."
+        f"Which of two records the target's last one is, is named rightly {games_text}; by guessing in 0.500. "
+        f"A record's ε = {at_most(epsilon)} allows {round_up(max_success, decimals=3):.3f}, to whoever knows all the "
+        "rest."
     )
-    distance = next(iter(own.values())).distance
+    distance = next(iter(own_games.values())).distance
     yield f"These two records are {distance:.3g} apart, of {epsilon:.3g} that any two may be."
 
 
@@ -274,14 +279,15 @@ def _said_of_voter(games: Mapping[tuple[int, str], RecordGame], number: int, *, 
     if number == 1:
         yield "The target has one record, so that the record's ε is the voter's."
         return
-    once, most = success_bound(epsilon, _EVEN), success_bound(number * epsilon, _EVEN)
+    bound_once, bound_of_all = success_bound(epsilon, _EVEN), success_bound(number * epsilon, _EVEN)
     best = max(
         (game.evaluation for (records, _), game in games.items() if records == number), key=lambda each: each.success
     )
-    beyond = "more than" if best.success - 2 * best.success_error > once else "not clearly more than"
+    comparison = "more than" if best.success - 2 * best.success_error > bound_once else "not clearly more than"
     yield (
         f"Whether all {number:,} records are of the one kind or of the other is named rightly in {_told(best):s}: "
-        f"{beyond} a record's ε allows ({round_up(once, decimals=3):.3f}), and within "
-        f"{round_up(most, decimals=3):.3f}, which {number} · {at_most(epsilon)} = {at_most(number * epsilon)} allows: "
+        f"{comparison} a record's ε allows ({round_up(bound_once, decimals=3):.3f}), and within "
+        f"{round_up(bound_of_all, decimals=3):.3f}, which {number} · {at_most(epsilon)} = {at_most(number * epsilon)} "
+        "allows: "
         "ε of a record does not protect what a voter says throughout."
     )

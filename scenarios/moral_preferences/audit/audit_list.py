@@ -103,14 +103,14 @@ def _entry(paradigm: Paradigm, mechanism: MechanismName, *, num_features: int, i
         sensitivity="printed" if is_printed else "tight",
     )
     if mechanism == "laplace":
-        before, after = sensitivity_witness(1, num_features=num_features, radius=parameters.bound)
+        records_before, records_after = sensitivity_witness(1, num_features=num_features, radius=parameters.bound)
     elif mechanism == "direction":
-        before = np.eye(num_features)[:1]
-        after = -before
+        records_before = np.eye(num_features)[:1]
+        records_after = -records_before
     else:
         _, (first, second) = search_sensitivity(num_features, seed=_SEED)
-        before, after = first[None, :], second[None, :]
-    return AuditEntry(MoralPreferences(parameters), _records(before), _records(after))
+        records_before, records_after = first[None, :], second[None, :]
+    return AuditEntry(MoralPreferences(parameters), _records(records_before), _records(records_after))
 
 
 def _records(differences: FloatArray) -> Records:

@@ -55,28 +55,37 @@ def moral_preferences_cases() -> Iterator[Case]:
     for paradigm in PAPERS:
         is_record, is_central = paradigm.level is Level.RECORD, paradigm.model.trusts_server
         for mechanism in mechanisms_of(paradigm):
-            given: dict[str, Any] = {"paradigm": paradigm, "mechanism": mechanism, "epsilon": 1.0}
-            yield _case(given, unit=paradigm.level.value, num_sessions=2)
+            parameters: dict[str, Any] = {"paradigm": paradigm, "mechanism": mechanism, "epsilon": 1.0}
+            yield _case(parameters, unit=paradigm.level.value, num_sessions=2)
             if mechanism == "functional":
-                yield _case(given | {"sensitivity": "printed"}, unit="record", num_sessions=2)
+                yield _case(parameters | {"sensitivity": "printed"}, unit="record", num_sessions=2)
             if is_record and mechanism != "laplace":
-                yield _case(given | {"max_records": _RECORDS}, unit="voter", num_sessions=1)
+                yield _case(parameters | {"max_records": _RECORDS}, unit="voter", num_sessions=1)
             if is_central and mechanism != "laplace":
                 # What a maximum tells is little; of a greater ε it is enough to be found.
                 epsilon = 4.0 if mechanism == "pooled" else 1.0
-                yield _case_of_release(given | {"epsilon": epsilon}, unit=paradigm.level.value)
+                yield _case_of_release(parameters | {"epsilon": epsilon}, unit=paradigm.level.value)
             if paradigm is Paradigm.VLCP:
-                yield _case_of_release(given | {"societies": _SOCIETIES}, unit=paradigm.level.value)
-    removed = {"paradigm": Paradigm.VLCP, "mechanism": "laplace", "epsilon": 1.0, "relation": "add-remove-one"}
-    yield _case(removed | {"num_voters": 2}, unit="voter", num_sessions=2, suffix=", there or not")
-    chosen = {"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS, "chosen_by": "voter"}
+                yield _case_of_release(parameters | {"societies": _SOCIETIES}, unit=paradigm.level.value)
+    removal_parameters = {
+        "paradigm": Paradigm.VLCP,
+        "mechanism": "laplace",
+        "epsilon": 1.0,
+        "relation": "add-remove-one",
+    }
+    yield _case(removal_parameters | {"num_voters": 2}, unit="voter", num_sessions=2, suffix=", there or not")
+    chosen_parameters = {"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS, "chosen_by": "voter"}
     yield _case(
-        chosen, unit="voter", num_sessions=2, public=[1], suffix=f", own ε = {_LEVELS[1]:g}, chosen as it joins"
+        chosen_parameters,
+        unit="voter",
+        num_sessions=2,
+        public=[1],
+        suffix=f", own ε = {_LEVELS[1]:g}, chosen as it joins",
     )
     personal: list[MechanismName] = ["laplace", "direction"]
     for mechanism, (place, level) in itertools.product(personal, enumerate(_LEVELS)):
-        given = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
-        yield _case(given, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
+        parameters = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
+        yield _case(parameters, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
     # Of different ε, so that an array is perturbed group by group.
     protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
     party = AuditParty(protocol, _rows(protocol), [0], _NAMES)
@@ -96,17 +105,19 @@ def moral_preferences_climbs() -> Iterator[SizeSweep]:
 def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked sums of one voter's rows among others', all alike."""
     number = sizes["voters"]
-    protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, epsilon=1.0, **sizes_of(number))
+    protocol, (one, other, replaced_row, empty_row) = _of_choice(choice, sizes, epsilon=1.0, **sizes_of(number))
 
-    def ends(first: Sequence[int], second: Sequence[int], others: Sequence[int]) -> Ends:
-        rosters = (roster_of(protocol, [row, *[others] * (number - 1)], [()] * number) for row in (first, second))
+    def ends(first: Sequence[int], second: Sequence[int], other_row: Sequence[int]) -> Ends:
+        rosters = (roster_of(protocol, [row, *[other_row] * (number - 1)], [()] * number) for row in (first, second))
         return Ends(*rosters)
 
-    kinds = {"all records": ends(one, other, one), "one record": ends(one, replaced, nothing)}
+    kinds = {"all records": ends(one, other, one), "one record": ends(one, replaced_row, empty_row)}
     return MaskedStage(protocol, kinds, num_parties=number)
 
 
-def _of_choice(choice: str, sizes: Mapping[str, int], **given: Any) -> tuple[MoralPreferences, list[tuple[int, ...]]]:
+def _of_choice(
+    choice: str, sizes: Mapping[str, int], **parameters: Any
+) -> tuple[MoralPreferences, list[tuple[int, ...]]]:
     """Return the protocol, and rows: records that all point one way, all the other way, and all but one so."""
     number = sizes["records"]
     protocol = MoralPreferences(
@@ -115,52 +126,57 @@ def _of_choice(choice: str, sizes: Mapping[str, int], **given: Any) -> tuple[Mor
             paradigm=Paradigm[choice[:4]],
             mechanism="laplace",
             max_records=number,
-            **given,
+            **parameters,
         )
     )
     one, other = sensitivity_witness(number, num_features=sizes["features"], radius=protocol.parameters.bound)
-    nothing = np.zeros_like(one)
+    empty_row = np.zeros_like(one)
     rows = np.concatenate(
-        [protocol.summary.rows_of(Records(np.array([0, number]), own, nothing)) for own in (one, -one, other, nothing)]
+        [
+            protocol.summary.rows_of(Records(np.array([0, number]), kind_row, empty_row))
+            for kind_row in (one, -one, other, empty_row)
+        ]
     )
     return protocol, [tuple(row) for row in rows.tolist()]
 
 
 def _reported_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     public = _OWN_LEVELS.get(choice, ())
-    given: dict[str, Any] = {"epsilons": _LEVELS} if public else {"epsilon": 1.0}
+    parameters: dict[str, Any] = {"epsilons": _LEVELS} if public else {"epsilon": 1.0}
     if len(public) > 1:
-        given["societies"] = ("south", "north")
-    protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, **given)
-    kinds = {"all records": (one, other), "one record": (one, replaced), "records that cancel": (one, nothing)}
+        parameters["societies"] = ("south", "north")
+    protocol, (one, other, replaced_row, empty_row) = _of_choice(choice, sizes, **parameters)
+    kinds = {"all records": (one, other), "one record": (one, replaced_row), "records that cancel": (one, empty_row)}
     ends = {kind: Ends(*(Member(row, public) for row in rows)) for kind, rows in kinds.items()}
     return Configuration(protocol, ends, num_parties=sizes["voters"])
 
 
 def _released_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
-    given: dict[str, Any] = {"epsilon": 1.0}
+    parameters: dict[str, Any] = {"epsilon": 1.0}
     if choice.endswith("not"):
-        given["relation"] = "add-remove-one"
-        given["num_voters"] = sizes["voters"] + 1
-    protocol, (one, other, replaced, nothing) = _of_choice(choice, sizes, **given)
+        parameters["relation"] = "add-remove-one"
+        parameters["num_voters"] = sizes["voters"] + 1
+    protocol, (one, other, replaced_row, empty_row) = _of_choice(choice, sizes, **parameters)
     number = sizes["voters"]
     publics: list[tuple[int, ...]] = [()] * (number + 1)
 
-    def ends(first: Sequence[int], second: Sequence[int], others: Sequence[int]) -> Ends:
-        return Ends(*(roster_of(protocol, [row, *[others] * number], publics) for row in (first, second)))
+    def ends(first: Sequence[int], second: Sequence[int], other_row: Sequence[int]) -> Ends:
+        return Ends(*(roster_of(protocol, [row, *[other_row] * number], publics) for row in (first, second)))
 
     kinds = {
         "all records, greatest totals": ends(one, other, one),
         "all records, least totals": ends(one, other, other),
-        "one record": ends(one, replaced, nothing),
-        "totals of 0": ends(nothing, one, nothing),
+        "one record": ends(one, replaced_row, empty_row),
+        "totals of 0": ends(empty_row, one, empty_row),
     }
     if protocol.parameters.public_number is not None:
-        there = [one] * (number + 1)
+        member_rows = [one] * (number + 1)
         kinds = {
-            "presence": Ends(roster_of(protocol, there, publics), roster_of(protocol, there[1:], publics[1:])),
+            "presence": Ends(
+                roster_of(protocol, member_rows, publics), roster_of(protocol, member_rows[1:], publics[1:])
+            ),
             "presence, totals of 0": Ends(
-                roster_of(protocol, [one, nothing], publics[:1] * 2), roster_of(protocol, [nothing], publics[:1])
+                roster_of(protocol, [one, empty_row], publics[:1] * 2), roster_of(protocol, [empty_row], publics[:1])
             ),
         }
     return Configuration(protocol, kinds, num_parties=number + 1, is_central=True)
@@ -171,16 +187,18 @@ def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *
     phase = protocol.phase
     if not isinstance(phase, DisclosedPhase):
         return exposure_of_party(protocol, _rows(protocol), public, num_sessions=num_sessions)
-    read = functools.partial(read_sums, protocol) if protocol.parameters.mechanism == "laplace" else None
-    return exposure_of_release(protocol, phase, _rosters(protocol), read, num_sessions=num_sessions)
+    read_outcome = functools.partial(read_sums, protocol) if protocol.parameters.mechanism == "laplace" else None
+    return exposure_of_release(protocol, phase, _rosters(protocol), read_outcome, num_sessions=num_sessions)
 
 
-def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequence[int] = (), suffix: str = "") -> Case:
+def _case(
+    parameters_given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequence[int] = (), suffix: str = ""
+) -> Case:
     """Return the audit of one set of parameters, given without the features, of a "record" or a "voter".
 
     A voter has as many records as it may.
     """
-    protocol = _protocol(given)
+    protocol = _protocol(parameters_given)
     parameters = protocol.parameters
     party = AuditParty(protocol, _rows(protocol), public, _NAMES if parameters.public_number is None else _PRESENCE)
     entries = party.charge(num_sessions)
@@ -202,23 +220,24 @@ def _case(given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequen
     )
 
 
-def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
+def _case_of_release(parameters_given: dict[str, Any], *, unit: str) -> Case:
     """Return the audit of what a trusted server releases, where sums cannot be read off it."""
-    protocol = _protocol(given)
+    protocol = _protocol(parameters_given)
     parameters = protocol.parameters
     public = (0,) * len(parameters.names_of_societies[:1])
 
-    def shown(held: RecordedSession) -> Sequence[Sequence[int]]:
-        assert isinstance(held.outcome, Outcome)  # noqa: S101  this protocol's
-        released = [society.preferences or () for society in held.outcome.society_outcomes] or [
-            held.outcome.preferences
+    def observe(session: RecordedSession) -> Sequence[Sequence[int]]:
+        assert isinstance(session.outcome, Outcome)  # noqa: S101  this protocol's
+        released_preferences = [society.preferences or () for society in session.outcome.society_outcomes] or [
+            session.outcome.preferences
         ]
-        return [[round(preference * _GRID) for own in released for preference in own]]
+        return [[round(preference * _GRID) for preferences in released_preferences for preference in preferences]]
 
     def draws(source: Source) -> tuple[OutputSampler, OutputSampler]:
         noise = noise_of(source)
         first, second = (
-            session_sampler(protocol, roster, shown, noise, side=side) for side, roster in enumerate(_rosters(protocol))
+            session_sampler(protocol, roster, observe, noise, side=side)
+            for side, roster in enumerate(_rosters(protocol))
         )
         return first, second
 
@@ -227,10 +246,10 @@ def _case_of_release(given: dict[str, Any], *, unit: str) -> Case:
         return [Pair(name, draws=draws("simulated"), score=_line_between(protocol), secure=draws("secure"))]
 
     societies = ", of a society" if parameters.names_of_societies else ""
-    said = f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}{societies}"
+    case_name = f"{parameters.paradigm.value} {parameters.mechanism}, ε = {parameters.epsilon:g}, {unit}{societies}"
     return Case.against(
         AuditParty(protocol, _rows(protocol), public, _NAMES).charge(),
-        name=f"{said}, as released",
+        name=f"{case_name}, as released",
         group=protocol.name,
         unit=unit,
         pairs=pairs,
@@ -243,14 +262,14 @@ def _line_between(protocol: MoralPreferences) -> Score:
     """Return how far a release lies on the way from one roster's preferences without noise to the other's."""
     first, second = (np.array(list(protocol.truth(roster).values())) for roster in _rosters(protocol))
     # The first of them are all voters', of which societies' tell more.
-    own = slice(protocol.parameters.num_features * bool(protocol.parameters.names_of_societies), None)
-    line: FloatArray = (first - second)[own]
+    own_columns = slice(protocol.parameters.num_features * bool(protocol.parameters.names_of_societies), None)
+    line: FloatArray = (first - second)[own_columns]
     return lambda outputs: outputs @ line
 
 
-def _protocol(given: dict[str, Any]) -> MoralPreferences:
+def _protocol(parameters_given: dict[str, Any]) -> MoralPreferences:
     values: dict[str, Any] = {"features": _FEATURES, "max_records": 1}
-    return MoralPreferences(Parameters(**values | given))
+    return MoralPreferences(Parameters(**values | parameters_given))
 
 
 def _rows(protocol: MoralPreferences) -> IntArray:
@@ -266,7 +285,7 @@ def _rosters(protocol: MoralPreferences) -> list[Inputs]:
         publics = [[0], *([place] for place in range(len(names)))]
         return [roster_of(protocol, [row] + [rows[0]] * len(names), publics) for row in rows]
     if protocol.parameters.public_number is not None:
-        return [roster_of(protocol, own, [()] * len(own)) for own in ([rows[0], rows[0]], [rows[0]])]
+        return [roster_of(protocol, row_list, [()] * len(row_list)) for row_list in ([rows[0], rows[0]], [rows[0]])]
     return [roster_of(protocol, [row, rows[0]], [(), ()]) for row in rows]
 
 
@@ -276,20 +295,24 @@ def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> lis
     The mechanism is "laplace", in the central model.
     """
     assert isinstance(outcome, Outcome)  # noqa: S101  this protocol's
-    released = [(outcome.num_voters, outcome.preferences)]
+    released_preferences = [(outcome.num_voters, outcome.preferences)]
     if outcome.society_outcomes:
-        released = [(society.num_voters, society.preferences or ()) for society in outcome.society_outcomes]
-    return [round(mean * number / protocol.summary.step) for number, means in released for mean in means]
+        released_preferences = [(society.num_voters, society.preferences or ()) for society in outcome.society_outcomes]
+    return [round(mean * number / protocol.summary.step) for number, means in released_preferences for mean in means]
 
 
 def _neighbors(parameters: Parameters) -> tuple[Records, Records]:
     """Return a voter's records before and after: as many as it may have, all of them replaced."""
     number = parameters.max_records
-    before, after = (
-        Records(own.offsets * number, np.repeat(own.chosen, number, axis=0), np.repeat(own.rejected, number, axis=0))
-        for own in _single_records(parameters.num_features)[parameters.mechanism]
+    records_before, records_after = (
+        Records(
+            record.offsets * number,
+            np.repeat(record.chosen, number, axis=0),
+            np.repeat(record.rejected, number, axis=0),
+        )
+        for record in _single_records(parameters.num_features)[parameters.mechanism]
     )
-    return before, after
+    return records_before, records_after
 
 
 @functools.cache

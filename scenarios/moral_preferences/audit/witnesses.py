@@ -47,12 +47,12 @@ def sensitivity_witness(num_records: int, *, num_features: int, radius: float) -
         ([[0.5, 0.0], [0.05, 0.0]], [[-0.5, 0.0], [0.05, 0.0]])
     """
     _check_positive(num_features=num_features, num_records=num_records, radius=radius)
-    before = np.zeros((num_records, num_features))
-    before[0, 0] = 1 / max(radius, 1.0)
-    before[1:, 0] = before[0, 0] * _WEIGHT_OF_OTHERS / max(num_records - 1, 1)
-    after = before.copy()
-    after[0, 0] = -before[0, 0]
-    return before, after
+    records_before = np.zeros((num_records, num_features))
+    records_before[0, 0] = 1 / max(radius, 1.0)
+    records_before[1:, 0] = records_before[0, 0] * _WEIGHT_OF_OTHERS / max(num_records - 1, 1)
+    records_after = records_before.copy()
+    records_after[0, 0] = -records_before[0, 0]
+    return records_before, records_after
 
 
 def search_sensitivity(num_features: int, *, seed: int, num_starts: int = 64) -> tuple[float, FloatArray]:
@@ -87,8 +87,8 @@ def search_sensitivity(num_features: int, *, seed: int, num_starts: int = 64) ->
     best = pairs
     for _ in range(_ASCENTS):
         pairs = _climb(pairs)
-        better = _changes(pairs) > _changes(best)
-        best = np.where(better[:, None, None], pairs, best)
+        is_better = _changes(pairs) > _changes(best)
+        best = np.where(is_better[:, None, None], pairs, best)
     pair = best[int(np.argmax(_changes(best)))]
     pair /= np.maximum(np.linalg.norm(pair, axis=1, keepdims=True), 1.0)
     first, second = coefficients_of_records(pair)

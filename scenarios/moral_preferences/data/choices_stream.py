@@ -64,23 +64,25 @@ def stream_choices(
     features = tuple(name for name in files.names if name not in {VOTER, RECORD, CHOICE})
     require(features, f"features of {files.paths[0].name}", "none", "at least one column of numbers")
     surveys = functools.partial(_surveys, files=files, features=features, alike_voters=alike_voters)
-    found = remembered(manifest, files, functools.partial(_looked_at, surveys), asked={"alike_voters": alike_voters})
-    read = functools.partial(surveys, most=found["max_records"])
-    return SurveyStream(features, found["max_records"], groups, found["voters"], open=read)
+    limits_found = remembered(
+        manifest, files, functools.partial(_looked_at, surveys), facts_asked={"alike_voters": alike_voters}
+    )
+    read_surveys = functools.partial(surveys, max_records=limits_found["max_records"])
+    return SurveyStream(features, limits_found["max_records"], groups, limits_found["voters"], open=read_surveys)
 
 
 def _looked_at(surveys: Callable[[Path], Generator[Survey]]) -> dict[str, int]:
     """Return the most records of one voter, and the number of voters."""
-    most = number = 0
+    max_records = number = 0
     with tempfile.TemporaryDirectory() as folder:
         for survey in surveys(Path(folder)):
-            most = max(most, int(survey.records.num_records.max()))
+            max_records = max(max_records, int(survey.records.num_records.max()))
             number += len(survey.voters)
-    return {"max_records": most, "voters": number}
+    return {"max_records": max_records, "voters": number}
 
 
 def _surveys(
-    folder: Path, *, files: TableFiles, features: tuple[str, ...], alike_voters: Voters, most: int | None = None
+    folder: Path, *, files: TableFiles, features: tuple[str, ...], alike_voters: Voters, max_records: int | None = None
 ) -> Generator[Survey]:
     """Yield the voters by their places."""
     voters, places = Names(VOTER, as_they_are=True, are_alike_one=alike_voters == "one"), RowPlaces()
@@ -99,17 +101,17 @@ def _surveys(
             rows_on_disk.add(rows)
         names = list(voters)
         check_voters(names, lambda place: places.where(voters.first_rows[place]), alike_voters)
-        for place, number, own in rows_on_disk.in_batches(np.arange(len(names)), BATCH_VOTERS):
+        for place, number, rows_of_part in rows_on_disk.in_batches(np.arange(len(names)), BATCH_VOTERS):
             records = records_of(
-                own[:, _CODES:].copy().view(np.float64),
-                lambda row, own=own: places.where(int(own[row, 1])),
-                own[:, 0] - place,
+                rows_of_part[:, _CODES:].copy().view(np.float64),
+                lambda row, rows_of_part=rows_of_part: places.where(int(rows_of_part[row, 1])),
+                rows_of_part[:, 0] - place,
                 number,
-                own[:, 2],
+                rows_of_part[:, 2],
             )
             allowed = "as they were in the first pass: files are not to change while they are read"
             largest = int(records.num_records.max())
-            refuse(most is not None and largest > most, "records of one voter", largest, allowed)
+            refuse(max_records is not None and largest > max_records, "records of one voter", largest, allowed)
             yield Survey(names[place : place + number], features, records, files.paths[0].name, reading_of(records))
 
 

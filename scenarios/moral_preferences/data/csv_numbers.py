@@ -68,11 +68,11 @@ def read_numbers(
     Raises:
         ConfigurationError: the file cannot be read, or is not what it should be, with its line.
     """
-    wanted: list[tuple[Sequence[str], Sequence[str]]] = []
+    wanted_columns: list[tuple[Sequence[str], Sequence[str]]] = []
     with readable(path, field=field):
         form = form_of(path, options=options)
-    header = header_of(path, lambda header: wanted.append(choose(header)), field=field, form=form)
-    names, numbers = wanted[0]
+    header = header_of(path, lambda header: wanted_columns.append(choose(header)), field=field, form=form)
+    names, numbers = wanted_columns[0]
     with readable(path, field=field):
         is_whole = form == PLAIN and is_plain(path, width=len(header))
         table = _read_plain(path, names, numbers) if is_whole else _read_any(path, form, header, names, numbers)
@@ -96,9 +96,9 @@ def header_of(
         line = table.line
         header = ["" if place in table.unnamed else name for place, name in enumerate(table.header, start=1)]
     require(header, path.name, "an empty file", "a CSV file with a header")
-    repeated = [name for place, name in enumerate(header) if name in header[:place]]
-    if repeated:
-        raise line_fault(path, line, repeated[0], "a header in which each column has its own name")
+    repeated_names = [name for place, name in enumerate(header) if name in header[:place]]
+    if repeated_names:
+        raise line_fault(path, line, repeated_names[0], "a header in which each column has its own name")
     try:
         check(header)
     except ConfigurationError as error:

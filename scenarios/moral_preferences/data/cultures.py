@@ -150,7 +150,7 @@ def _make(
     spares_first: FloatArray = ndtr(dot(pairs[:, :, 0] - pairs[:, :, 1], truth[:, None, :]))
     uniforms = draw_uniforms(_GENERATOR, spec.seed, "choices", **rows, slots=records)
     is_second = (uniforms >= spares_first)[:, :, None]
-    whose: list[int] = codes.tolist()
+    voter_codes: list[int] = codes.tolist()
     return synthetic_survey(
         names_of("voter", start, start + number),
         np.where(is_second, pairs[:, :, 1], pairs[:, :, 0]),
@@ -158,5 +158,5 @@ def _make(
         features=ATTRIBUTES,
         truth=truth,
         source=source,
-        societies=[names[code] for code in whose],
+        societies=[names[code] for code in voter_codes],
     )

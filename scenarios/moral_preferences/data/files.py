@@ -66,30 +66,36 @@ def read_survey(
     )
 
 
-def check_voters(names: Sequence[str], where: Callable[[int], str], alike_voters: Voters) -> None:
+def check_voters(names: Sequence[str], place_of: Callable[[int], str], alike_voters: Voters) -> None:
     """Raise ConfigurationError for a name that no party may have, or that may be another one's of the same person.
 
-    `where` says where the name at a place stands first.
+    `place_of` says where the name at a place stands first.
     """
     for place, name in enumerate(names):
-        check_party_name(name, field=f"{VOTER} ({where(place)})")
+        check_party_name(name, field=f"{VOTER} ({place_of(place)})")
     if alike_voters != "several" and (places := first_alike(names)) is not None:
-        first, again = places
+        first, second_place = places
         allowed = (
             f"unlike {names[first]!r}, but for case and blanks: voters.alike_voters says whether they are one voter's "
             "(one) or not (several)"
         )
-        raise ConfigurationError(field=f"{VOTER} ({where(again)})", value=names[again], allowed=allowed)
+        raise ConfigurationError(
+            field=f"{VOTER} ({place_of(second_place)})", value=names[second_place], allowed=allowed
+        )
 
 
 def records_of(
-    numbers: FloatArray, where: Callable[[int], str], voter_of_row: IntArray, num_voters: int, record_of_row: IntArray
+    numbers: FloatArray,
+    place_of: Callable[[int], str],
+    voter_of_row: IntArray,
+    num_voters: int,
+    record_of_row: IntArray,
 ) -> Records:
     """Return voters' records, each in the order of its first row.
 
     Args:
         numbers: of each row, the choice and the features.
-        where: of a row's number, where that stands, for errors.
+        place_of: of a row's number, where that stands, for errors.
         voter_of_row: whose it is, in [0, num_voters).
         num_voters: how many there are.
         record_of_row: of one voter, equal for the rows of one record.
@@ -100,7 +106,7 @@ def records_of(
     codes, distinct = codes_of(record_of_row)
     # A record's number: that of its first row among all records' first rows.
     keys, key_rows, key_of_row = _first_appearances(voter_of_row * len(distinct) + codes)
-    chosen_rows, rejected_rows = _pair(numbers, where, key_of_row, len(keys))
+    chosen_rows, rejected_rows = _pair(numbers, place_of, key_of_row, len(keys))
     voter_of_record = voter_of_row[key_rows]
     order = np.argsort(voter_of_record, kind="stable")
     values = numbers[:, 1:]
@@ -144,11 +150,16 @@ def _chooser(required: Sequence[str], features: list[str], other: str = "") -> C
             require(name in header, "header", list(header), f"a header with {name!r}")
         allowed = "a header without 'voter': these are one person's own records"
         refuse(VOTER not in required and VOTER in header, "header", list(header), allowed)
-        found = [name for name in header if name not in {*required, other or VOTER}]
+        names_found = [name for name in header if name not in {*required, other or VOTER}]
         allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
-        refuse(not found or not all(name.strip() == name and name for name in found), "header", list(header), allowed)
-        features.extend(found)
-        return [name for name in required if name != CHOICE], [CHOICE, *found]
+        refuse(
+            not names_found or not all(name.strip() == name and name for name in names_found),
+            "header",
+            list(header),
+            allowed,
+        )
+        features.extend(names_found)
+        return [name for name in required if name != CHOICE], [CHOICE, *names_found]
 
     return choose
 
@@ -161,14 +172,14 @@ def _first_appearances(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def _pair(
-    numbers: FloatArray, where: Callable[[int], str], key_of_row: IntArray, num_keys: int
+    numbers: FloatArray, place_of: Callable[[int], str], key_of_row: IntArray, num_keys: int
 ) -> tuple[IntArray, IntArray]:
     """Return the rows of each record's chosen and rejected alternative."""
     choices = numbers[:, 0]
     is_fault = (choices != 0) & (choices != 1)
     if np.any(is_fault):
         row = int(np.argmax(is_fault))
-        field = f"{CHOICE} ({where(row)})"
+        field = f"{CHOICE} ({place_of(row)})"
         raise ConfigurationError(field=field, value=f"{choices[row]:g}", allowed="1 for the chosen one, or 0")
     order = np.argsort(key_of_row, kind="stable")
     counts = np.bincount(key_of_row, minlength=num_keys)
@@ -177,13 +188,13 @@ def _pair(
     is_fault = (counts != _LINES_OF_A_RECORD) | (totals != 1)
     if np.any(is_fault):
         key = int(np.argmin(np.where(is_fault, order[starts], len(order))))
-        first, *others = map(where, order[starts[key] : starts[key] + counts[key]][:9].tolist())
+        first, *other_places = map(place_of, order[starts[key] : starts[key] + counts[key]][:9].tolist())
         file, _, _ = first.rpartition(" ")
-        numbered = ", ".join(other.removeprefix(f"{file} ") for other in others)
-        what = f"{counts[key]} lines, {totals[key]:g} of them chosen"
-        what += f" (also {file.rpartition(' ')[2]} {numbered})" if others else ""
+        line_numbers = ", ".join(other.removeprefix(f"{file} ") for other in other_places)
+        problem = f"{counts[key]} lines, {totals[key]:g} of them chosen"
+        problem += f" (also {file.rpartition(' ')[2]} {line_numbers})" if other_places else ""
         allowed = "a record of two lines, one with choice 1 and one with choice 0"
-        raise ConfigurationError(field=first, value=what, allowed=allowed)
+        raise ConfigurationError(field=first, value=problem, allowed=allowed)
     first_rows, second_rows = order[starts], order[starts + 1]
     is_first = choices[first_rows] == 1
     return np.where(is_first, first_rows, second_rows), np.where(is_first, second_rows, first_rows)

@@ -36,9 +36,9 @@ class SyntheticVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     seed: int = 0  # of the voters, not of the noise
 
     def __post_init__(self) -> None:
-        for field, most in self.most.items():
+        for field, max_value in self.most.items():
             value = getattr(self, field)
-            require(0 < value <= most, field, value, f"in [1, {most}]")
+            require(0 < value <= max_value, field, value, f"in [1, {max_value}]")
         is_allowed = self.spread >= 0 and math.isfinite(self.spread)
         require(is_allowed, "spread", self.spread, "a number of at least 0")
         require(self.seed >= 0, "seed", self.seed, "at least 0")

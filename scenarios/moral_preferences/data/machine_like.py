@@ -233,12 +233,12 @@ def _counts(kinds: IntArray, uniforms: FloatArray) -> NDArray[np.int64]:
     characters = _EXCHANGE[kinds[:, None], picks]  # (voters, 10, 2)
     numbers = 1 + np.floor(uniforms[:, 10:12] * _MAX_A_SIDE).astype(np.int64)
     is_utilitarian, is_random = kinds == _UTILITARIAN, kinds == _RANDOM
-    fewer = 1 + np.floor(uniforms[:, 10] * (_MAX_A_SIDE - 1)).astype(np.int64)
+    num_fewer = 1 + np.floor(uniforms[:, 10] * (_MAX_A_SIDE - 1)).astype(np.int64)
     favored_number = np.where(is_utilitarian, _MAX_A_SIDE, numbers[:, 0])
-    other_number = np.where(is_utilitarian, fewer, np.where(is_random, numbers[:, 1], numbers[:, 0]))
+    other_number = np.where(is_utilitarian, num_fewer, np.where(is_random, numbers[:, 1], numbers[:, 0]))
     favored = characters[:, :_MAX_A_SIDE, 0]
-    others = np.where(is_random[:, None], characters[:, _MAX_A_SIDE:, 1], characters[:, :_MAX_A_SIDE, 1])
-    groups = np.stack([favored, others], axis=1)  # (voters, 2, 5)
+    other_characters = np.where(is_random[:, None], characters[:, _MAX_A_SIDE:, 1], characters[:, :_MAX_A_SIDE, 1])
+    groups = np.stack([favored, other_characters], axis=1)  # (voters, 2, 5)
     is_there = np.arange(_MAX_A_SIDE) < np.stack([favored_number, other_number], axis=1)[:, :, None]
     width = len(CHARACTERS) + 1  # one more, for those who are not there
     cells = np.where(is_there, groups, len(CHARACTERS)) + width * np.arange(2 * len(kinds)).reshape(-1, 2, 1)

@@ -127,21 +127,23 @@ def stream_moral_machine(
         row = place - start + batch.num_rows
         return batch.where(row + 1), {name: str(batch.table[name][row]) for name in columns}
 
-    held: Survey | None = None  # until it is known whether a batch without voters comes, whose reading it takes along
+    held_survey: Survey | None = (
+        None  # until it is known whether a batch without voters comes, whose reading it takes along
+    )
     with contextlib.closing(_batches(files, columns, folder, batch_voters)) as batches:
         for rows in batches:
             survey = survey_of_rows(rows, limits, source=path.name, row_at=row_of, is_empty_allowed=True)
-            if held is None:
-                held = survey
-            elif not len(held.voters) or not len(survey.voters):
-                kept = survey if len(survey.voters) else held
-                held = dataclasses.replace(kept, reading=held.reading + survey.reading)
+            if held_survey is None:
+                held_survey = survey
+            elif not len(held_survey.voters) or not len(survey.voters):
+                kept_survey = survey if len(survey.voters) else held_survey
+                held_survey = dataclasses.replace(kept_survey, reading=held_survey.reading + survey.reading)
             else:
-                yield held
-                held = survey
-    if held is None or not len(held.voters):
-        raise no_voters(path.name, limits, num_rows=0 if held is None else held.reading.num_rows)
-    yield held
+                yield held_survey
+                held_survey = survey
+    if held_survey is None or not len(held_survey.voters):
+        raise no_voters(path.name, limits, num_rows=0 if held_survey is None else held_survey.reading.num_rows)
+    yield held_survey
 
 
 def _batches(files: TableFiles, columns: Sequence[str], folder: Path, batch_voters: int) -> Generator[ResponseRows]:
@@ -158,7 +160,14 @@ def _batches(files: TableFiles, columns: Sequence[str], folder: Path, batch_vote
             rows_on_disk.add(np.concatenate([np.stack(codes, axis=1), entries.view(np.int64)], axis=1))
         names = list(voters)
         order = sorted(range(len(names)), key=names.__getitem__)
-        for place, number, own in rows_on_disk.in_batches(np.argsort(order), batch_voters):
-            entries = own[:, _CODES:].copy().view(np.uint8)
-            some = [names[code] for code in order[place : place + number]]
-            yield ResponseRows(some, own[:, 0] - place, own[:, 2], entries, own[:, 1], own[:, 1] + 2)
+        for place, number, rows_of_part in rows_on_disk.in_batches(np.argsort(order), batch_voters):
+            entries = rows_of_part[:, _CODES:].copy().view(np.uint8)
+            some_names = [names[code] for code in order[place : place + number]]
+            yield ResponseRows(
+                some_names,
+                rows_of_part[:, 0] - place,
+                rows_of_part[:, 2],
+                entries,
+                rows_of_part[:, 1],
+                rows_of_part[:, 1] + 2,
+            )

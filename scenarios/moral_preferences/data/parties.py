@@ -40,8 +40,10 @@ class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
     def divided(self, survey: Survey, path: Path, *, voter: str, options: TableOptions = USUAL) -> Survey:
         """Return a survey of a file, with a column that names voters, whose voters have their societies."""
         if self.society:
-            least = self.min_society
-            return with_societies(survey, path, voter=voter, society=self.society, min_voters=least, options=options)
+            min_voters = self.min_society
+            return with_societies(
+                survey, path, voter=voter, society=self.society, min_voters=min_voters, options=options
+            )
         allowed = f"left out, unless {_FIELD}.society names a column"
         refuse(self.min_society != 1, f"{_FIELD}.min_society", self.min_society, allowed)
         return survey
@@ -103,8 +105,8 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
     is_streamed = convert(options.pop("stream", False), bool, f"{_FIELD}.stream")
     allowed = "left out, or false: only `psephos run` streams voters"
     refuse(is_streamed, f"{_FIELD}.stream", is_streamed, allowed)
-    given = {name: options.pop(name) for name in OwnEpsilons.__struct_fields__ if name in options}
-    own: OwnEpsilons = convert(given, OwnEpsilons, _FIELD)
+    epsilon_options = {name: options.pop(name) for name in OwnEpsilons.__struct_fields__ if name in options}
+    own_epsilons: OwnEpsilons = convert(epsilon_options, OwnEpsilons, _FIELD)
     sources = sorted({"choices", "responses", "generator"} & options.keys())
     field = " and ".join(f"{_FIELD}.{name}" for name in sources)
     refuse(len(sources) > 1, field, "given", "given one of them alone")
@@ -121,32 +123,36 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
             options=file,
         )
         societies = OwnSocieties(society=file.society, min_society=file.min_society)
-        found = as_voters(societies.divided(survey, path, voter=VOTER, options=file), own)
-        return dataclasses.replace(found, note=f"{found.note} {note_of(path, file)}".strip())
+        voters = as_voters(societies.divided(survey, path, voter=VOTER, options=file), own_epsilons)
+        return dataclasses.replace(voters, note=f"{voters.note} {note_of(path, file)}".strip())
     if "responses" in options:
         of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
         path = path_of(of_machine.responses)
-        least, most = of_machine.min_records, of_machine.max_records
-        survey = read_moral_machine(path, min_records=least, max_records=most, field=f"{_FIELD}.responses")
-        return as_voters(of_machine.divided(survey, path, voter=USER), own)
+        min_records, max_records = of_machine.min_records, of_machine.max_records
+        survey = read_moral_machine(path, min_records=min_records, max_records=max_records, field=f"{_FIELD}.responses")
+        return as_voters(of_machine.divided(survey, path, voter=USER), own_epsilons)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
     require(name in GENERATORS, f"{_FIELD}.generator", name, list_choices(GENERATORS, name))
     generator = GENERATORS[name]
-    return as_voters(generator.make(convert(options, generator.options, _FIELD)), own)
+    return as_voters(generator.make(convert(options, generator.options, _FIELD)), own_epsilons)
 
 
-def as_voters(survey: Survey, own: OwnEpsilons | None = None, *, is_public_record: bool = False) -> PartiesTable:
+def as_voters(
+    survey: Survey, own_epsilons: OwnEpsilons | None = None, *, is_public_record: bool = False
+) -> PartiesTable:
     """Return a survey as the parties of a session: each voter with its records, and with its ε where it has its own."""
     table: dict[str, Entries] = {"records": survey.records}
     parameters: dict[str, Any] = {
         "features": list(survey.features),
         "max_records": int(survey.records.num_records.max(initial=1)),
     }
-    if own is not None and own.groups is not None:
-        table["epsilon"] = draw_epsilons(own.groups, num_voters=len(survey.voters))
-        parameters["epsilons"] = list(own.groups.levels)
-    elif own is not None and own.epsilons:
-        table["epsilon"] = read_epsilons(path_of(own.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons")
+    if own_epsilons is not None and own_epsilons.groups is not None:
+        table["epsilon"] = draw_epsilons(own_epsilons.groups, num_voters=len(survey.voters))
+        parameters["epsilons"] = list(own_epsilons.groups.levels)
+    elif own_epsilons is not None and own_epsilons.epsilons:
+        table["epsilon"] = read_epsilons(
+            path_of(own_epsilons.epsilons), voters=survey.voters, field=f"{_FIELD}.epsilons"
+        )
     if survey.societies:
         table["society"] = survey.societies
         parameters["societies"] = sorted(set(survey.societies))

@@ -74,8 +74,8 @@ def draw_epsilons(groups: PrivacyGroups, *, num_voters: int, start: int = 0) -> 
     is_liberal = uniforms[:, 0] >= groups.conservative + groups.moderate
     low = np.where(is_conservative, groups.epsilon_conservative, groups.epsilon_moderate)
     high = np.where(is_conservative, groups.epsilon_moderate, groups.epsilon_liberal)
-    drawn = np.where(is_liberal, groups.epsilon_liberal, low + (high - low) * uniforms[:, 1])
-    hundredths: list[int] = np.floor(drawn * _HUNDREDTHS + 0.5).astype(np.int64).tolist()
+    drawn_epsilons = np.where(is_liberal, groups.epsilon_liberal, low + (high - low) * uniforms[:, 1])
+    hundredths: list[int] = np.floor(drawn_epsilons * _HUNDREDTHS + 0.5).astype(np.int64).tolist()
     return [number / _HUNDREDTHS for number in hundredths]
 
 
@@ -83,14 +83,14 @@ def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[floa
     """Return each of these voters' ε from a CSV file with the columns `voter` and `epsilon`, which may have others."""
     epsilons: dict[str, float] = {}
     for line, (name, entry) in read_rows(path, "voter", "epsilon", field=field):
-        where = f"{path.name} line {line}"
-        refuse(name in epsilons, f"voter ({where})", name, "named once")
+        place_text = f"{path.name} line {line}"
+        refuse(name in epsilons, f"voter ({place_text})", name, "named once")
         try:
             epsilons[name] = float(entry)
         except ValueError:
             epsilons[name] = math.nan
         allowed = f"a number in (0, {MAX_EPSILON:g}]"
-        require(0 < epsilons[name] <= MAX_EPSILON, f"epsilon ({where})", entry, allowed)
+        require(0 < epsilons[name] <= MAX_EPSILON, f"epsilon ({place_text})", entry, allowed)
     missing = next((voter for voter in voters if voter not in epsilons), None)
     refuse(missing is not None, path.name, f"no line of {missing!r}", "a line of every voter")
     return [epsilons[voter] for voter in voters]

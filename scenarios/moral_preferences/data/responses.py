@@ -81,8 +81,8 @@ def entries_of_numbers(numbers: FloatArray, totals: FloatArray | None) -> NDArra
     Numbers are float64, shape (rows, 24), by `ENTRY_COLUMNS`; nan for what is no number. Totals are the numbers of
     characters as the file says them; None where it does not.
     """
-    most = np.array([_MOST[name] for name in ENTRY_COLUMNS], dtype=np.float64)
-    is_allowed = (numbers >= 0) & (numbers <= most) & (numbers == np.floor(numbers))
+    max_values = np.array([_MOST[name] for name in ENTRY_COLUMNS], dtype=np.float64)
+    is_allowed = (numbers >= 0) & (numbers <= max_values) & (numbers == np.floor(numbers))
     entries = np.where(is_allowed, numbers, FAULTY).astype(np.uint8)
     if totals is not None:
         entries[numbers[:, : len(CHARACTERS)].sum(axis=1) != totals, _SAVED_AT] = FAULTY
@@ -106,8 +106,8 @@ def survey_of_rows(
             no voter has enough responses.
     """
     is_named = np.array([name != "" for name in rows.names], dtype=np.bool_)[rows.voters]
-    kept = np.flatnonzero(is_named)
-    order = kept[np.lexsort((rows.places[kept], rows.responses[kept], rows.voters[kept]))]
+    kept_rows = np.flatnonzero(is_named)
+    order = kept_rows[np.lexsort((rows.places[kept_rows], rows.responses[kept_rows], rows.voters[kept_rows]))]
     voters, responses = rows.voters[order], rows.responses[order]
     is_new = np.ones(len(order), dtype=np.bool_)
     is_new[1:] = (voters[1:] != voters[:-1]) | (responses[1:] != responses[:-1])
@@ -129,12 +129,12 @@ def survey_of_rows(
     num_names = len(rows.names)
     counts = np.bincount(rows.voters[order[pairs]], minlength=num_names)
     is_kept = counts >= limits.min_records
-    named = np.zeros(num_names, dtype=np.bool_)
-    named[rows.voters[order]] = True
+    is_named_voter = np.zeros(num_names, dtype=np.bool_)
+    is_named_voter[rows.voters[order]] = True
     ranks = np.arange(len(pairs)) - np.repeat(np.cumsum(counts) - counts, counts)
     of_kept = np.repeat(is_kept, counts)
-    within = of_kept if limits.max_records is None else of_kept & (ranks < limits.max_records)
-    first_rows, second_rows = order[pairs[within]], order[pairs[within] + 1]
+    is_within_limit = of_kept if limits.max_records is None else of_kept & (ranks < limits.max_records)
+    first_rows, second_rows = order[pairs[is_within_limit]], order[pairs[is_within_limit] + 1]
     is_first_saved = rows.entries[first_rows, _SAVED_AT] == 1
     chosen = np.where(is_first_saved, first_rows, second_rows)
     rejected = np.where(is_first_saved, second_rows, first_rows)
@@ -162,8 +162,8 @@ def survey_of_rows(
         reading=Reading(
             num_voters=len(of_survey),
             num_records=len(first_rows),
-            num_surplus=int(np.sum(of_kept & ~within)),
-            num_voters_dropped=int(np.sum(named & ~is_kept)),
+            num_surplus=int(np.sum(of_kept & ~is_within_limit)),
+            num_voters_dropped=int(np.sum(is_named_voter & ~is_kept)),
             num_records_dropped=int(np.sum(~of_kept)),
             num_rows=len(rows.voters),
             num_responses=len(starts),
@@ -176,7 +176,7 @@ def survey_of_rows(
 
 def _blame(rows: list[tuple[str, dict[str, str]]]) -> NoReturn:
     """Raise the error for a faulty response, whose rows are given with their places."""
-    for where, entries in rows:
+    for place_text, entries in rows:
         for name in ENTRY_COLUMNS:
             try:
                 number = float(entries[name])
@@ -184,17 +184,17 @@ def _blame(rows: list[tuple[str, dict[str, str]]]) -> NoReturn:
                 number = -1.0
             if not 0 <= number <= _MOST[name] or number != int(number):
                 allowed = f"an integer in [0, {_MOST[name]}]"
-                raise ConfigurationError(field=f"{name} ({where})", value=entries[name], allowed=allowed)
+                raise ConfigurationError(field=f"{name} ({place_text})", value=entries[name], allowed=allowed)
         total = sum(float(entries[name]) for name in CHARACTERS)
         if TOTAL in entries and entries[TOTAL] != "" and total != float(entries[TOTAL]):
             allowed = f"the sum of the row's known characters, {total:g}"
-            raise ConfigurationError(field=f"{TOTAL} ({where})", value=entries[TOTAL], allowed=allowed)
-    where, entries = rows[0]
-    others = ", ".join(other.rpartition(" ")[2] for other, _ in rows[1:])
-    field = f"{RESPONSE} {entries[RESPONSE]} ({where}, also line {others})"
+            raise ConfigurationError(field=f"{TOTAL} ({place_text})", value=entries[TOTAL], allowed=allowed)
+    place_text, entries = rows[0]
+    other_lines = ", ".join(other.rpartition(" ")[2] for other, _ in rows[1:])
+    field = f"{RESPONSE} {entries[RESPONSE]} ({place_text}, also line {other_lines})"
     refuse(len(rows) != _ROWS_OF_A_RESPONSE, field, f"{len(rows)} rows", "a response of two rows")
-    saved = [entries[_SAVED] for _, entries in rows]
-    refuse(sum(map(float, saved)) != 1, field, f"Saved {' and '.join(saved)}", "one side saved")
+    saved_entries = [entries[_SAVED] for _, entries in rows]
+    refuse(sum(map(float, saved_entries)) != 1, field, f"Saved {' and '.join(saved_entries)}", "one side saved")
     sides = [entries["Intervention"] for _, entries in rows]
     allowed = "one side that dies if the car swerves, and one if it does not"
     raise ConfigurationError(field=field, value=f"Intervention {' and '.join(sides)}", allowed=allowed)

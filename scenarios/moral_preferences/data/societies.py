@@ -25,9 +25,9 @@ def check_column(path: Path, *, voter: str, society: str, options: TableOptions 
     """Refuse a column of societies that a file of voters has not."""
     header = header_of(path, lambda _: None, field=_FIELD, form=form_of(path, options=options))
     if society not in header or society == voter:
-        others = [name for name in header if name != voter]
-        names = ", ".join(others[:_MOST_NAMED]) + (" and more" if len(others) > _MOST_NAMED else "")
-        allowed = f"another column of {path.name}: {names}{did_you_mean(society, others)}"
+        other_columns = [name for name in header if name != voter]
+        names = ", ".join(other_columns[:_MOST_NAMED]) + (" and more" if len(other_columns) > _MOST_NAMED else "")
+        allowed = f"another column of {path.name}: {names}{did_you_mean(society, other_columns)}"
         raise ConfigurationError(field=_FIELD, value=society, allowed=allowed)
 
 
@@ -46,37 +46,39 @@ def with_societies(
     voter_of_row, _ = codes_of(table.names[voter])
     society_of_row, names = codes_of(table.names[society])
     _, first_rows, code_of_row = np.unique(voter_of_row, return_index=True, return_inverse=True)
-    own = society_of_row[first_rows][code_of_row]
-    is_other = (own != society_of_row) & (table.names[voter] != "")
+    society_codes = society_of_row[first_rows][code_of_row]
+    is_other = (society_codes != society_of_row) & (table.names[voter] != "")
     if np.any(is_other):
         row = int(np.argmax(is_other))
-        allowed = f"{names[own[row]]!r}, as on an earlier line of the same voter: a voter belongs to one society"
+        allowed = (
+            f"{names[society_codes[row]]!r}, as on an earlier line of the same voter: a voter belongs to one society"
+        )
         field = f"{society} ({table.where(row)})"
         raise ConfigurationError(field=field, value=names[society_of_row[row]], allowed=allowed)
     places = np.searchsorted(table.lines, survey.lines)
     codes: list[int] = society_of_row[places].tolist()
     societies: list[str] = [str(names[code]).strip() for code in codes]
     if "" in societies:
-        where = f"{path.name} line {survey.lines[societies.index('')]}"
-        raise ConfigurationError(field=f"{society} ({where})", value="", allowed="the name of the voter's society")
+        place_text = f"{path.name} line {survey.lines[societies.index('')]}"
+        raise ConfigurationError(field=f"{society} ({place_text})", value="", allowed="the name of the voter's society")
     numbers = Counter(societies)
-    kept = [name for name, number in numbers.items() if number >= min_voters]
-    if len(kept) < _LEAST_SOCIETIES:
-        found = ", ".join(f"{name} ({number:,})" for name, number in numbers.most_common(8))
-        enough = f" of {min_voters:,} voters or more (voters.min_society)" if min_voters > 1 else ""
-        allowed = f"a column with two societies or more{enough}"
-        raise ConfigurationError(field=_FIELD, value=f"{society}: {found}", allowed=allowed)
+    kept_names = [name for name, number in numbers.items() if number >= min_voters]
+    if len(kept_names) < _LEAST_SOCIETIES:
+        numbers_text = ", ".join(f"{name} ({number:,})" for name, number in numbers.most_common(8))
+        min_note = f" of {min_voters:,} voters or more (voters.min_society)" if min_voters > 1 else ""
+        allowed = f"a column with two societies or more{min_note}"
+        raise ConfigurationError(field=_FIELD, value=f"{society}: {numbers_text}", allowed=allowed)
     survey = dataclasses.replace(survey, societies=societies)
-    return survey if len(kept) == len(numbers) else _of_societies(survey, frozenset(kept))
+    return survey if len(kept_names) == len(numbers) else _of_societies(survey, frozenset(kept_names))
 
 
-def _of_societies(survey: Survey, kept: frozenset[str]) -> Survey:
+def _of_societies(survey: Survey, kept_voters: frozenset[str]) -> Survey:
     """Return the voters of some societies; the others are counted as dropped."""
     assert survey.truth is None  # noqa: S101  a file's voters have none
-    places = [place for place, society in enumerate(survey.societies) if society in kept]
+    places = [place for place, society in enumerate(survey.societies) if society in kept_voters]
     parts = [survey.records[place] for place in places]
     records = type(survey.records).from_voters(parts, num_features=survey.records.num_features)
-    dropped = len(survey.records.chosen) - len(records.chosen)
+    num_dropped = len(survey.records.chosen) - len(records.chosen)
     return dataclasses.replace(
         survey,
         voters=[survey.voters[place] for place in places],
@@ -87,7 +89,7 @@ def _of_societies(survey: Survey, kept: frozenset[str]) -> Survey:
             survey.reading,
             num_voters=len(places),
             num_records=len(records.chosen),
-            num_small=dropped,
+            num_small=num_dropped,
             num_voters_small=len(survey.voters) - len(places),
         ),
     )

@@ -51,8 +51,10 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
         refuse(name in options, f"{_FIELD}.{name}", options.get(name), allowed)
     society = options.get("society")
     refuse(society, f"{_FIELD}.society", society, "left out: societies are known once all voters are")
-    given = options.pop("groups", None)
-    groups: PrivacyGroups | None = None if given is None else convert(given, PrivacyGroups, f"{_FIELD}.groups")
+    group_options = options.pop("groups", None)
+    groups: PrivacyGroups | None = (
+        None if group_options is None else convert(group_options, PrivacyGroups, f"{_FIELD}.groups")
+    )
     if "choices" in options:
         file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
         return stream_choices(
@@ -74,7 +76,7 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
     Limits(file.min_records, file.max_records)
     check_responses(path, field=f"{_FIELD}.responses")
 
-    def read(folder: Path) -> Generator[Survey]:
+    def read_surveys(folder: Path) -> Generator[Survey]:
         return stream_moral_machine(
             path,
             folder=folder,
@@ -84,7 +86,7 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
             field=f"{_FIELD}.responses",
         )
 
-    return SurveyStream(tuple(FEATURES), file.max_records, groups, None, open=read)
+    return SurveyStream(tuple(FEATURES), file.max_records, groups, None, open=read_surveys)
 
 
 def _of_generator(
@@ -121,14 +123,14 @@ def stream_voters(parties: str | Mapping[str, Any]) -> OpenStream | RowFiles | N
 def _party_stream(parties: Mapping[str, Any]) -> PartyStream:
     """Return a stream of voters as the parties of a session."""
     stream = open_stream(parties)
-    said: dict[str, Any] = {"max_records": stream.max_records, "features": list(stream.features)}
+    parameters: dict[str, Any] = {"max_records": stream.max_records, "features": list(stream.features)}
     if stream.groups is not None:
-        said["epsilons"] = list(stream.groups.levels)
+        parameters["epsilons"] = list(stream.groups.levels)
 
     def check(protocol: PhasedProtocol[Any, Any]) -> None:
-        given: int = protocol.parameters.max_records
+        max_records: int = protocol.parameters.max_records
         allowed = f"at least {stream.max_records}, the most records of a streamed voter"
-        require(given >= stream.max_records, "max_records", given, allowed)
+        require(max_records >= stream.max_records, "max_records", max_records, allowed)
 
     def batches(folder: Path) -> Generator[Batch]:
         reading: Reading | None = None
@@ -144,7 +146,7 @@ def _party_stream(parties: Mapping[str, Any]) -> PartyStream:
                 yield Batch(table, number, reading.description)
 
     return PartyStream(
-        parameters=said,
+        parameters=parameters,
         fixed=frozenset({"features"}),
         check=check,
         num_parties=stream.num_voters,

@@ -52,11 +52,11 @@ class Reading:
     @property
     def description(self) -> str:
         """One line for people."""
-        kept = f"{self.num_records:,} records of {self.num_voters:,} voters"
-        dropped = [f"{number:,} {word}" for name, word in _WORDS.items() if (number := getattr(self, name))]
-        line = f"{kept}, from {self.num_rows:,} rows"
-        if dropped:
-            line += f"; responses dropped: {', '.join(dropped)}"
+        kept_text = f"{self.num_records:,} records of {self.num_voters:,} voters"
+        dropped_texts = [f"{number:,} {word}" for name, word in _WORDS.items() if (number := getattr(self, name))]
+        line = f"{kept_text}, from {self.num_rows:,} rows"
+        if dropped_texts:
+            line += f"; responses dropped: {', '.join(dropped_texts)}"
         if dropped_voters := self.num_voters_dropped + self.num_voters_small:
             line += f"; voters dropped: {dropped_voters:,}"
         if self.num_rows_without_voter:

@@ -43,18 +43,18 @@ def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     yield _laplace(Paradigm.VLDP, "M16")
     # The scaled records of a voter with alike ones, and what is left of them beside one that is much longer.
     # There are 13 as in Section 5.2, the Moral Machine's n.
-    before = np.full((13, _FEATURES), 1 / math.sqrt(_FEATURES))
-    after = np.zeros_like(before)
-    after[0] = -before[0]
-    change = coefficients_of_records(before).sum(axis=0) - coefficients_of_records(after).sum(axis=0)
+    records_before = np.full((13, _FEATURES), 1 / math.sqrt(_FEATURES))
+    records_after = np.zeros_like(records_before)
+    records_after[0] = -records_before[0]
+    change = coefficients_of_records(records_before).sum(axis=0) - coefficients_of_records(records_after).sum(axis=0)
     yield _found("M4", _EPSILON * np.abs(change).sum() / printed_sensitivity(_FEATURES))
-    searched, _ = search_sensitivity(_FEATURES, seed=_SEED, num_starts=16)
-    yield _found("M6", tight_sensitivity(_FEATURES), printed_sensitivity(_FEATURES), change=searched)
-    protocol = _protocol(Paradigm.RLDP, "functional", printed=True)
+    largest_change, _ = search_sensitivity(_FEATURES, seed=_SEED, num_starts=16)
+    yield _found("M6", tight_sensitivity(_FEATURES), printed_sensitivity(_FEATURES), change=largest_change)
+    protocol = _protocol(Paradigm.RLDP, "functional", is_as_printed=True)
     yield _found("M19", protocol.losses[0].finest_loss.proven)
     # Noisy objectives that rise in some direction without end.
     society = draw_society(Kind(), _SEED, range(_SOCIETIES), num_voters=_VOTERS)
-    protocol = _protocol(Paradigm.RLDP, "functional", records=Kind().records, printed=True)
+    protocol = _protocol(Paradigm.RLDP, "functional", records=Kind().records, is_as_printed=True)
     rows, phase = protocol.summary.rows_of(society.records), protocol.phase
     assert isinstance(phase.mechanism, PostProcessed)  # noqa: S101  the maximum comes after the noise
     slots = phase.mechanism.slots_of(rows.shape[1])
@@ -72,14 +72,17 @@ def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     base = CellToMeasure(society=kind, voters=_VOTERS)
     unbound = CellToMeasure(society=kind, voters=_VOTERS, bound=1_000.0)  # what the baseline quotes has no bound
     private = CellToMeasure(society=kind, voters=_VOTERS, method="algorithm-3", epsilon=2.0)  # inside of "ε > 1"
-    found = measure([base, unbound, private], seed=_SEED, start=0, stop=_SOCIETIES)
-    fits, kept = mean_of(found[unbound]), mean_of(np.divide(found[private], np.mean(found[base])))
-    yield _found("M2", fits.value - _QUANTILE * fits.standard_error, bound=100 * np.mean(found[base]))
-    yield _found("M5", kept.value + _QUANTILE * kept.standard_error)
+    measurements = measure([base, unbound, private], seed=_SEED, start=0, stop=_SOCIETIES)
+    fits, accuracy_kept = (
+        mean_of(measurements[unbound]),
+        mean_of(np.divide(measurements[private], np.mean(measurements[base]))),
+    )
+    yield _found("M2", fits.value - _QUANTILE * fits.standard_error, bound=100 * np.mean(measurements[base]))
+    yield _found("M5", accuracy_kept.value + _QUANTILE * accuracy_kept.standard_error)
 
 
 def _protocol(
-    paradigm: Paradigm, mechanism: MechanismName, *, records: int = 1, printed: bool = False
+    paradigm: Paradigm, mechanism: MechanismName, *, records: int = 1, is_as_printed: bool = False
 ) -> MoralPreferences:
     parameters = Parameters(
         features=tuple(f"x{number}" for number in range(1, _FEATURES + 1)),
@@ -88,8 +91,8 @@ def _protocol(
         epsilon=_EPSILON,
         bound=2.0,
         max_records=records,
-        sensitivity="printed" if printed else "tight",
-        clipping="items" if printed else "difference",
+        sensitivity="printed" if is_as_printed else "tight",
+        clipping="items" if is_as_printed else "difference",
     )
     return MoralPreferences(parameters)
 

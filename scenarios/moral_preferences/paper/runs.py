@@ -24,51 +24,59 @@ from .trials import CellToMeasure, measure_all, protocol_of
 _MOST_VOTERS: Final = 200  # Section 5.2: N
 
 
-def parts(asked: Asked) -> Iterator[PaperPart]:
+def parts(request: Asked) -> Iterator[PaperPart]:
     """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
-    return _parts(asked, asked.grids)
+    return _parts(request, request.grids)
 
 
-def parts_on_own_data(asked: Asked) -> Iterator[PaperPart]:
+def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
     """Run Figures 8, 9 and 10(b) on somebody's own file: each repetition draws its voters, and holds others out."""
-    kind, number = own_kind(asked.own["responses"])
-    most, grids = min(_MOST_VOTERS, number // 2), grids_of(__name__)
+    kind, number = own_kind(request.own["responses"])
+    max_voters, grids = min(_MOST_VOTERS, number // 2), grids_of(__name__)
     curves = {
         table: {
-            panel: {**axes, "society": [kind], "voters": [most * voters // _MOST_VOTERS for voters in axes["voters"]]}
+            panel: {
+                **axes,
+                "society": [kind],
+                "voters": [max_voters * voters // _MOST_VOTERS for voters in axes["voters"]],
+            }
             for panel, axes in grids["curves"][table].items()
             if MACHINE_LIKE in str(axes.get("society"))
         }
         for table in ("figure_8", "figure_9", "figure_10")
     }
-    return _parts(asked, grids | {"curves": curves})
+    return _parts(request, grids | {"curves": curves})
 
 
-def _parts(asked: Asked, grids: Mapping[str, Any]) -> Iterator[PaperPart]:
+def _parts(request: Asked, grids: Mapping[str, Any]) -> Iterator[PaperPart]:
     """Yield each table, whose cells are at all places of its axes: fields of a cell, of which the last varies first."""
-    measured: dict[CellToMeasure, list[float]] = {}
+    accuracies_of_cell: dict[CellToMeasure, list[float]] = {}
     for table, panels in grids["curves"].items():
         cells: list[tuple[str, CellToMeasure]] = []
         for panel, axes in panels.items():
-            every = axes if {"groups", "epsilon"} & set(axes) else {**axes, "epsilon": grids["epsilons"]}
-            places = itertools.product(*every.values())
-            cells += [(panel, convert(dict(zip(every, place, strict=True)), CellToMeasure, "")) for place in places]
-        yield PaperPart(table.replace("_", " "), {table: _rows(asked, cells, measured)})
+            all_axes = axes if {"groups", "epsilon"} & set(axes) else {**axes, "epsilon": grids["epsilons"]}
+            places = itertools.product(*all_axes.values())
+            cells += [(panel, convert(dict(zip(all_axes, place, strict=True)), CellToMeasure, "")) for place in places]
+        yield PaperPart(table.replace("_", " "), {table: _rows(request, cells, accuracies_of_cell)})
 
 
 def _rows(
-    asked: Asked, planned: Sequence[tuple[str, CellToMeasure]], measured: dict[CellToMeasure, list[float]]
+    request: Asked,
+    planned_cells: Sequence[tuple[str, CellToMeasure]],
+    accuracies_of_cell: dict[CellToMeasure, list[float]],
 ) -> Iterator[Row]:
     """Yield a table's rows, whose cells are measured first, unless they already are.
 
     A row has the accuracy, and its ratio to that without noise, over the same societies, to first order.
     """
-    cells = [each for _, cell in planned for each in (cell, cell.without_noise) if each not in measured]
-    measured |= measure_all(cells, trials=asked.trials, seed=asked.seed, workers=asked.workers or num_cores())
-    for panel, cell in planned:
-        ours, clean = measured[cell], measured[cell.without_noise]
-        ratio = math.fsum(ours) / math.fsum(clean)
-        rest = np.subtract(ours, np.multiply(ratio, clean)) / np.mean(clean)
+    cells = [each for _, cell in planned_cells for each in (cell, cell.without_noise) if each not in accuracies_of_cell]
+    accuracies_of_cell |= measure_all(
+        cells, trials=request.trials, seed=request.seed, workers=request.workers or num_cores()
+    )
+    for panel, cell in planned_cells:
+        own_accuracies, clean = accuracies_of_cell[cell], accuracies_of_cell[cell.without_noise]
+        ratio = math.fsum(own_accuracies) / math.fsum(clean)
+        residuals = np.subtract(own_accuracies, np.multiply(ratio, clean)) / np.mean(clean)
         protocol, is_noisy = protocol_of(cell), not math.isinf(cell.epsilon)
         yield {
             "panel": panel,
@@ -85,8 +93,8 @@ def _rows(
                 name: getattr(cell.groups, name, None)
                 for name in ("conservative", "epsilon_conservative", "epsilon_moderate")
             },
-            "accuracy": sample_of(ours, is_share=True),
-            "ratio": sample_of(ratio + rest, is_share=True),
+            "accuracy": sample_of(own_accuracies, is_share=True),
+            "ratio": sample_of(ratio + residuals, is_share=True),
         }
 
 

@@ -59,10 +59,10 @@ class RepeatedSociety:
         """
         truth = np.zeros_like(estimates) if self.means is None else self.means[:, voters - 1]
         if self.pairs is None:
-            both = zip(estimates.tolist(), truth.tolist(), strict=True)
-            return np.array([0.5 if (same := agreement_of(*each)) is None else same for each in both])
-        ours = np.sign(dot(self.pairs, estimates[:, None]))
-        are_right = ours * (1.0 if self.means is None else np.sign(dot(self.pairs, truth[:, None])))
+            estimate_and_truth = zip(estimates.tolist(), truth.tolist(), strict=True)
+            return np.array([0.5 if (same := agreement_of(*each)) is None else same for each in estimate_and_truth])
+        estimated_signs = np.sign(dot(self.pairs, estimates[:, None]))
+        are_right = estimated_signs * (1.0 if self.means is None else np.sign(dot(self.pairs, truth[:, None])))
         return np.mean((are_right + 1) / 2, axis=1)
 
 
@@ -107,12 +107,12 @@ def _draw_own_society(kind: Kind, num_voters: int, seeds: Sequence[int]) -> Repe
     indices = records.offsets[:-1][records.num_records >= kind.records][:, None] + np.arange(kind.records)
     uniforms = [draw_uniforms("moral-own-data", seed, "voters", start=0, stop=1, slots=len(indices)) for seed in seeds]
     orders = np.argsort(np.concatenate(uniforms), axis=1, kind="stable")
-    drawn = indices[orders[:, :num_voters].reshape(-1)].reshape(-1)
-    others = indices[orders[:, num_voters : num_voters + max(1, _HELD_OUT // kind.records)]]
+    drawn_rows = indices[orders[:, :num_voters].reshape(-1)].reshape(-1)
+    other_rows = indices[orders[:, num_voters : num_voters + max(1, _HELD_OUT // kind.records)]]
     return RepeatedSociety(
-        records=_records(kind, records.chosen[drawn], records.rejected[drawn]),
+        records=_records(kind, records.chosen[drawn_rows], records.rejected[drawn_rows]),
         means=None,
-        pairs=(records.chosen[others] - records.rejected[others]).reshape(len(seeds), -1, kind.features),
+        pairs=(records.chosen[other_rows] - records.rejected[other_rows]).reshape(len(seeds), -1, kind.features),
     )
 
 
@@ -121,8 +121,8 @@ def own_kind(path: str) -> tuple[Kind, int]:
     records = _read_records(path)
     counts = np.sort(records.num_records)[::-1]
     # Of 400 voters 200 are drawn, and as many are held out; in Section 5.2 a voter has n = 13 records.
-    enough = min(400, (len(records) + 1) // 2)
-    num_records = min(int(counts[enough - 1]), 13)
+    max_own = min(400, (len(records) + 1) // 2)
+    num_records = min(int(counts[max_own - 1]), 13)
     number = num_records and int(np.sum(counts >= num_records))
     allowed = f"a file with at least {_FEWEST_VOTERS} voters with choices"
     refuse(number < _FEWEST_VOTERS, "--responses", f"{Path(path).name} with {number} of them", allowed)

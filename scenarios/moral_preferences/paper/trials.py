@@ -73,12 +73,12 @@ def measure(cells: Iterable[CellToMeasure], *, seed: int, start: int, stop: int)
     """Return the accuracies of all cells in repetitions `start` up to `stop`."""
     accuracies: dict[CellToMeasure, list[float]] = {cell: [] for cell in cells}
     for (society, times), members in _grouped(accuracies, lambda cell: (cell.society, cell.times)):
-        most, end = max(cell.voters for cell in members), times * stop
+        max_voters, end = max(cell.voters for cell in members), times * stop
         for first in range(times * start, end, _AT_ONCE):
-            bench = _Bench(society, seed, range(first, min(first + _AT_ONCE, end)), most)
-            for _, alike in _grouped(members, _report_key):
-                for cell, found in bench.measure(alike).items():
-                    accuracies[cell] += found.tolist()
+            bench = _Bench(society, seed, range(first, min(first + _AT_ONCE, end)), max_voters)
+            for _, equal_cells in _grouped(members, _report_key):
+                for cell, accuracies_of_cell in bench.measure(equal_cells).items():
+                    accuracies[cell] += accuracies_of_cell.tolist()
     return accuracies
 
 
@@ -114,31 +114,38 @@ class _Bench:
             draw = functools.partial(self._uniforms, protocol, sign)
             reports = rows
             if not phase.model.trusts_server:
-                everyone = Inputs(np.concatenate(rows), np.concatenate(public))
+                all_inputs = Inputs(np.concatenate(rows), np.concatenate(public))
                 uniforms = np.concatenate(draw(phase.name, phase.mechanism, rows.shape[1]))
-                reports = randomize(phase, everyone, uniforms).reshape(*rows.shape[:2], -1)
+                reports = randomize(phase, all_inputs, uniforms).reshape(*rows.shape[:2], -1)
             for cell in cells:
-                released = _release(cell, reports[:, : cell.voters], public[:, : cell.voters], draw)
-                accuracies[cell] += self._society.accuracies(released, cell.voters) / 2
+                releases = _release(cell, reports[:, : cell.voters], public[:, : cell.voters], draw)
+                accuracies[cell] += self._society.accuracies(releases, cell.voters) / 2
         return accuracies
 
     def _uniforms(
         self, protocol: MoralPreferences, sign: int, phase: str, mechanism: RowMechanism, number: int
     ) -> FloatArray:
         """Return what so many rows are randomized by in each repetition, float64, shape (repetitions, rows, slots)."""
-        kind, own = self._kind, protocol.parameters
-        session = f"{kind.kind}/{kind.features}/{own.paradigm.model.value}/{own.mechanism}"
+        kind, parameters = self._kind, protocol.parameters
+        session = f"{kind.kind}/{kind.features}/{parameters.paradigm.model.value}/{parameters.mechanism}"
         noise = SimulatedNoise(self._seed, session=session).make_rounds(self._repetitions)
         slots = mechanism.slots_of(protocol.phase.num_values)
-        drawn = noise.uniforms(protocol=protocol.name, phase=phase, start=0, stop=number, slots=slots)
-        linear = drawn[..., : kind.features]
+        uniforms = noise.uniforms(protocol=protocol.name, phase=phase, start=0, stop=number, slots=slots)
+        linear = uniforms[..., : kind.features]
         linear[...] = linear if sign > 0 else _LARGEST - linear
-        return drawn
+        return uniforms
 
     def _rows_of(self, protocol: MoralPreferences) -> IntArray:
         """Return the rows of all voters, which depend on no ε: int64, shape (repetitions, voters, numbers)."""
-        own, summary = protocol.parameters, protocol.summary
-        key = own.mechanism, own.clipping, own.bound, own.covariance, own.paradigm.level, summary.step
+        parameters, summary = protocol.parameters, protocol.summary
+        key = (
+            parameters.mechanism,
+            parameters.clipping,
+            parameters.bound,
+            parameters.covariance,
+            parameters.paradigm.level,
+            summary.step,
+        )
         if key not in self._rows:
             rows = summary.rows_of(self._society.records)
             self._rows[key] = rows.reshape(len(self._repetitions), -1, rows.shape[1])

@@ -47,19 +47,19 @@ def flip_law(mechanism: RowMechanism, *, degree: int) -> FlipLaw:
     match mechanism:
         case OneLayer(sizes, flip_probabilities):
             flips, log_shares = np.array(flip_probabilities)[:, None], np.zeros(1)
-            keeps = 1 - flips
+            keep_chances = 1 - flips
         case FreshTwoLayer(sizes):  # a draw for each answer: nothing but the mean is left of it
             flips, log_shares = np.full((len(sizes), 1), mechanism.hyper.mean), np.zeros(1)
-            keeps = 1 - flips
+            keep_chances = 1 - flips
         case TwoLayer(sizes, hyper):
             mixture = hyper.mixture(degree)
             shape = len(sizes), len(mixture.flips)
-            flips, keeps = np.broadcast_to(mixture.flips, shape), np.broadcast_to(mixture.keeps, shape)
+            flips, keep_chances = np.broadcast_to(mixture.flips, shape), np.broadcast_to(mixture.keeps, shape)
             log_shares = mixture.log_shares
         case _:
             value = type(mechanism).__name__
             raise ConfigurationError(field="mechanism", value=value, allowed="one that perturbs answers")
-    return FlipLaw(keeps, flips / (np.array(sizes) - 1)[:, None], log_shares)
+    return FlipLaw(keep_chances, flips / (np.array(sizes) - 1)[:, None], log_shares)
 
 
 def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatArray, law: FlipLaw) -> FloatArray:
@@ -83,19 +83,19 @@ def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatAr
     step = max(1, _MOST_ENTRIES // max(1, weights.shape[1] * len(law.log_shares)))
     for start in range(0, len(weights), step):
         rows = slice(start, start + step)
-        keeps, lies = law.keeps[sets[rows]], law.lies[sets[rows]]
-        terms = _log_terms(keeps, lies, weights[rows], beliefs[rows])
+        keep_chances, lies = law.keeps[sets[rows]], law.lies[sets[rows]]
+        terms = _log_terms(keep_chances, lies, weights[rows], beliefs[rows])
         # Without the answer itself. A node that another answer rules out stays so, and −∞ must not be subtracted.
         is_out = np.isneginf(terms)
         finite = np.where(is_out, 0.0, terms)
-        rest = finite.sum(axis=1, keepdims=True) - finite + law.log_shares
-        rest[is_out.sum(axis=1, keepdims=True) - is_out > 0] = -np.inf
-        greatest = np.maximum(rest.max(axis=2, keepdims=True), _LEAST_LOG)
-        chances = np.exp(rest - greatest)
-        kept, lied = ((chances * each).sum(axis=2, keepdims=True) for each in (keeps, lies))
+        log_rest = finite.sum(axis=1, keepdims=True) - finite + law.log_shares
+        log_rest[is_out.sum(axis=1, keepdims=True) - is_out > 0] = -np.inf
+        greatest = np.maximum(log_rest.max(axis=2, keepdims=True), _LEAST_LOG)
+        chances = np.exp(log_rest - greatest)
+        kept_sums, lied_sums = ((chances * each).sum(axis=2, keepdims=True) for each in (keep_chances, lies))
         totals = weights[rows].sum(axis=2, keepdims=True)
-        found = log_of(lied * (totals - weights[rows]) + kept * weights[rows]) + greatest
-        logs[rows] = np.where(totals > 0, found, 0.0)
+        log_likelihoods = log_of(lied_sums * (totals - weights[rows]) + kept_sums * weights[rows]) + greatest
+        logs[rows] = np.where(totals > 0, log_likelihoods, 0.0)
     return logs
 
 
@@ -114,8 +114,8 @@ def vectors(sizes: Sequence[int]) -> IntArray:
     return np.array(list(itertools.product(*ranges)), dtype=np.int64).reshape(number, len(sizes))
 
 
-def _log_terms(keeps: FloatArray, lies: FloatArray, weights: FloatArray, beliefs: FloatArray) -> FloatArray:
+def _log_terms(keep_chances: FloatArray, lies: FloatArray, weights: FloatArray, beliefs: FloatArray) -> FloatArray:
     """Return ln P[what was seen at each place | node], shape (workers, m, nodes), over what the answer may be."""
     totals = weights.sum(axis=2, keepdims=True)
-    own = (weights * beliefs).sum(axis=2, keepdims=True)
-    return np.where(totals > 0, log_of(own * keeps + np.maximum(totals - own, 0.0) * lies), 0.0)
+    own_sums = (weights * beliefs).sum(axis=2, keepdims=True)
+    return np.where(totals > 0, log_of(own_sums * keep_chances + np.maximum(totals - own_sums, 0.0) * lies), 0.0)

@@ -21,29 +21,29 @@ _MOST_OTHERS: Final = 5_000  # a product of polynomials of this degree takes som
 
 
 def counted_log_likelihoods(
-    counts: IntArray, is_told: NDArray[np.bool_], others: int, prior: FloatArray, scale: float
+    counts: IntArray, is_told: NDArray[np.bool_], num_others: int, prior: FloatArray, scale: float
 ) -> FloatArray:
     """Return ln P[noisy counts | label] of one worker's answer to a task, up to a term: shape (labels,).
 
     Args:
         counts: of each session (rows) and label, less what the coalition said; those that are told have noise.
-        others: how many more workers answered; too many are a ConfigurationError.
+        num_others: how many more workers answered; too many are a ConfigurationError.
         prior: what is believed of each of their answers, shape (labels,).
     """
     allowed = f"so large that at most {_MOST_OTHERS:,} workers outside it answer a task"
-    refuse(others > _MOST_OTHERS, "coalition", f"{others:,} others", allowed)
-    numbers = np.arange(others + 2)
+    refuse(num_others > _MOST_OTHERS, "coalition", f"{num_others:,} others", allowed)
+    numbers = np.arange(num_others + 2)
     laws = np.abs(counts[:, :, None] - numbers).sum(axis=0) * is_told[:, None] / -scale
-    rates = others * prior[:, None]  # which moves no likelihood, and keeps the coefficients near their greatest
-    believed = special.xlogy(numbers[:-1], rates) - rates - special.gammaln(numbers[:-1] + 1)
-    found = np.zeros(len(prior))
-    for own in range(len(prior)):
+    rates = num_others * prior[:, None]  # which moves no likelihood, and keeps the coefficients near their greatest
+    log_belief = special.xlogy(numbers[:-1], rates) - rates - special.gammaln(numbers[:-1] + 1)
+    likelihoods = np.zeros(len(prior))
+    for own_label in range(len(prior)):
         product = np.ones(1)
         for label, law in enumerate(laws):
-            terms = believed[label] + (law[1:] if label == own else law[:-1])
-            product = np.convolve(product, np.exp(terms - terms.max()))[: others + 1]
-            found[own] += terms.max() + np.log(product.max())
+            terms = log_belief[label] + (law[1:] if label == own_label else law[:-1])
+            product = np.convolve(product, np.exp(terms - terms.max()))[: num_others + 1]
+            likelihoods[own_label] += terms.max() + np.log(product.max())
             product /= product.max()
         with np.errstate(divide="ignore"):
-            found[own] += np.log(product[-1])
-    return found
+            likelihoods[own_label] += np.log(product[-1])
+    return likelihoods

@@ -18,27 +18,29 @@ def estimates_of(protocol: TruthDiscovery, tallies: Sequence[Tally], aim: str) -
     (tally,), parameters, sizes = tallies, protocol.parameters, protocol.codes.size_of_task[:, None]
     counts, _ = protocol.counts_of(tally)
     values, variances = np.zeros(counts.shape), np.zeros(counts.shape)
-    if (added := protocol.noise.count_noise(tally.num_reports)) is not None:
-        values += counts / [[added.parts_of(size)] for (size,) in sizes.tolist()]
-        variances += [[added.error_of(size) ** 2] for (size,) in sizes.tolist()]
+    if (noise_variance := protocol.noise.count_noise(tally.num_reports)) is not None:
+        values += counts / [[noise_variance.parts_of(size)] for (size,) in sizes.tolist()]
+        variances += [[noise_variance.error_of(size) ** 2] for (size,) in sizes.tolist()]
     else:
         of_levels = tally.totals.reshape(len(protocol.noises), *counts.shape)
-        for own, noise in zip(of_levels, protocol.noises, strict=True):
+        for cell_counts, noise in zip(of_levels, protocol.noises, strict=True):
             flips = np.array(noise.flip_probabilities)[protocol.codes.set_of_task][:, None]
-            lies, answers = flips / (sizes - 1), own.sum(axis=-1, keepdims=True)
-            kept = 1 - flips - lies
-            found = (own - lies * answers) / kept
+            lies, answers = flips / (sizes - 1), cell_counts.sum(axis=-1, keepdims=True)
+            keep_chance = 1 - flips - lies
+            estimate = (cell_counts - lies * answers) / keep_chance
             of_own, of_others = flips * (1 - flips), lies * (1 - lies)
-            spread = np.maximum(found * of_own + (answers - found) * of_others, answers * np.minimum(of_own, of_others))
-            values, variances = values + found, variances + spread / kept**2
+            spread = np.maximum(
+                estimate * of_own + (answers - estimate) * of_others, answers * np.minimum(of_own, of_others)
+            )
+            values, variances = values + estimate, variances + spread / keep_chance**2
     cells: dict[str, list[tuple[int, int]]] = {}
     for task, (name, kind) in enumerate(zip(parameters.tasks, parameters.set_of_task, strict=True)):
         for column, label in enumerate(parameters.answer_sets[kind]):
-            for called in (label, f"{name}={label}"):
-                if aim in {"", called}:
-                    cells.setdefault(called, []).append((task, column))
+            for cell_name in (label, f"{name}={label}"):
+                if aim in {"", cell_name}:
+                    cells.setdefault(cell_name, []).append((task, column))
     return {
-        called: Estimate(values[*places].sum(), np.sqrt(variances[*places].sum()))
-        for called, own in sorted(cells.items(), key=lambda each: "=" in each[0])
-        for places in [np.transpose(own)]
+        cell_name: Estimate(values[*places].sum(), np.sqrt(variances[*places].sum()))
+        for cell_name, cell_counts in sorted(cells.items(), key=lambda each: "=" in each[0])
+        for places in [np.transpose(cell_counts)]
     }

@@ -130,8 +130,8 @@ class TruthDiscoveryAttack(Attack):
         names = self.labels
         rows = vectors([len(names)] * parameters.max_answers)
         codes: list[list[int]] = rows.tolist()
-        told = tuple("; ".join(names[code] for code in row) for row in codes)
-        return Candidates(rows, np.arange(len(rows), dtype=np.int64), told)
+        answer_texts = tuple("; ".join(names[code] for code in row) for row in codes)
+        return Candidates(rows, np.arange(len(rows), dtype=np.int64), answer_texts)
 
     @property
     def default_secret(self) -> str:
@@ -178,10 +178,12 @@ class TruthDiscoveryAttack(Attack):
         if secret == _ROW:
             return super().redraw(secret, inputs, targets, prior=prior, uniforms=uniforms)
         generator = np.random.Generator(np.random.Philox([int(uniform * 2.0**53) for uniform in uniforms[:2]]))
-        own, tasks = inputs.private[targets], inputs.public[targets, self._asked]
-        labels = generator.choice(len(prior), size=own.shape, p=prior)
+        own_answers, tasks = inputs.private[targets], inputs.public[targets, self._asked]
+        labels = generator.choice(len(prior), size=own_answers.shape, p=prior)
         private = inputs.private.copy()
-        private[targets] = np.where(own == NO_ANSWER, NO_ANSWER, labels + self.protocol.codes.offset_of_task[tasks])
+        private[targets] = np.where(
+            own_answers == NO_ANSWER, NO_ANSWER, labels + self.protocol.codes.offset_of_task[tasks]
+        )
         return Inputs(private, inputs.public)
 
     def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
@@ -189,16 +191,16 @@ class TruthDiscoveryAttack(Attack):
         truths = self.truths(secret, Inputs(inputs.private[targets], inputs.public[targets]))
         if secret == _ROW:
             return evaluate(posteriors, truths)
-        kept = truths != NO_LABEL
+        has_truth = truths != NO_LABEL
         shape = posteriors.probabilities.shape
         return evaluate(
             dataclasses.replace(
                 posteriors,
-                prior=np.broadcast_to(posteriors.prior, shape)[kept],
-                probabilities=posteriors.probabilities[kept],
-                log_odds_ratios=posteriors.log_odds_ratios[kept],
+                prior=np.broadcast_to(posteriors.prior, shape)[has_truth],
+                probabilities=posteriors.probabilities[has_truth],
+                log_odds_ratios=posteriors.log_odds_ratios[has_truth],
             ),
-            truths[kept],
+            truths[has_truth],
         )
 
     def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
@@ -214,18 +216,20 @@ class TruthDiscoveryAttack(Attack):
         parts = [loss.part for row in rows for loss in self.protocol.losses_of(row)]
         return max((part.proven for part in parts if part is not None), default=0.0)
 
-    def release_log_likelihoods(self, seen: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
+    def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
         """Return what whole reported vectors tell that follow from published counts; others tell nothing here."""
         if self.protocol.trusts_server:
-            return self.session_log_likelihoods([seen], targets, candidates)
-        weights = self._weights(seen, targets, self.task_priors([seen]))
+            return self.session_log_likelihoods([view], targets, candidates)
+        weights = self._weights(view, targets, self.task_priors([view]))
         is_known = np.all(np.count_nonzero(weights, axis=2) == 1, axis=1)
-        reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[seen.public[targets, self._asked]]
+        reports = weights.argmax(axis=2) + self.protocol.codes.offset_of_task[view.public[targets, self._asked]]
         logs = np.zeros((len(targets), len(candidates.rows)))
-        for level, own in self.protocol.phase.level_places(seen.public[targets]):
-            known = np.arange(len(targets))[own]
-            known = known[is_known[own]]
-            logs[known] = self.protocol.noises[level].mechanism.log_likelihoods(reports[known], candidates.rows)
+        for level, is_of_level in self.protocol.phase.level_places(view.public[targets]):
+            level_targets = np.arange(len(targets))[is_of_level]
+            level_targets = level_targets[is_known[is_of_level]]
+            logs[level_targets] = self.protocol.noises[level].mechanism.log_likelihoods(
+                reports[level_targets], candidates.rows
+            )
         return logs
 
     def session_log_likelihoods(
@@ -234,8 +238,8 @@ class TruthDiscoveryAttack(Attack):
         """Return the sum of some sessions'; of noisy counts what all of them tell, others' answers being the same."""
         if not self.protocol.trusts_server or sessions[0].coalition.has_server:
             return super().session_log_likelihoods(sessions, targets, candidates)
-        told = self._log_likelihoods_of_counts(sessions, targets, self.task_priors(sessions))
-        return np.add.reduce([told[:, place, answers] for place, answers in enumerate(candidates.rows.T)])
+        log_likelihoods = self._log_likelihoods_of_counts(sessions, targets, self.task_priors(sessions))
+        return np.add.reduce([log_likelihoods[:, place, answers] for place, answers in enumerate(candidates.rows.T)])
 
     def posteriors(
         self, sessions: Sequence[CoalitionView], targets: IntArray, *, secret: str, prior: FloatArray | None = None
@@ -266,22 +270,24 @@ class TruthDiscoveryAttack(Attack):
         if self.protocol.trusts_server:
             logs = self._log_likelihoods_of_counts(sessions, targets, of_tasks)
         elif secret == _ANSWERS and len(sessions) > 1 and (summation := self._summation(len(sessions))) is not None:
-            weights = [self._weights(seen, targets, of_tasks) for seen in sessions]
+            weights = [self._weights(view, targets, of_tasks) for view in sessions]
             sets = self.protocol.codes.set_of_task[tasks]
-            for level, own in self.protocol.phase.level_places(first.public[targets]):
-                of_level = [each[own] for each in weights]
-                logs[own] = joint_log_likelihoods(
-                    of_level, sets[own], priors[own], self._laws[level], summation=summation
+            for level, is_of_level in self.protocol.phase.level_places(first.public[targets]):
+                of_level = [each[is_of_level] for each in weights]
+                logs[is_of_level] = joint_log_likelihoods(
+                    of_level, sets[is_of_level], priors[is_of_level], self._laws[level], summation=summation
                 )
             logs = self._level_absent_labels(logs, tasks)
         else:
-            for seen in sessions:
-                others = self._beliefs_about_others(priors, logs, targets, seen.public, secret)
-                weights, sets = self._weights(seen, targets, of_tasks), self.protocol.codes.set_of_task[tasks]
-                found = np.zeros(weights.shape)
-                for level, own in self.protocol.phase.level_places(seen.public[targets]):
-                    found[own] = answer_log_likelihoods(weights[own], sets[own], others[own], self._laws[level])
-                logs += self._level_absent_labels(found, tasks)
+            for view in sessions:
+                other_beliefs = self._beliefs_about_others(priors, logs, targets, view.public, secret)
+                weights, sets = self._weights(view, targets, of_tasks), self.protocol.codes.set_of_task[tasks]
+                log_weights = np.zeros(weights.shape)
+                for level, is_of_level in self.protocol.phase.level_places(view.public[targets]):
+                    log_weights[is_of_level] = answer_log_likelihoods(
+                        weights[is_of_level], sets[is_of_level], other_beliefs[is_of_level], self._laws[level]
+                    )
+                logs += self._level_absent_labels(log_weights, tasks)
         places = np.arange(len(self.labels), dtype=np.int64)
         return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
 
@@ -303,15 +309,17 @@ class TruthDiscoveryAttack(Attack):
     @functools.cached_property
     def _laws(self) -> Sequence[FlipLaw]:
         """What a worker of each ε draws, exactly for all that its answers' reports say: of as many nodes each."""
-        most = self.protocol.parameters.max_answers
-        return [flip_law(noise.mechanism, degree=most) for noise in self.protocol.noises]
+        max_answers = self.protocol.parameters.max_answers
+        return [flip_law(noise.mechanism, degree=max_answers) for noise in self.protocol.noises]
 
     def _summation(self, num_sessions: int) -> Summation | None:
         """Return by which sum so many sessions are exact; None where there is none, or none is needed."""
         if (num_nodes := len(self._laws[0].log_shares)) == 1:
             return None
-        most, sizes = self.protocol.parameters.max_answers, self.protocol.parameters.sizes
-        return summation_of(num_answers=most, num_labels=max(sizes), num_nodes=num_nodes, num_sessions=num_sessions)
+        max_answers, sizes = self.protocol.parameters.max_answers, self.protocol.parameters.sizes
+        return summation_of(
+            num_answers=max_answers, num_labels=max(sizes), num_nodes=num_nodes, num_sessions=num_sessions
+        )
 
     def task_priors(self, sessions: Sequence[CoalitionView], prior: FloatArray | None = None) -> FloatArray:
         """Return what a coalition believes of anybody's answer to each task, before reports: shape (tasks, labels).
@@ -325,16 +333,16 @@ class TruthDiscoveryAttack(Attack):
                 check_prior(prior.tolist(), num_labels=size)
             return np.broadcast_to(prior, (len(codes.size_of_task), len(self.labels)))
         votes = np.zeros((len(codes.size_of_task), len(self.labels)))
-        for seen in sessions:
-            if seen.release is not None:
-                votes += self._truths_of(cast("Outcome", seen.release))[:, None] == np.arange(len(self.labels))
+        for view in sessions:
+            if view.release is not None:
+                votes += self._truths_of(cast("Outcome", view.release))[:, None] == np.arange(len(self.labels))
         return self._anchored(sessions[0], np.arange(len(votes)), _clear_majority(votes))
 
-    def _anchored(self, seen: CoalitionView, tasks: IntArray, truths: IntArray) -> FloatArray:
+    def _anchored(self, view: CoalitionView, tasks: IntArray, truths: IntArray) -> FloatArray:
         """Return what is believed of an answer to each of some tasks, if these are taken for the truths.
 
         Args:
-            seen: members' answers.
+            view: members' answers.
             tasks: their places, any shape.
             truths: as many labels; `NO_LABEL` where nothing is taken for it.
         """
@@ -343,12 +351,12 @@ class TruthDiscoveryAttack(Attack):
         base = allowed / sizes
         if (share := self._anchors.agreement) is not None:
             likely = np.arange(len(self.labels)) == truths[..., None]
-            anchored = np.where(likely, share, (1 - share) / (sizes - 1)) * allowed
-            base = np.where(truths[..., None] == NO_LABEL, base, anchored)
-        if not self._anchors.members or not seen.coalition.members:
+            anchored_shares = np.where(likely, share, (1 - share) / (sizes - 1)) * allowed
+            base = np.where(truths[..., None] == NO_LABEL, base, anchored_shares)
+        if not self._anchors.members or not view.coalition.members:
             return base
-        members = list(seen.coalition.members)
-        votes = self._counts_of(self._labels_of(seen.rows, seen.public[members]), seen.public[members])[tasks]
+        members = list(view.coalition.members)
+        votes = self._counts_of(self._labels_of(view.rows, view.public[members]), view.public[members])[tasks]
         return (votes + sizes * base) / (votes.sum(axis=-1, keepdims=True) + sizes)
 
     def _answer_priors(
@@ -364,13 +372,13 @@ class TruthDiscoveryAttack(Attack):
         has_others = first.coalition.has_server or len(first.coalition.members) == first.num_parties - 1
         if prior is not None or not has_others:
             return self.task_priors(sessions, prior)[tasks]
-        others = np.zeros((*tasks.shape, len(self.labels)))
-        for seen in sessions:
-            (reports,), (told,) = seen.reports, seen.told
-            labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)
-            own = labels[targets][:, :, None] == np.arange(len(self.labels))
-            others += self._counts_of(labels, seen.public)[tasks] - own
-        return self._anchored(first, tasks, _clear_majority(others))
+        other_answers = np.zeros((*tasks.shape, len(self.labels)))
+        for view in sessions:
+            (reports,), (is_seen,) = view.reports, view.told
+            labels = self._labels_of(np.where(is_seen[:, None], reports, NO_ANSWER), view.public)
+            is_own_label = labels[targets][:, :, None] == np.arange(len(self.labels))
+            other_answers += self._counts_of(labels, view.public)[tasks] - is_own_label
+        return self._anchored(first, tasks, _clear_majority(other_answers))
 
     def _counts_of(self, labels: IntArray, public: IntArray) -> FloatArray:
         """Return how often each label stands for each task, shape (tasks, labels)."""
@@ -384,25 +392,28 @@ class TruthDiscoveryAttack(Attack):
     ) -> FloatArray:
         """Return ln P[noisy counts, or what the server was shown | one answer]; not of tasks that somebody skipped."""
         first, phase = sessions[0], self.protocol.phase
-        tasks, every = first.public[targets, self._asked], np.arange(len(self.labels))
-        logs = np.zeros((*tasks.shape, len(every)))
+        tasks, all_labels = first.public[targets, self._asked], np.arange(len(self.labels))
+        logs = np.zeros((*tasks.shape, len(all_labels)))
         if first.coalition.has_server:
             labels = self._labels_of(first.reports[0], first.public)[targets][:, :, None]
-            return np.where((labels == every) | (labels == NO_LABEL), 0.0, -np.inf)
+            return np.where((labels == all_labels) | (labels == NO_LABEL), 0.0, -np.inf)
         if not isinstance(phase, CountedAnswers) or not first.totals:
             return logs
         members = list(first.coalition.members)
-        own = self._counts_of(self._labels_of(first.rows, first.public[members]), first.public[members])
-        of_sessions = [phase.counts_of(seen.totals[0]) for seen in sessions]
-        counts = np.stack([noisy for noisy, _ in of_sessions]) - own.astype(np.int64)
-        asked = np.delete(first.public[:, self._asked], members, axis=0)
-        concerned: list[int] = np.unique(tasks[tasks != NO_TASK]).tolist()
-        for task in concerned:
-            own_labels, honest = slice(int(self.protocol.codes.size_of_task[task])), np.count_nonzero(asked == task)
-            if int(of_sessions[0][1][task] - own[task].sum()) == honest:
-                told, believed = phase.is_told[task, own_labels], of_tasks[task, own_labels]
+        own_counts = self._counts_of(self._labels_of(first.rows, first.public[members]), first.public[members])
+        of_sessions = [phase.counts_of(view.totals[0]) for view in sessions]
+        counts = np.stack([noisy for noisy, _ in of_sessions]) - own_counts.astype(np.int64)
+        other_tasks = np.delete(first.public[:, self._asked], members, axis=0)
+        asked_tasks: list[int] = np.unique(tasks[tasks != NO_TASK]).tolist()
+        for task in asked_tasks:
+            own_labels, honest = (
+                slice(int(self.protocol.codes.size_of_task[task])),
+                np.count_nonzero(other_tasks == task),
+            )
+            if int(of_sessions[0][1][task] - own_counts[task].sum()) == honest:
+                is_told, beliefs = phase.is_told[task, own_labels], of_tasks[task, own_labels]
                 logs[tasks == task, own_labels] = counted_log_likelihoods(
-                    counts[:, task, own_labels], told, int(honest) - 1, believed, phase.noise.scale
+                    counts[:, task, own_labels], is_told, int(honest) - 1, beliefs, phase.noise.scale
                 )
         return self._level_absent_labels(logs, tasks)
 
@@ -411,8 +422,8 @@ class TruthDiscoveryAttack(Attack):
     ) -> FloatArray:
         """Return what is believed of each answer as one of the others, shape (targets, max_answers, labels)."""
         if secret == _ANSWERS:
-            moved = priors * np.exp(logs - logs.max(axis=2, keepdims=True))
-            return moved / moved.sum(axis=2, keepdims=True)
+            updated = priors * np.exp(logs - logs.max(axis=2, keepdims=True))
+            return updated / updated.sum(axis=2, keepdims=True)
         if self._background is None:
             allowed = "all answers of the targets, of which each is taken as unknown in turn"
             raise ConfigurationError(field="background", value="nothing", allowed=allowed)
@@ -426,32 +437,32 @@ class TruthDiscoveryAttack(Attack):
         is_label = np.arange(len(self.labels)) < codes.size_of_task[tasks][:, :, None]
         return np.where(is_label, logs, logs[:, :, :1])
 
-    def _weights(self, seen: CoalitionView, targets: IntArray, of_tasks: FloatArray) -> FloatArray:
+    def _weights(self, view: CoalitionView, targets: IntArray, of_tasks: FloatArray) -> FloatArray:
         """Return how likely what was seen makes each label to have been reported: see `answer_log_likelihoods`."""
-        (reports,), (told,) = seen.reports, seen.told
-        labels = self._labels_of(np.where(told[:, None], reports, NO_ANSWER), seen.public)
-        every = np.arange(len(self.labels))
-        tasks = seen.public[targets, self._asked]
-        if seen.coalition.has_server:
-            return (labels[targets][:, :, None] == every).astype(np.float64)
-        if not seen.totals:
-            return np.zeros((*tasks.shape, len(every)))
-        members = list(seen.coalition.members)
+        (reports,), (is_seen,) = view.reports, view.told
+        labels = self._labels_of(np.where(is_seen[:, None], reports, NO_ANSWER), view.public)
+        all_labels = np.arange(len(self.labels))
+        tasks = view.public[targets, self._asked]
+        if view.coalition.has_server:
+            return (labels[targets][:, :, None] == all_labels).astype(np.float64)
+        if not view.totals:
+            return np.zeros((*tasks.shape, len(all_labels)))
+        members = list(view.coalition.members)
         sizes = self.protocol.codes.size_of_task
-        tables = seen.totals[0].reshape(-1, len(sizes), len(every)).copy()  # of each level of ε
-        levels = self.protocol.phase.levels_of(seen.public)
+        tables = view.totals[0].reshape(-1, len(sizes), len(all_labels)).copy()  # of each level of ε
+        levels = self.protocol.phase.levels_of(view.public)
         rows, places = np.nonzero(labels[members] != NO_LABEL)
-        own = seen.public[members][rows, 1 + places], labels[members][rows, places]
-        np.subtract.at(tables, (levels[members][rows], *own), 1)
-        honest, of_honest = np.delete(seen.public[:, self._asked], members, axis=0), np.delete(levels, members)
-        weights = np.zeros((*tasks.shape, len(every)))
+        own_cells = view.public[members][rows, 1 + places], labels[members][rows, places]
+        np.subtract.at(tables, (levels[members][rows], *own_cells), 1)
+        honest, of_honest = np.delete(view.public[:, self._asked], members, axis=0), np.delete(levels, members)
+        weights = np.zeros((*tasks.shape, len(all_labels)))
         for level, noise in enumerate(self.protocol.noises):
-            table, asked = tables[level], honest[of_honest == level]
-            numbers = np.bincount(asked[asked != NO_TASK], minlength=len(sizes))
+            table, level_places = tables[level], honest[of_honest == level]
+            numbers = np.bincount(level_places[level_places != NO_TASK], minlength=len(sizes))
             lies = (np.array(noise.flip_probabilities) / (np.array(noise.sizes) - 1))[self.protocol.codes.set_of_task]
-            before = of_tasks * (1 - sizes * lies)[:, None] + lies[:, None]
+            chances_before = of_tasks * (1 - sizes * lies)[:, None] + lies[:, None]
             of_level = np.zeros(table.shape)
-            np.divide(table, before, out=of_level, where=(table.sum(axis=1) == numbers)[:, None] & (table > 0))
+            np.divide(table, chances_before, out=of_level, where=(table.sum(axis=1) == numbers)[:, None] & (table > 0))
             weights[levels[targets] == level] = of_level[tasks[levels[targets] == level]]
         return np.where((tasks == NO_TASK)[:, :, None], 0.0, weights)
 
@@ -464,12 +475,12 @@ class TruthDiscoveryAttack(Attack):
         """Return the released truths as labels, shape (tasks,); `NO_LABEL` where there is none."""
         sets = self.protocol.parameters.answer_sets
         numbers: list[int] = self.protocol.codes.set_of_task.tolist()
-        found = zip(numbers, release.truths, strict=True)
-        return np.array([NO_LABEL if truth is None else sets[number].index(truth) for number, truth in found])
+        numbered_truths = zip(numbers, release.truths, strict=True)
+        return np.array([NO_LABEL if truth is None else sets[number].index(truth) for number, truth in numbered_truths])
 
 
 def _clear_majority(votes: FloatArray) -> IntArray:
     """Return the label with the most votes, over the last axis; `NO_LABEL` where there is none, or several have it."""
-    most = votes.max(axis=-1, keepdims=True)
-    is_clear = (most[..., 0] > 0) & (np.count_nonzero(votes == most, axis=-1) == 1)
+    most_votes = votes.max(axis=-1, keepdims=True)
+    is_clear = (most_votes[..., 0] > 0) & (np.count_nonzero(votes == most_votes, axis=-1) == 1)
     return np.where(is_clear, votes.argmax(axis=-1), NO_LABEL)

@@ -70,7 +70,7 @@ def joint_log_likelihoods(
     logs = np.empty(priors.shape)
     for start in range(0, len(priors), step):
         rows = slice(start, start + step)
-        factors = [_log_factors(own[rows], sets[rows], law) for own in weights]
+        factors = [_log_factors(weight[rows], sets[rows], law) for weight in weights]
         logs[rows] = add(factors, priors[rows], law.log_shares)
     return logs
 
@@ -78,8 +78,8 @@ def joint_log_likelihoods(
 def _log_factors(weights: FloatArray, sets: IntArray, law: FlipLaw) -> FloatArray:
     """Return ln f(x), how likely an answer makes what was seen of its report, shape (workers, m, labels, nodes)."""
     totals = weights.sum(axis=2, keepdims=True)
-    own, others = weights[..., None], np.maximum(totals - weights, 0.0)[..., None]
-    chances = own * law.keeps[sets][:, :, None, :] + others * law.lies[sets][:, :, None, :]
+    own_weights, other_weights = weights[..., None], np.maximum(totals - weights, 0.0)[..., None]
+    chances = own_weights * law.keeps[sets][:, :, None, :] + other_weights * law.lies[sets][:, :, None, :]
     return log_of(np.where(totals[..., None] > 0, chances, 1.0))
 
 
@@ -88,32 +88,32 @@ def _add_vectors(factors: Sequence[FloatArray], priors: FloatArray, log_shares: 
     num_workers, num_answers, num_labels = priors.shape
     vectors = np.array(list(itertools.product(range(num_labels), repeat=num_answers)), dtype=np.int64)
     total = np.zeros((num_workers, len(vectors)))
-    for own in factors:
+    for factor in factors:
         # Shape (workers, vectors, nodes): answer by answer, as all of them at a time would take m times the room.
-        terms = np.zeros((num_workers, len(vectors), own.shape[3])) + log_shares
+        terms = np.zeros((num_workers, len(vectors), factor.shape[3])) + log_shares
         for place in range(num_answers):
-            terms += own[:, place, vectors[:, place]]
+            terms += factor[:, place, vectors[:, place]]
         total += special.logsumexp(terms, axis=2)
     log_priors = log_of(priors)
     of_vectors = np.stack([log_priors[:, place, vectors[:, place]] for place in range(num_answers)], axis=1)
     logs = np.empty(priors.shape)
     for place in range(num_answers):
-        rest = total + np.delete(of_vectors, place, axis=1).sum(axis=1)
+        sums_of_others = total + np.delete(of_vectors, place, axis=1).sum(axis=1)
         for label in range(num_labels):
-            logs[:, place, label] = special.logsumexp(rest[:, vectors[:, place] == label], axis=1)
+            logs[:, place, label] = special.logsumexp(sums_of_others[:, vectors[:, place] == label], axis=1)
     return logs
 
 
 def _add_nodes(factors: Sequence[FloatArray], priors: FloatArray, log_shares: FloatArray) -> FloatArray:
     """Sum over all combinations of nodes, one of each session."""
     joint, of_nodes = factors[0], log_shares
-    for own in factors[1:]:
-        joint = (joint[..., :, None] + own[..., None, :]).reshape(*joint.shape[:3], -1)
+    for factor in factors[1:]:
+        joint = (joint[..., :, None] + factor[..., None, :]).reshape(*joint.shape[:3], -1)
         of_nodes = (of_nodes[:, None] + log_shares).reshape(-1)
     # What a node makes of each answer, over what it may be: shape (workers, m, combinations).
     means = special.logsumexp(joint + log_of(priors)[..., None], axis=2)
     logs = np.empty(priors.shape)
     for place in range(priors.shape[1]):
-        rest = np.delete(means, place, axis=1).sum(axis=1) + of_nodes
-        logs[:, place] = special.logsumexp(joint[:, place] + rest[:, None, :], axis=2)
+        sums_of_others = np.delete(means, place, axis=1).sum(axis=1) + of_nodes
+        logs[:, place] = special.logsumexp(joint[:, place] + sums_of_others[:, None, :], axis=2)
     return logs

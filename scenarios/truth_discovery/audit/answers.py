@@ -84,15 +84,15 @@ class _Asked(NamedTuple):
 
 def answer_cases() -> Iterator[Case]:
     """Yield one layer, two layers with a draw for each worker, and two layers with one for each answer."""
-    for asked in (*_rows_of_one_set(), *_rows_of_two_sets()):
-        for epsilon in (1.0,) if asked.is_mixed else EPSILONS:
-            one_layer = OneLayer.from_epsilon(asked.blocks, epsilon)
-            each = one_layer.epsilon if asked.is_mixed else epsilon
-            losses = len(asked.sizes) * each, len(asked.sizes) * one_layer.epsilon
+    for asked_rows in (*_rows_of_one_set(), *_rows_of_two_sets()):
+        for epsilon in (1.0,) if asked_rows.is_mixed else EPSILONS:
+            one_layer = OneLayer.from_epsilon(asked_rows.blocks, epsilon)
+            each = one_layer.epsilon if asked_rows.is_mixed else epsilon
+            losses = len(asked_rows.sizes) * each, len(asked_rows.sizes) * one_layer.epsilon
             name = f"ε = {epsilon:g}"
-            yield _case(asked, "one layer", name, _ALL, losses, one_layer, is_secure=not asked.is_mixed)
-        for name in _MIXED_HYPERS if asked.is_mixed else _HYPERS:
-            yield from _hyper_cases(asked, f"p in {name}", _HYPERS[name])
+            yield _case(asked_rows, "one layer", name, _ALL, losses, one_layer, is_secure=not asked_rows.is_mixed)
+        for name in _MIXED_HYPERS if asked_rows.is_mixed else _HYPERS:
+            yield from _hyper_cases(asked_rows, f"p in {name}", _HYPERS[name])
 
 
 def _rows_of_one_set() -> Iterator[_Asked]:
@@ -112,22 +112,22 @@ def _rows_of_two_sets() -> Iterator[_Asked]:
         yield _Asked(public, _MIXED_SIZES, sizes, rows, reports)
 
 
-def _hyper_cases(asked: _Asked, name: str, hyper: HyperDistribution) -> Iterator[Case]:
-    shared, fresh = TwoLayer(asked.blocks, hyper), FreshTwoLayer(asked.blocks, hyper)
-    claimed = [epsilon_of(hyper.mean, size) for size in asked.sizes]
+def _hyper_cases(asked_rows: _Asked, name: str, hyper: HyperDistribution) -> Iterator[Case]:
+    shared_mechanism, fresh_mechanism = TwoLayer(asked_rows.blocks, hyper), FreshTwoLayer(asked_rows.blocks, hyper)
+    claimed = [epsilon_of(hyper.mean, size) for size in asked_rows.sizes]
     for unit, losses in (
-        (_ALL, (math.fsum(claimed), loss_of_all_answers(asked.sizes, hyper))),
-        (_ONE, (max(claimed), loss_of_one_answer(asked.sizes, hyper))),
+        (_ALL, (math.fsum(claimed), loss_of_all_answers(asked_rows.sizes, hyper))),
+        (_ONE, (max(claimed), loss_of_one_answer(asked_rows.sizes, hyper))),
     ):
-        is_secure = not asked.is_mixed or unit == _ALL
-        yield _case(asked, "two layers", name, unit, losses, shared, is_secure=is_secure)
-    anew = math.fsum(FreshTwoLayer((size,), hyper).epsilon for size in asked.sizes)
+        is_secure = not asked_rows.is_mixed or unit == _ALL
+        yield _case(asked_rows, "two layers", name, unit, losses, shared_mechanism, is_secure=is_secure)
+    anew = math.fsum(FreshTwoLayer((size,), hyper).epsilon for size in asked_rows.sizes)
     losses = math.fsum(claimed), anew
-    yield _case(asked, "two fresh layers", name, _ALL, losses, fresh, is_secure=not asked.is_mixed)
+    yield _case(asked_rows, "two fresh layers", name, _ALL, losses, fresh_mechanism, is_secure=not asked_rows.is_mixed)
 
 
 def _case(
-    asked: _Asked,
+    asked_rows: _Asked,
     layers: str,
     name: str,
     unit: str,
@@ -145,20 +145,20 @@ def _case(
     def pairs() -> Sequence[Pair]:
         return finite_pairs(
             mechanism,
-            asked.rows,
+            asked_rows.rows,
             is_secure=is_secure and name in _SECURE,
             are_neighbors=(lambda one, other: np.count_nonzero(one != other) == 1) if unit == _ONE else None,
-            reports=asked.reports,
+            reports=asked_rows.reports,
         )
 
     claimed, proven = losses
     return local_case(
-        f"{layers}, {asked.label}, {name}: {unit}",
+        f"{layers}, {asked_rows.label}, {name}: {unit}",
         "answers",
         unit,
         pairs,
         proven=proven,
         claimed=claimed,
-        note="" if asked.is_mixed else f"{_NUM_ANSWERS} answers a worker",
-        law_checks=lambda: checks_of(mechanism, asked.rows),
+        note="" if asked_rows.is_mixed else f"{_NUM_ANSWERS} answers a worker",
+        law_checks=lambda: checks_of(mechanism, asked_rows.rows),
     )

@@ -52,9 +52,9 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
         for num_sessions, is_one_answer in itertools.product((1, 2), (False, True)):
             name = f"{mechanism}, {NUM_ANSWERS} answers"
             yield case_of_worker(survey, name, num_sessions=num_sessions, is_one_answer=is_one_answer)
-    mixed = survey_of("two_layer", epsilon, _MIXED)
+    mixed_survey = survey_of("two_layer", epsilon, _MIXED)
     for is_one_answer in (False, True):
-        yield case_of_worker(mixed, "two_layer, 2, 2 and 3 labels", num_sessions=1, is_one_answer=is_one_answer)
+        yield case_of_worker(mixed_survey, "two_layer, 2, 2 and 3 labels", num_sessions=1, is_one_answer=is_one_answer)
     for name, hyper in _HYPERS.items():
         of_hyper = survey_of("two_layer", None, _MIXED, hyper=hyper)
         for is_one_answer in (False, True):
@@ -66,7 +66,7 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
     widest = survey_of("two_layer", 0.0, [BINARY] * NUM_ANSWERS)
     note = "Flip probabilities from U(0, 1), which the paper calls ε = 0."
     yield case_of_worker(widest, f"two_layer, {NUM_ANSWERS} answers, claimed 0", num_sessions=1, note=note)
-    party = party_of(mixed)
+    party = party_of(mixed_survey)
     yield from two_party_cases(party, (party.rows[-1], party.public), name="two_layer, 2, 2 and 3 labels", unit=_ALL)
 
 
@@ -76,16 +76,18 @@ def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
         survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
         for number in (1, 3):
             name = f"{mechanism}, {number} of {NUM_ANSWERS} tasks"
-            yield case_of_worker(survey, name, num_sessions=2, asked=range(number))
-        mixed = survey_of(mechanism, epsilon, _MIXED)
-        for asked, labels in (((0, 1), "2 and 2"), ((0, 2), "2 and 3"), ((2,), "3")):
-            yield case_of_worker(mixed, f"{mechanism}, {labels} of 2, 2 and 3 labels", num_sessions=2, asked=asked)
+            yield case_of_worker(survey, name, num_sessions=2, asked_tasks=range(number))
+        mixed_survey = survey_of(mechanism, epsilon, _MIXED)
+        for asked_tasks, labels in (((0, 1), "2 and 2"), ((0, 2), "2 and 3"), ((2,), "3")):
+            yield case_of_worker(
+                mixed_survey, f"{mechanism}, {labels} of 2, 2 and 3 labels", num_sessions=2, asked_tasks=asked_tasks
+            )
 
 
 def _cases_of_levels() -> Iterator[Case]:
     """Yield workers of each level of ε, which is public: neighbors have the same."""
     for mechanism, level in itertools.product(_MECHANISMS[:2], _LEVELS):
-        survey = survey_of(mechanism, None, _MIXED, others={"epsilons": _LEVELS})
+        survey = survey_of(mechanism, None, _MIXED, settings={"epsilons": _LEVELS})
         for is_one_answer in (False, True):
             name = f"{mechanism}, 2, 2 and 3 labels, own ε = {level:g}"
             yield case_of_worker(survey, name, num_sessions=2, is_one_answer=is_one_answer, level=level)
@@ -93,11 +95,11 @@ def _cases_of_levels() -> Iterator[Case]:
 
 def _cases_of_counts(epsilon: float) -> Iterator[Case]:
     """Yield what a trusted server releases of one worker beside another, whose answers cancel out."""
-    two, mixed = (survey_of("central", epsilon, labels) for labels in ([BINARY] * 3, _MIXED))
-    for survey, name in ((two, "central, 3 answers"), (mixed, "central, 2, 2 and 3 labels")):
+    two, mixed_survey = (survey_of("central", epsilon, labels) for labels in ([BINARY] * 3, _MIXED))
+    for survey, name in ((two, "central, 3 answers"), (mixed_survey, "central, 2, 2 and 3 labels")):
         for num_sessions, is_one_answer in ((1, False), (2, False), (1, True)):
             yield case_of_worker(survey, name, num_sessions=num_sessions, is_one_answer=is_one_answer)
-    yield case_of_worker(mixed, "central, 2 and 3 of 2, 2 and 3 labels", num_sessions=1, asked=(0, 2))
+    yield case_of_worker(mixed_survey, "central, 2 and 3 of 2, 2 and 3 labels", num_sessions=1, asked_tasks=(0, 2))
 
 
 def _released(party: AuditParty, num_sessions: int) -> Observable:
@@ -105,55 +107,65 @@ def _released(party: AuditParty, num_sessions: int) -> Observable:
     rosters = [roster_of(survey, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
     assert isinstance(phase, CountedAnswers)  # noqa: S101  of the mechanism `central`
 
-    def read(outcome: Outcome) -> list[int]:
+    def read_outcome(outcome: Outcome) -> list[int]:
         """Return the counts that a trusted server adds noise to, with it."""
         pairs = zip(outcome.reports, phase.is_told.tolist(), strict=True)
-        return [count for reports, own in pairs for count, is_told in zip(reports, own, strict=False) if is_told]
+        return [
+            count for reports, own_pair in pairs for count, is_told in zip(reports, own_pair, strict=False) if is_told
+        ]
 
-    return exposure_of_release(survey, phase, rosters, read, num_sessions=num_sessions)
+    return exposure_of_release(survey, phase, rosters, read_outcome, num_sessions=num_sessions)
 
 
 def truth_discovery_climbs() -> Iterator[SizeSweep]:
     """Yield surveys of any number of labels, answers, workers and surveys in a row, by every mechanism."""
     sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
     mechanisms = ["two_layer", "one_layer", "fresh_two_layer"]
-    mixed = [
+    mixed_kinds = [
         "two_layer of two answer sets",
         *(f"{name} of {_MANY_SETS}" for name in mechanisms),
         *(f"two_layer of {name}" for name in _HYPERS),
     ]
-    mixed += [f"{name}{OWN}{level:g}" for name, level in zip(mechanisms, _LEVELS, strict=True)]
-    yield SizeSweep("surveys", sizes, [*mechanisms, *mixed], _stage, alphabets=["labels"])
-    counted = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS}
+    mixed_kinds += [f"{name}{OWN}{level:g}" for name, level in zip(mechanisms, _LEVELS, strict=True)]
+    yield SizeSweep("surveys", sizes, [*mechanisms, *mixed_kinds], _stage, alphabets=["labels"])
+    counted_sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS}
     yield SizeSweep(
-        "counts", counted, ["one answer set", "two answer sets"], _counted_stage, alphabets=["labels"], most=400
+        "counts", counted_sizes, ["one answer set", "two answer sets"], _counted_stage, alphabets=["labels"], most=400
     )
-    masked = {**counted, "workers": MASKED_RUNGS}
+    masked = {**counted_sizes, "workers": MASKED_RUNGS}
     choices = ["one answer set", "two answer sets", "half of the tasks"]
     yield SizeSweep("masked surveys", masked, choices, masked_stage, most=400)
 
 
 def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ...]]:
     """Return the answer set of each task, of the usual number of labels but for every other one of two sets."""
-    usual = tuple(f"label {place}" for place in range(sizes["labels"]))
-    sets = (_TERNARY, usual) if choice == "two answer sets" and len(usual) != len(_TERNARY) else (usual,)
+    usual_labels = tuple(f"label {place}" for place in range(sizes["labels"]))
+    sets = (
+        (_TERNARY, usual_labels)
+        if choice == "two answer sets" and len(usual_labels) != len(_TERNARY)
+        else (usual_labels,)
+    )
     return [sets[place % len(sets)] for place in range(sizes["answers"])]
 
 
 def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked surveys of one worker, of all tasks or half of them, among others who are asked all."""
     labels, number = _answer_sets_of(choice, sizes), sizes["workers"]
-    survey = survey_of("masked", 1.0, labels, others=sizes_of(number))
+    survey = survey_of("masked", 1.0, labels, settings=sizes_of(number))
     tasks = list(survey.parameters.tasks)
-    own = tasks[: -(-len(tasks) // 2)] if choice == "half of the tasks" else tasks
+    own_tasks = tasks[: -(-len(tasks) // 2)] if choice == "half of the tasks" else tasks
     firsts, lasts = [each[0] for each in labels], [each[-1] for each in labels]
 
     def roster(answers: list[str]) -> Inputs:
-        asked = [own, *[tasks] * (number - 1)]
-        return survey.encode({"tasks": asked, "answers": [answers, *([firsts, lasts] * number)[: number - 1]]})
+        asked_tasks = [own_tasks, *[tasks] * (number - 1)]
+        return survey.encode({"tasks": asked_tasks, "answers": [answers, *([firsts, lasts] * number)[: number - 1]]})
 
-    first, last, none = firsts[: len(own)], lasts[: len(own)], [""] * len(own)
-    kinds = {"all answers": (first, last), "one answer": (first, [*first[:-1], last[-1]]), "or none": (last, none)}
+    first, last, no_answers = firsts[: len(own_tasks)], lasts[: len(own_tasks)], [""] * len(own_tasks)
+    kinds = {
+        "all answers": (first, last),
+        "one answer": (first, [*first[:-1], last[-1]]),
+        "or none": (last, no_answers),
+    }
     ends = {kind: Ends(*map(roster, pair)) for kind, pair in kinds.items()}
     return MaskedStage(survey, ends, num_parties=number)
 
@@ -162,12 +174,17 @@ def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     """Return surveys of one worker among others, who say one label, the other, or answer one task alone."""
     labels = _answer_sets_of(choice, sizes)
     survey = survey_of("central", 1.0, labels)
-    tasks, others = list(survey.parameters.tasks), sizes["workers"] - 1
-    firsts, lasts = [own[0] for own in labels], [own[-1] for own in labels]
+    tasks, num_others = list(survey.parameters.tasks), sizes["workers"] - 1
+    firsts, lasts = [task_labels[0] for task_labels in labels], [task_labels[-1] for task_labels in labels]
 
-    def ends(rest: list[str]) -> Ends:
-        asked = [tasks, *[tasks[: len(rest)]] * others]
-        return Ends(*(survey.encode({"tasks": asked, "answers": [own, *[rest] * others]}) for own in (firsts, lasts)))
+    def ends(other_labels: list[str]) -> Ends:
+        asked_tasks = [tasks, *[tasks[: len(other_labels)]] * num_others]
+        return Ends(
+            *(
+                survey.encode({"tasks": asked_tasks, "answers": [task_labels, *[other_labels] * num_others]})
+                for task_labels in (firsts, lasts)
+            )
+        )
 
     kinds = {"others say the first": ends(firsts), "others say the last": ends(lasts), "one task": ends(firsts[:1])}
     return Configuration(survey, kinds, num_parties=sizes["workers"], is_central=True)
@@ -176,26 +193,33 @@ def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
 def _stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     number = sizes["answers"]
     kind, _, level = choice.partition(OWN)
-    name, _, of = kind.partition(" of ")
+    name, _, kind_of_sets = kind.partition(" of ")
     mechanisms: dict[str, MechanismName] = {"one_layer": "one_layer", "fresh_two_layer": "fresh_two_layer"}
-    usual = tuple(f"label {place}" for place in range(sizes["labels"]))
-    sets = (_TERNARY, usual, usual) if of == "two answer sets" else (usual,)
-    if of == _MANY_SETS:
+    usual_labels = tuple(f"label {place}" for place in range(sizes["labels"]))
+    sets = (_TERNARY, usual_labels, usual_labels) if kind_of_sets == "two answer sets" else (usual_labels,)
+    if kind_of_sets == _MANY_SETS:
         sets = tuple(tuple(f"{place} of {size}" for place in range(size)) for size in range(2, 2 + _NUM_MANY))
     labels = [sets[place % len(sets)] for place in range(number)]
-    hyper = _HYPERS.get(of, Uniform(0.0, 0.6) if len(sets) > 1 and name != "one_layer" else None)
+    hyper = _HYPERS.get(kind_of_sets, Uniform(0.0, 0.6) if len(sets) > 1 and name != "one_layer" else None)
     if isinstance(hyper, Moments):
         number = min(number, len(hyper.moments))  # of more answers nothing is known
         labels = labels[:number]
-    own: dict[str, Any] = {"epsilons": _LEVELS} if level else {}
+    level_parameters: dict[str, Any] = {"epsilons": _LEVELS} if level else {}
     epsilon = None if hyper or level else 1.0
-    survey = survey_of(mechanisms.get(name, "two_layer"), epsilon, labels, hyper=hyper, others=own)
-    tasks, firsts, lasts = survey.parameters.tasks, [own[0] for own in labels], [own[-1] for own in labels]
+    survey = survey_of(mechanisms.get(name, "two_layer"), epsilon, labels, hyper=hyper, settings=level_parameters)
+    tasks, firsts, lasts = (
+        survey.parameters.tasks,
+        [level_parameters[0] for level_parameters in labels],
+        [level_parameters[-1] for level_parameters in labels],
+    )
     answers = [firsts, lasts, [*firsts[:-1], lasts[-1]], [lasts[0], *firsts[1:]]]
     table = {"tasks": [list(tasks)] * 4 + [list(tasks[:1])] * 2, "answers": [*answers, firsts[:1], lasts[:1]]}
     inputs = survey.encode(table | ({"epsilon": [level] * 6} if level else {}))
-    asked, single = tuple(inputs.public[0].tolist()), tuple(inputs.public[-1].tolist())  # but for the worker's place
-    first, last, of_last, of_first = (Member(tuple(row), asked) for row in inputs.private[:4].tolist())
+    asked_row, single = (
+        tuple(inputs.public[0].tolist()),
+        tuple(inputs.public[-1].tolist()),
+    )  # but for the worker's place
+    first, last, of_last, of_first = (Member(tuple(row), asked_row) for row in inputs.private[:4].tolist())
     one, other = (Member(tuple(row), single) for row in inputs.private[4:].tolist())
     kinds = {"all answers": Ends(first, last), "the last answer": Ends(first, of_last)}
     kinds |= {"the first answer": Ends(first, of_first), "one task alone": Ends(one, other)}
@@ -211,25 +235,25 @@ def case_of_worker(
     num_sessions: int,
     is_one_answer: bool = False,
     note: str = "",
-    asked: Sequence[int] | None = None,
+    asked_tasks: Sequence[int] | None = None,
     level: float = _LEVELS[0],
 ) -> Case:
     """Return the audit of a worker's reports, whatever it answers to its tasks. See `party_of`.
 
     Neighbors differ in one answer, the others being known, or in all of them.
     """
-    party = party_of(survey, asked, level=level)
-    given: dict[str, Any] = {"num_sessions": num_sessions, "is_tight": True, "note": note}
+    party = party_of(survey, asked_tasks, level=level)
+    case_fields: dict[str, Any] = {"num_sessions": num_sessions, "is_tight": True, "note": note}
     if survey.trusts_server:
-        given |= {"observable": functools.partial(_released, party, num_sessions), **_SHARES_OF_RELEASES}
+        case_fields |= {"observable": functools.partial(_released, party, num_sessions), **_SHARES_OF_RELEASES}
     if not is_one_answer:
-        return party.case(name, _ALL, **given)
+        return party.case(name, _ALL, **case_fields)
     return party.case(
         f"{name}, one of them",
         _ONE,
         entries=[of_finest_unit(entry) for entry in party.charge(num_sessions)],
         are_neighbors=lambda first, second: np.count_nonzero(party.rows[first] != party.rows[second]) == 1,
-        **given,
+        **case_fields,
     )
 
 
@@ -239,7 +263,7 @@ def survey_of(
     labels: Sequence[tuple[str, ...]],
     *,
     hyper: HyperDistribution | None = None,
-    others: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> TruthDiscovery:
     """Return a survey with a task for each of these answer sets, which every worker may answer.
 
@@ -250,26 +274,30 @@ def survey_of(
         Parameters(
             tasks=tuple(f"task {number}" for number in range(1, len(labels) + 1)),
             answer_sets=sets,
-            answer_set_of_task=tuple(sets.index(own) for own in labels),
+            answer_set_of_task=tuple(sets.index(task_labels) for task_labels in labels),
             max_answers=len(labels),
             mechanism=mechanism,
             epsilon=epsilon,
             hyper=hyper,
             estimator="majority",  # what is found from the reports tells no more than they do, and others take long
-            **(others or {}),
+            **(settings or {}),
         )
     )
 
 
-def party_of(survey: TruthDiscovery, asked: Sequence[int] | None = None, *, level: float = _LEVELS[0]) -> AuditParty:
+def party_of(
+    survey: TruthDiscovery, asked_tasks: Sequence[int] | None = None, *, level: float = _LEVELS[0]
+) -> AuditParty:
     """Return a worker with every row of answers to its tasks, at these places; by default all.
 
     Its ε is this level, where workers have their own.
     """
     parameters = survey.parameters
-    places = range(len(parameters.tasks)) if asked is None else asked
+    places = range(len(parameters.tasks)) if asked_tasks is None else asked_tasks
     choices = list(itertools.product(*(parameters.answer_sets[parameters.set_of_task[place]] for place in places)))
     tasks = [parameters.tasks[place] for place in places]
-    own = {column.name: [level] * len(choices) for column in parameters.own_levels.columns}
-    inputs = survey.encode({"tasks": [tasks] * len(choices), "answers": [list(each) for each in choices], **own})
+    level_columns = {column.name: [level] * len(choices) for column in parameters.own_levels.columns}
+    inputs = survey.encode(
+        {"tasks": [tasks] * len(choices), "answers": [list(each) for each in choices], **level_columns}
+    )
     return AuditParty(survey, inputs.private, inputs.public[0].tolist(), ["/".join(each) for each in choices])

@@ -51,13 +51,13 @@ class Rows:
         if column is None or alike_workers == "several" or (places := first_alike(column.names)) is None:
             return self
         if alike_workers == "refuse":
-            first, again = (column.names[place] for place in places)
-            where = self.where(column.row_of(places[1]) - 1)
-            raise unsaid_people(first, again, where)
-        known = dict[str, str]()
-        names = [known.setdefault(normalize_name(name), name) for name in column.names]
-        own = CodedColumn.from_values(names)
-        return dataclasses.replace(self, workers=CodedColumn(own.names, own.codes[column.codes]))
+            first, second_name = (column.names[place] for place in places)
+            place_text = self.where(column.row_of(places[1]) - 1)
+            raise unsaid_people(first, second_name, place_text)
+        name_of_key = dict[str, str]()
+        names = [name_of_key.setdefault(normalize_name(name), name) for name in column.names]
+        name_column = CodedColumn.from_values(names)
+        return dataclasses.replace(self, workers=CodedColumn(name_column.names, name_column.codes[column.codes]))
 
     def labelled(self, words: LabelWords) -> "tuple[Rows, int]":
         """Return the rows whose labels are among these, by the labels' names, and how many are left out.
@@ -65,37 +65,37 @@ class Rows:
         ConfigurationError, of the first one, where a row has none of them that is not to be left out; no truth is.
         """
         codes = words.codes_of(self.labels)
-        kept = np.flatnonzero(codes >= 0)
-        if len(kept) < len(codes) and (words.others == "refuse" or self.workers is None):
+        kept_rows = np.flatnonzero(codes >= 0)
+        if len(kept_rows) < len(codes) and (words.others == "refuse" or self.workers is None):
             row = int(np.argmin(codes))
             raise words.refused(self.labels[row], f"{self.label_word} ({self.where(row)})")
-        if len(kept) == len(codes):
+        if len(kept_rows) == len(codes):
             return dataclasses.replace(self, labels=CodedColumn(words.names, codes)), 0
         allowed = f"one of {named(words.names)} at least once"
-        require(len(kept), f"label ({self.where(0)})", self.labels[0], allowed)
+        require(len(kept_rows), f"label ({self.where(0)})", self.labels[0], allowed)
         rows = Rows(
-            tasks=_some(self.tasks, kept),
-            labels=CodedColumn(words.names, codes[kept]),
-            where=lambda row: self.where(int(kept[row])),
-            workers=None if self.workers is None else _some(self.workers, kept),
-            answer_sets=None if self.answer_sets is None else _some(self.answer_sets, kept),
+            tasks=_some(self.tasks, kept_rows),
+            labels=CodedColumn(words.names, codes[kept_rows]),
+            where=lambda row: self.where(int(kept_rows[row])),
+            workers=None if self.workers is None else _some(self.workers, kept_rows),
+            answer_sets=None if self.answer_sets is None else _some(self.answer_sets, kept_rows),
         )
-        return rows, len(codes) - len(kept)
+        return rows, len(codes) - len(kept_rows)
 
 
-def unsaid_people(first: str, again: str, where: str) -> ConfigurationError:
+def unsaid_people(first: str, second_name: str, place_text: str) -> ConfigurationError:
     """Return the error for two names of workers that may be one's, who would pay twice."""
     allowed = (
         f"unlike {quote(first)}, but for case and blanks: workers.alike_workers says whether they are one worker's "
         "(one) or not (several)"
     )
-    return ConfigurationError(field=f"worker ({where})", value=again, allowed=allowed)
+    return ConfigurationError(field=f"worker ({place_text})", value=second_name, allowed=allowed)
 
 
 def _some(column: CodedColumn, rows: IntArray) -> CodedColumn:
     """Return some rows of a column, with the names that these have."""
-    codes, own = np.unique(column.codes[rows], return_inverse=True)
-    return CodedColumn([column.names[int(code)] for code in codes], own)
+    codes, own_codes = np.unique(column.codes[rows], return_inverse=True)
+    return CodedColumn([column.names[int(code)] for code in codes], own_codes)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -105,10 +105,10 @@ def in_order(names: Iterable[str]) -> list[str]:
         >>> in_order(["10", "9", "2"]), in_order(["10", "9", "b"])
         (['2', '9', '10'], ['10', '9', 'b'])
     """
-    listed = list(names)
-    if all(map(_INTEGER.fullmatch, listed)):
-        return sorted(listed, key=lambda name: (int(name), name))
-    return sorted(listed)
+    name_list = list(names)
+    if all(map(_INTEGER.fullmatch, name_list)):
+        return sorted(name_list, key=lambda name: (int(name), name))
+    return sorted(name_list)
 
 
 def assemble(
@@ -160,7 +160,7 @@ def assemble(
         for part, codes in zip(parts, tasks, strict=True)
     ]
     workers = answers.workers.recode(_index(worker_names))
-    kept = rows_that_count(answers, tasks[0], workers, labels[0], num_tasks=len(task_names), repeats=repeats)
+    kept_rows = rows_that_count(answers, tasks[0], workers, labels[0], num_tasks=len(task_names), repeats=repeats)
     truth = np.full(len(task_names), -1, dtype=np.int64)
     if truths is not None:
         truth[tasks[1][::-1]] = labels[1][::-1]  # the first row of a task is written last
@@ -175,9 +175,9 @@ def assemble(
     sizes = np.array([len(labels) for labels in sets], dtype=np.int64)
     return Crowd(
         answers=Answers(
-            tasks=tasks[0][kept],
-            workers=workers[kept],
-            labels=labels[0][kept],
+            tasks=tasks[0][kept_rows],
+            workers=workers[kept_rows],
+            labels=labels[0][kept_rows],
             num_tasks=len(task_names),
             num_workers=len(worker_names),
             sizes=sizes[set_of_task],
@@ -199,7 +199,7 @@ def _answer_sets(
     parts: Sequence[Rows],
     tasks: Sequence[IntArray],
     task_names: Sequence[str],
-    given: AnswerSets | None,
+    answer_sets: AnswerSets | None,
     *,
     are_alike_refused: bool,
 ) -> tuple[list[tuple[str, ...]], IntArray]:
@@ -210,18 +210,18 @@ def _answer_sets(
             if part.answer_sets is not None:
                 allowed = "left out, since the answers do not name answer sets"
                 raise ConfigurationError(field=f"answer_set ({part.where(0)})", value="a column", allowed=allowed)
-        if isinstance(given, Mapping):
+        if isinstance(answer_sets, Mapping):
             allowed = "a list of labels, since the answers have no column answer_set to name one of several sets"
-            raise ConfigurationError(field="answer_sets", value=list(given), allowed=allowed)
+            raise ConfigurationError(field="answer_sets", value=list(answer_sets), allowed=allowed)
         set_of_task = np.zeros(len(task_names), dtype=np.int64)
-        if given is not None:
-            return [_checked(given, "answer_sets")], set_of_task
+        if answer_sets is not None:
+            return [_checked(answer_sets, "answer_sets")], set_of_task
         labels = in_order(answers.labels.names)
         if len(labels) < 2:  # noqa: PLR2004  one label is no question
             allowed = "not the only one, unless answer_sets says which others there are"
             raise ConfigurationError(field=f"label ({answers.where(0)})", value=labels[0], allowed=allowed)
-        for first, *others in alike_in(labels) if are_alike_refused else ():
-            for other in others:
+        for first, *other_labels in alike_in(labels) if are_alike_refused else ():
+            for other in other_labels:
                 row = int(np.argmax(answers.labels.codes == answers.labels.names.index(other)))
                 allowed = (
                     f"one label with {quote(first)}, or another one: labels says which there are, and in a table how "
@@ -229,19 +229,19 @@ def _answer_sets(
                 )
                 raise ConfigurationError(field=f"label ({answers.where(row)})", value=other, allowed=allowed)
         return [tuple(labels)], set_of_task
-    if given is not None and not isinstance(given, Mapping):
+    if answer_sets is not None and not isinstance(answer_sets, Mapping):
         allowed = "labels by the names of the answer sets, since the answers have a column answer_set"
-        raise ConfigurationError(field="answer_sets", value=given, allowed=allowed)
+        raise ConfigurationError(field="answer_sets", value=answer_sets, allowed=allowed)
     set_names = in_order(dict.fromkeys(name for part in parts if part.answer_sets for name in part.answer_sets.names))
     index = _index(set_names)
     set_of_task = np.full(len(task_names), -1, dtype=np.int64)
     for part, codes in zip(parts, tasks, strict=True):
         if part.answer_sets is None:
             continue
-        chosen = part.answer_sets.recode(index)
+        recoded_sets = part.answer_sets.recode(index)
         unset = set_of_task[codes] < 0
-        set_of_task[codes[unset][::-1]] = chosen[unset][::-1]  # the first row of a task is written last
-        for row in np.flatnonzero(set_of_task[codes] != chosen)[:1].tolist():
+        set_of_task[codes[unset][::-1]] = recoded_sets[unset][::-1]  # the first row of a task is written last
+        for row in np.flatnonzero(set_of_task[codes] != recoded_sets)[:1].tolist():
             other = set_names[int(set_of_task[codes[row]])]
             allowed = f"{other!r}, as in another row of task {quote(part.tasks[int(row)])}"
             field = f"answer_set ({part.where(row)})"
@@ -250,14 +250,14 @@ def _answer_sets(
     for row in np.flatnonzero(set_of_task[tasks[-1]] < 0)[:1].tolist():  # of a truth, since nobody answered
         allowed = "a task that somebody answered, or one whose answer set a column answer_set names beside its truth"
         raise ConfigurationError(field=f"task ({part.where(row)})", value=part.tasks[int(row)], allowed=allowed)
-    return [_named_set(parts, name, given) for name in set_names], set_of_task
+    return [_named_set(parts, name, answer_sets) for name in set_names], set_of_task
 
 
-def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
+def _named_set(parts: Sequence[Rows], name: str, answer_sets: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
     """Return the labels of a set that rows name."""
-    if given is not None and name in given:
-        return _checked(given[name], f"answer_sets.{name}")
-    if given is None and SEPARATOR in name:
+    if answer_sets is not None and name in answer_sets:
+        return _checked(answer_sets[name], f"answer_sets.{name}")
+    if answer_sets is None and SEPARATOR in name:
         labels = [label.strip() for label in name.split(SEPARATOR)]
         if len(labels) == len({*labels} - {""}):
             return tuple(labels)
@@ -268,8 +268,8 @@ def _named_set(parts: Sequence[Rows], name: str, given: Mapping[str, Sequence[st
     )
     allowed = (
         f"two or more different labels, with {SEPARATOR} between them"
-        if given is None
-        else f"the name of one of the answer sets {named(list(given))}"
+        if answer_sets is None
+        else f"the name of one of the answer sets {named(list(answer_sets))}"
     )
     raise ConfigurationError(field=f"answer_set ({part.where(row)})", value=name, allowed=allowed)
 
@@ -289,7 +289,9 @@ def _label_codes(rows: Rows, sets_of_rows: IntArray, sets: Sequence[Sequence[str
         indexes: list[dict[str, int]] = [_index(labels) for labels in sets]
         pairs, place = np.unique(sets_of_rows * len(rows.labels.names) + rows.labels.codes, return_inverse=True)
         split: list[tuple[int, int]] = [divmod(pair, len(rows.labels.names)) for pair in pairs.tolist()]
-        codes = np.array([indexes[which].get(rows.labels.names[label], -1) for which, label in split], dtype=np.int64)
+        codes = np.array(
+            [indexes[task_index].get(rows.labels.names[label], -1) for task_index, label in split], dtype=np.int64
+        )
         codes = codes[place]
     for row in np.flatnonzero(codes < 0)[:1].tolist():
         labels = named(sets[int(sets_of_rows[row])])
@@ -304,17 +306,17 @@ def note_on(crowd: Crowd, truths: Rows | None, num_left_out: int) -> str:
 
     ConfigurationError where no truth is of a task that somebody answered: they are not of this crowd.
     """
-    said = [f"Labels: {named(crowd.answer_sets[0])}."] if len(crowd.answer_sets) == 1 else []
+    notes = [f"Labels: {named(crowd.answer_sets[0])}."] if len(crowd.answer_sets) == 1 else []
     if num_left_out:
-        said.append(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}.")
+        notes.append(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}.")
     if truths is not None:
         answered = {crowd.tasks[int(code)]: int(code) for code in np.unique(crowd.answers.tasks)}
         idle = np.flatnonzero(truths.tasks.recode(answered) < 0)
         if len(idle):
-            task, where = truths.tasks[int(idle[0])], truths.where(int(idle[0]))
-            require(len(idle) < len(truths.tasks), f"task ({where})", task, "a task that somebody answered")
-            said.append(f"Truths of tasks that nobody answered: {len(idle):,}, the first of {task!r} ({where}).")
-    return " ".join(said)
+            task, place_text = truths.tasks[int(idle[0])], truths.where(int(idle[0]))
+            require(len(idle) < len(truths.tasks), f"task ({place_text})", task, "a task that somebody answered")
+            notes.append(f"Truths of tasks that nobody answered: {len(idle):,}, the first of {task!r} ({place_text}).")
+    return " ".join(notes)
 
 
 def rows_that_count(
@@ -329,17 +331,17 @@ def rows_that_count(
     is_first = np.diff(pairs[order], prepend=-1) != 0
     if repeats == "last":
         return order[np.roll(is_first, -1)]  # before the next pair's first; before the end, since a first row begins
-    kept = order[is_first]
-    if repeats == "error" and len(kept) < len(order):
-        first = kept[np.cumsum(is_first) - 1]
+    kept_rows = order[is_first]
+    if repeats == "error" and len(kept_rows) < len(order):
+        first = kept_rows[np.cumsum(is_first) - 1]
         differs = labels[first] != labels[order]
         if np.any(differs):
             place = int(np.argmin(np.where(differs, order, len(order))))
-            earlier, row = int(first[place]), int(order[place])
-            worker = rows.workers[earlier] if rows.workers is not None else ""
+            earlier_row, row = int(first[place]), int(order[place])
+            worker = rows.workers[earlier_row] if rows.workers is not None else ""
             allowed = (
-                f"{quote(rows.labels[earlier])}, which worker {quote(worker)} answered to task "
-                f"{quote(rows.tasks[earlier])} before ({rows.where(earlier)}), unless repeats is first or last"
+                f"{quote(rows.labels[earlier_row])}, which worker {quote(worker)} answered to task "
+                f"{quote(rows.tasks[earlier_row])} before ({rows.where(earlier_row)}), unless repeats is first or last"
             )
             raise ConfigurationError(field=f"label ({rows.where(row)})", value=rows.labels[row], allowed=allowed)
-    return kept
+    return kept_rows

@@ -195,10 +195,10 @@ class _NoiseAware(FittingEstimator[ResultT]):
 
     def __post_init__(self) -> None:
         names = ("flip_probability", "epsilon", "bounds")
-        given = [name for name in names if getattr(self, name) is not None]
-        if len(given) != 1:
+        noise_names = [name for name in names if getattr(self, name) is not None]
+        if len(noise_names) != 1:
             allowed = f"exactly one of {', '.join(names[:-1])} and {names[-1]}"
-            raise ValueError(f"{allowed} says what the perturbation is, got {', '.join(given) or 'none'}")
+            raise ValueError(f"{allowed} says what the perturbation is, got {', '.join(noise_names) or 'none'}")
         if self.flip_probability is not None and not 0 <= self.flip_probability <= 1:
             raise ValueError(f"flip_probability must be in [0, 1], got {self.flip_probability}")
         if self.epsilon is not None and not 0 <= self.epsilon < math.inf:
@@ -221,8 +221,8 @@ class _NoiseAware(FittingEstimator[ResultT]):
             return KnownNoise.uniform(dict.fromkeys(sizes, self.bounds))
         if self.flip_probability is not None:
             return KnownNoise.from_flip_probabilities(dict.fromkeys(sizes, self.flip_probability))
-        others = [(size, (size - 1) * exp(-(self.epsilon or 0.0))) for size in sizes]
-        return KnownNoise.from_flip_probabilities({size: other / (1 + other) for size, other in others})
+        odds_of_sizes = [(size, (size - 1) * exp(-(self.epsilon or 0.0))) for size in sizes]
+        return KnownNoise.from_flip_probabilities({size: other / (1 + other) for size, other in odds_of_sizes})
 
 
 @dataclasses.dataclass(eq=False)

@@ -87,14 +87,14 @@ def rows_of(
 
     OSError, EOFError and zlib.error are raised where the file cannot be read or unpacked.
     """
-    known = _TRUTHS if are_truths else _ANSWERS
-    wanted = {name: (columns[name],) if name in columns else names for name, names in known.items()}
-    table = read_names(path, wanted, ("answer_set",), options)
-    found = table.columns
+    known_columns = _TRUTHS if are_truths else _ANSWERS
+    wanted_columns = {name: (columns[name],) if name in columns else names for name, names in known_columns.items()}
+    table = read_names(path, wanted_columns, ("answer_set",), options)
+    columns_found = table.columns
     return Rows(
-        found["task"],
-        found["truth" if are_truths else "label"],
+        columns_found["task"],
+        columns_found["truth" if are_truths else "label"],
         table.where,
-        workers=found.get("worker"),
-        answer_sets=found.get("answer_set"),
+        workers=columns_found.get("worker"),
+        answer_sets=columns_found.get("answer_set"),
     )

@@ -132,8 +132,10 @@ class FittingEstimator(Generic[ResultT]):
         """Return what the estimator's function infers, whose arguments are the estimator's."""
         cls, fields = type(self), dataclasses.fields(self)
         arguments = {field.name: getattr(self, field.name) for field in fields if field.init}
-        named = {_ARGUMENTS.get(name, name): value for name, value in arguments.items() if name not in _OF_ANSWERS}
-        return cls._function(answers, *noise, **named)
+        named_arguments = {
+            _ARGUMENTS.get(name, name): value for name, value in arguments.items() if name not in _OF_ANSWERS
+        }
+        return cls._function(answers, *noise, **named_arguments)
 
     def _check(self, frame: FrameAnswers) -> None:
         """Raise ValueError unless the frame says all that the estimator must know."""

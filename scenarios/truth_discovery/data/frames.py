@@ -116,9 +116,9 @@ def encode_frame(
     worker_codes, workers = _factorize(data, "worker")
     label_codes, names = _factorize(data, "label")
     label_codes, names = _order_labels(label_codes, names, labels)
-    kept = _rows_that_count(data, task_codes * len(workers) + worker_codes, label_codes, repeats)
-    if kept is not None:
-        task_codes, worker_codes, label_codes = task_codes[kept], worker_codes[kept], label_codes[kept]
+    is_kept = _rows_that_count(data, task_codes * len(workers) + worker_codes, label_codes, repeats)
+    if is_kept is not None:
+        task_codes, worker_codes, label_codes = task_codes[is_kept], worker_codes[is_kept], label_codes[is_kept]
     answers = Answers(
         tasks=task_codes,
         workers=worker_codes,
@@ -160,9 +160,9 @@ def crowd_to_frame(crowd: Crowd) -> "tuple[pd.DataFrame, pd.Series[Any]]":
     if len(crowd.answer_sets) > 1:
         places: list[int] = sets.tolist()
         columns[_ANSWER_SET] = [SEPARATOR.join(crowd.answer_sets[place]) for place in places]
-    known = np.flatnonzero(crowd.truth >= 0)
-    truths = _label_names(crowd, crowd.answer_set_of_task[known], crowd.truth[known])
-    tasks = pd.Index([crowd.tasks[code] for code in known.tolist()], name="task", dtype=object)
+    known_tasks = np.flatnonzero(crowd.truth >= 0)
+    truths = _label_names(crowd, crowd.answer_set_of_task[known_tasks], crowd.truth[known_tasks])
+    tasks = pd.Index([crowd.tasks[code] for code in known_tasks.tolist()], name="task", dtype=object)
     return pd.DataFrame(columns), pd.Series(truths, index=tasks, name="true_label", dtype=object)
 
 
@@ -205,11 +205,11 @@ def crowd_from_frame(
     )
     truths: Rows | None = None
     if truth is not None and len(truth):
-        told = pd.DataFrame({"task": truth.index, "label": truth.to_numpy()})
+        truth_frame = pd.DataFrame({"task": truth.index, "label": truth.to_numpy()})
         tasks = [str(task) for task in truth.index]
         truths = Rows(
-            tasks=_coded(told, "task"),
-            labels=_coded(told, "label"),
+            tasks=_coded(truth_frame, "task"),
+            labels=_coded(truth_frame, "label"),
             where=lambda row: f"the truth of {tasks[row]}",
         )
     return assemble(answers, truths=truths, repeats=repeats, answer_sets=labels)
@@ -221,9 +221,9 @@ def _checked(data: Any) -> pd.DataFrame:
         data = pd.DataFrame(dict(columns_of(data, "data")[0]))
     if not isinstance(data, pd.DataFrame):
         raise TypeError(f"expected a pandas.DataFrame with the columns {', '.join(COLUMNS)}, got {type(data).__name__}")
-    absent = [column for column in COLUMNS if column not in data.columns]
-    if absent:
-        raise ValueError(f"no column {', '.join(absent)}; the frame has {', '.join(map(str, data.columns))}")
+    absent_columns = [column for column in COLUMNS if column not in data.columns]
+    if absent_columns:
+        raise ValueError(f"no column {', '.join(absent_columns)}; the frame has {', '.join(map(str, data.columns))}")
     if data.empty:
         raise ValueError("the frame has no rows")
     return data
@@ -244,8 +244,8 @@ def _coded(data: pd.DataFrame, column: str) -> CodedColumn:
     codes, index = _factorize(data, column)
     names = [text_of(name) for name in index]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"column {column} has two names that are {twice!r} as text")
+        repeated_name = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"column {column} has two names that are {repeated_name!r} as text")
     return CodedColumn(names, codes)
 
 
@@ -286,15 +286,15 @@ def _order_labels(
             order = sorted(range(len(names)), key=lambda code: names[code])
         except TypeError:
             return codes, names
-        ordered = names.take(order)
+        ordered_names = names.take(order)
     else:
-        ordered = pd.Index(list(labels), name=names.name)
-        unknown = [name for name in names if name not in ordered]
-        if not ordered.is_unique or unknown:
+        ordered_names = pd.Index(list(labels), name=names.name)
+        unknown = [name for name in names if name not in ordered_names]
+        if not ordered_names.is_unique or unknown:
             problem = f"the frame has {', '.join(map(repr, unknown[:_MAX_NAMED]))}" if unknown else "one occurs twice"
             raise ValueError(f"labels must be all labels once, got {list(labels)}; {problem}")
-    places: IntArray = ordered.get_indexer(names).astype(np.int64)
-    return places[codes], ordered
+    places: IntArray = ordered_names.get_indexer(names).astype(np.int64)
+    return places[codes], ordered_names
 
 
 def _rows_that_count(
@@ -305,9 +305,9 @@ def _rows_that_count(
     Raises:
         ValueError: a worker gave a task two labels and `repeats` is "error".
     """
-    keyed = pd.Series(pairs)
-    repeated = keyed.duplicated(keep="last" if repeats == "last" else "first").to_numpy()
-    if not repeated.any():
+    pair_series = pd.Series(pairs)
+    is_repeated = pair_series.duplicated(keep="last" if repeats == "last" else "first").to_numpy()
+    if not is_repeated.any():
         return None
     if repeats == "error":
         first = pd.Series(label_codes).groupby(pairs).transform("first").to_numpy()
@@ -321,11 +321,11 @@ def _rows_that_count(
                 f"{row['task']} and worker {row['worker']} in {_rows(data, rows)}; "
                 'repeats="first" or "last" says which one counts'
             )
-    return ~repeated
+    return ~is_repeated
 
 
 def _rows(data: pd.DataFrame, places: IntArray) -> str:
     """Return the rows' names in the frame's index, the first of them."""
     names = dict.fromkeys(str(data.index[int(place)]) for place in places)  # an index may name several rows alike
-    named = ", ".join(list(names)[:_MAX_NAMED])
-    return f"rows {named}" + (", …" if len(places) > _MAX_NAMED else "")
+    names_text = ", ".join(list(names)[:_MAX_NAMED])
+    return f"rows {names_text}" + (", …" if len(places) > _MAX_NAMED else "")

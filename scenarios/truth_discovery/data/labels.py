@@ -32,11 +32,11 @@ def named(labels: Sequence[str]) -> str:
         >>> named(["no", "yes"])
         "'no', 'yes'"
     """
-    more = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
-    return ", ".join(map(quote, labels[:_MOST_NAMED])) + more
+    more_note = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
+    return ", ".join(map(quote, labels[:_MOST_NAMED])) + more_note
 
 
-def read_labels(values: Sequence[str], found: Collection[str] = ()) -> dict[str, list[str]]:
+def read_labels(values: Sequence[str], labels_found: Collection[str] = ()) -> dict[str, list[str]]:
     """Return the labels that options say, and how else each is written: `no,yes=Yes=YES`, or with `;` between them.
 
     A value that is one of those that were found, and no list of them, is a label as it stands.
@@ -48,10 +48,10 @@ def read_labels(values: Sequence[str], found: Collection[str] = ()) -> dict[str,
     labels = dict[str, list[str]]()
     for value in values:
         parts = [each.strip() for each in value.split(";" if ";" in value else ",")]
-        whole = value in found and not {*parts} <= {*found}
+        whole = value in labels_found and not {*parts} <= {*labels_found}
         for part in [value] if whole else filter(None, parts):
-            name, *others = [part] if part in found else (each.strip() for each in part.split("="))
-            labels.setdefault(name, []).extend(others)
+            name, *spellings = [part] if part in labels_found else (each.strip() for each in part.split("="))
+            labels.setdefault(name, []).extend(spellings)
     return labels
 
 
@@ -70,8 +70,8 @@ def alike_in(labels: Iterable[str]) -> list[list[str]]:
 
 def _core_of(label: str) -> str:
     """Return what all ways of writing a label have in common."""
-    shown = "".join(sign for sign in unicodedata.normalize("NFKC", label) if unicodedata.category(sign) != "Cf")
-    core = unicodedata.normalize("NFKC", " ".join(shown.split()).casefold())
+    visible_text = "".join(sign for sign in unicodedata.normalize("NFKC", label) if unicodedata.category(sign) != "Cf")
+    core = unicodedata.normalize("NFKC", " ".join(visible_text.split()).casefold())
     core = _TRUTHS.get(core, core)
     number = number_in(core.replace(",", "."))
     return f"{number + 0.0!r}" if math.isfinite(number) else core
@@ -103,9 +103,9 @@ class LabelWords:
         require(1 < len(names) == len(set(names)), field, names, "a list of two or more different labels")
         index = {name: place for place, name in enumerate(names)}
         for name, spellings in labels.items() if isinstance(labels, dict) else ():
-            for own in spellings:
-                allowed = f"one label's way of writing, and not that of {quote(names[index.get(own, 0)])} too"
-                require(index.setdefault(own, index[name]) == index[name], f"{field}.{name}", own, allowed)
+            for spelling in spellings:
+                allowed = f"one label's way of writing, and not that of {quote(names[index.get(spelling, 0)])} too"
+                require(index.setdefault(spelling, index[name]) == index[name], f"{field}.{name}", spelling, allowed)
         return cls(names, index, others)
 
     def codes_of(self, column: CodedColumn) -> IntArray:
@@ -114,9 +114,11 @@ class LabelWords:
 
     def refused(self, label: str, field: str) -> ConfigurationError:
         """Return the error for an answer that is none of the labels."""
-        near = next((name for group in alike_in([*self.index, label]) if label in group for name in group), label)
+        nearest_label = next(
+            (name for group in alike_in([*self.index, label]) if label in group for name in group), label
+        )
         hint = ""
-        if near != label:
-            own = self.names[self.index[near]]
-            hint = f"; a table of labels says that it is {quote(own)}, written otherwise, if it is"
+        if nearest_label != label:
+            known_label = self.names[self.index[nearest_label]]
+            hint = f"; a table of labels says that it is {quote(known_label)}, written otherwise, if it is"
         return ConfigurationError(field=field, value=label, allowed=f"one of {named(self.names)}{hint}")

@@ -40,8 +40,8 @@ def read_matrix(content: bytes, name: str) -> Matrix:
             if kind == _COMPRESSED:
                 element = next(_elements(zlib.decompressobj().decompress(data, _MAX_BYTES)), (0, b""))
             if element[0] == _MATRIX:
-                found, matrix = _matrix(element[1], depth=0)
-                if found == name:
+                matrix_name, matrix = _matrix(element[1], depth=0)
+                if matrix_name == name:
                     return matrix
     except (struct.error, zlib.error, UnicodeDecodeError) as error:
         raise ValueError(f"it is damaged ({error})") from None

@@ -48,12 +48,12 @@ def _write(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> Se
 
 def _ask(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions:
     """Return a question for each task that the worker is asked."""
-    codes, own = (
+    codes, asked_row = (
         cast("TruthDiscovery", protocol).codes,
         public[cast("TruthDiscovery", protocol).parameters.asked_columns],
     )
-    asked = [task for task in own if task != NO_TASK]
-    allowed = {codes.tasks[task]: f"{', '.join(codes.labels_of(task))}; or nothing, to skip it" for task in asked}
+    asked_tasks = [task for task in asked_row if task != NO_TASK]
+    allowed = {codes.tasks[task]: f"{', '.join(codes.labels_of(task))}; or nothing, to skip it" for task in asked_tasks}
     return Questions(allowed=allowed, entries=lambda answers: {"answers": dict(answers)})
 
 

@@ -60,10 +60,10 @@ class CrowdFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_
 
     def words_beside(self, parameters: Mapping[str, Any]) -> LabelWords | None:
         """Return the labels that are said here, or by a scenario's `answer_sets`, if these are those of all tasks."""
-        given: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
+        answer_sets: list[list[str]] = convert(parameters.get("answer_sets", []), list[list[str]], "answer_sets")
         if self.labels:
             return LabelWords.of(self.labels, self.other_labels, field=f"{FIELD}.labels")
-        return LabelWords.of(given[0], self.other_labels, field="answer_sets") if len(given) == 1 else None
+        return LabelWords.of(answer_sets[0], self.other_labels, field="answer_sets") if len(answer_sets) == 1 else None
 
     def read(self, parameters: Mapping[str, Any]) -> Crowd:
         """Return the crowd beside a scenario's parameters, which are not checked yet; errors as `read_crowd`."""
@@ -107,30 +107,34 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
     if "stand_in" in options:
         name: str = convert(options.pop("stand_in"), str, f"{FIELD}.stand_in")
         refuse(name != _PEER_GRADING, f"{FIELD}.stand_in", name, repr(_PEER_GRADING))
-        usual: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
-        graders = as_parties(make_peer_grading(convert({**usual, **options}, PeerGrading, FIELD)), is_generated=True)
+        default_fields: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
+        graders = as_parties(
+            make_peer_grading(convert({**default_fields, **options}, PeerGrading, FIELD)), is_generated=True
+        )
         return _add_levels(graders, parameters)
     if "answers" not in options:
-        for beside in sorted(
+        for companion_option in sorted(
             {"columns", "truth", "repeats", "alike_workers", "labels", "other_labels"} & options.keys()
         ):
-            raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {beside}")
+            raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {companion_option}")
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
         return _add_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
     file: CrowdFile = convert(options, CrowdFile, FIELD)
     crowd = file.read(parameters)
     has_own_truth = file.truth not in {"", file.answers}
-    found = as_parties(crowd, source=path_of(file.answers).name)
+    parties = as_parties(crowd, source=path_of(file.answers).name)
     notes = [note_of(path_of(file.answers), file), note_of(path_of(file.truth)) if has_own_truth else "", crowd.note]
-    return dataclasses.replace(found, note=" ".join(filter(None, notes)))
+    return dataclasses.replace(parties, note=" ".join(filter(None, notes)))
 
 
 def _add_levels(synthetic: PartiesTable, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return made-up workers, who have the scenario's levels of ε in turn."""
     if not (levels := parameters.get("epsilons")):
         return synthetic
-    known: list[float] = convert(levels, list[float], "epsilons")
-    return dataclasses.replace(synthetic, table={**synthetic.table, "epsilon": np.resize(known, len(synthetic.names))})
+    known_levels: list[float] = convert(levels, list[float], "epsilons")
+    return dataclasses.replace(
+        synthetic, table={**synthetic.table, "epsilon": np.resize(known_levels, len(synthetic.names))}
+    )
 
 
 def as_parties(
@@ -181,9 +185,9 @@ def table_of(
 ) -> dict[str, Entries]:
     """Return the columns of workers with so many answers each, which are given as codes, by worker and then by task."""
     places = np.arange(len(workers)) - (np.cumsum(counts) - counts)[workers]
-    found = [np.full((len(counts), width), empty, dtype=np.int64) for empty in (NO_TASK, NO_ANSWER)]
-    found[0][workers, places], found[1][workers, places] = tasks, labels
-    return {"tasks": found[0], "answers": found[1]}
+    empty_columns = [np.full((len(counts), width), empty, dtype=np.int64) for empty in (NO_TASK, NO_ANSWER)]
+    empty_columns[0][workers, places], empty_columns[1][workers, places] = tasks, labels
+    return {"tasks": empty_columns[0], "answers": empty_columns[1]}
 
 
 def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:

@@ -94,10 +94,10 @@ def _load_duchenne(options: Repeated, folder: Path) -> Crowd:
     """Return the smiles; an image that experts judged and no worker did is left out."""
     answers = _text_rows(folder / "mturklabels.txt", r"([0-9]+) (\w+) ([01])", "of the form: image worker label")
     truths = _text_rows(folder / "groundtruth.txt", r"([0-9]+)\t([01])", "of the form: image, TAB, label")
-    known = {entries[0] for _, entries in answers}
+    known_tasks = {entries[0] for _, entries in answers}
     return assemble(
         _rows(answers, have_workers=True),
-        truths=_rows([line for line in truths if line[1][0] in known]),
+        truths=_rows([line for line in truths if line[1][0] in known_tasks]),
         repeats=options.repeats,
         answer_sets=_BINARY,
     )
@@ -114,7 +114,9 @@ def _load_ducks(_: Unchanged, folder: Path) -> Crowd:
     ducks = {species[name] for name in _DUCKS}
     return assemble(
         _rows(answers, have_workers=True),
-        truths=_rows([(classes.name, (image, str(int(which in ducks)))) for image, which in images.items()]),
+        truths=_rows(
+            [(classes.name, (image, str(int(species_name in ducks)))) for image, species_name in images.items()]
+        ),
         answer_sets=_BINARY,
     )
 
@@ -126,22 +128,22 @@ def _load_peer_grading(options: PassMark, folder: Path) -> Crowd:
     numbers: dict[str, str] = {}
     answers = [
         (
-            where := f"gradeass3.mat row {n}",
-            (str(gradee), numbers.setdefault(str(grader), str(len(numbers) + 1)), _mark(score, options, where)),
+            place_text := f"gradeass3.mat row {n}",
+            (str(gradee), numbers.setdefault(str(grader), str(len(numbers) + 1)), _mark(score, options, place_text)),
         )
         for n, (gradee, grader, _, score) in enumerate(grades, start=1)
     ]
     truths = [
-        (where := f"ground3.mat row {n}", (str(gradee), _mark(score, options, where)))
+        (place_text := f"ground3.mat row {n}", (str(gradee), _mark(score, options, place_text)))
         for n, (gradee, score, _) in enumerate(staff, start=1)
     ]
     return assemble(_rows(answers, have_workers=True), truths=_rows(truths), answer_sets=("fail", "pass"))
 
 
-def _mark(score: object, options: PassMark, where: str) -> str:
+def _mark(score: object, options: PassMark, place_text: str) -> str:
     """Return pass or fail."""
     if not isinstance(score, int) or not 0 < score <= _MAX_SCORE:
-        raise ConfigurationError(field=f"score ({where})", value=score, allowed=f"an integer in [1, {_MAX_SCORE}]")
+        raise ConfigurationError(field=f"score ({place_text})", value=score, allowed=f"an integer in [1, {_MAX_SCORE}]")
     return "pass" if score >= options.threshold else "fail"
 
 
@@ -165,11 +167,11 @@ def _text_rows(path: Path, pattern: str, allowed: str) -> list[tuple[str, tuple[
     form = re.compile(pattern, re.ASCII)
     rows: list[tuple[str, tuple[str, ...]]] = []
     for number, line in enumerate(text.splitlines() or [""], start=1):
-        where = f"{path.name} line {number}"
+        place_text = f"{path.name} line {number}"
         match = form.fullmatch(line)
         if match is None:
-            raise ConfigurationError(field=where, value=line, allowed=allowed)
-        rows.append((where, match.groups()))
+            raise ConfigurationError(field=place_text, value=line, allowed=allowed)
+        rows.append((place_text, match.groups()))
     return rows
 
 
@@ -207,8 +209,8 @@ def _matrix(path: Path, name: str, *, columns: int) -> Matrix:
     return rows
 
 
-def _unlike(path: Path, what: str) -> ConfigurationError:
-    return ConfigurationError(field="data", value=str(path.parent.parent), allowed=f"a folder with {what}")
+def _unlike(path: Path, problem: str) -> ConfigurationError:
+    return ConfigurationError(field="data", value=str(path.parent.parent), allowed=f"a folder with {problem}")
 
 
 _UNIFORM: Final = "github.com/yuan-li/truth-inference-at-scale"

@@ -56,16 +56,16 @@ def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
         name: getattr(file, name)
         for name in ("columns", "repeats", "alike_workers", "labels", "other_labels", "truth_columns")
     }
-    asked = {**said_labels, "answer_sets": parameters.get("answer_sets", [])}
-    beside = [path_of(file.truth)] if file.truth else []
-    found = remembered(file.manifest, answers.files, find, asked=asked, beside=beside)
-    said = found["parameters"]
+    facts_asked = {**said_labels, "answer_sets": parameters.get("answer_sets", [])}
+    companions = [path_of(file.truth)] if file.truth else []
+    facts = remembered(file.manifest, answers.files, find, facts_asked=facts_asked, companions=companions)
+    stored_parameters = facts["parameters"]
     return PartyStream(
-        parameters=said,
-        fixed=frozenset(said),
-        num_parties=found["workers"],
-        open=functools.partial(answers.batches, parameters=said, note=found["note"]),
-        gold=found["gold"],
+        parameters=stored_parameters,
+        fixed=frozenset(stored_parameters),
+        num_parties=facts["workers"],
+        open=functools.partial(answers.batches, parameters=stored_parameters, note=facts["note"]),
+        gold=facts["gold"],
         unsaid=unsaid_labels() if answers.words is None else None,
     )
 
@@ -88,11 +88,13 @@ class _Answers:
 
     def looked_at(self, file: CrowdFile) -> dict[str, Any]:
         """Return the parameters that follow from a crowd, the number of its workers, and what is true of its tasks."""
-        with tempfile.TemporaryDirectory() as folder, self._read(Path(folder)) as found:
-            if file.alike_workers == "refuse" and (places := first_alike(found.workers)) is not None:
-                first, again = (list(found.workers)[place] for place in places)
-                raise unsaid_people(first, again, found.places.where(found.workers.first_rows[places[1]]))
-            most = max(int(np.bincount(rows[:, 0]).max()) for rows in found.in_order())
+        with tempfile.TemporaryDirectory() as folder, self._read(Path(folder)) as stored_answers:
+            if file.alike_workers == "refuse" and (places := first_alike(stored_answers.workers)) is not None:
+                first, second_worker = (list(stored_answers.workers)[place] for place in places)
+                raise unsaid_people(
+                    first, second_worker, stored_answers.places.where(stored_answers.workers.first_rows[places[1]])
+                )
+            max_answers = max(int(np.bincount(rows[:, 0]).max()) for rows in stored_answers.in_order())
             truths = None
             if file.truth:
                 with readable(path_of(file.truth), field=f"{FIELD}.truth"):
@@ -102,34 +104,39 @@ class _Answers:
             if self.words is not None and truths is not None:
                 truths = truths.labelled(self.words)[0]
             labels = None if self.words is None else self.words.names
-            crowd = assemble(found.each_once(), truths=truths, repeats="first", answer_sets=labels)
-            told, note = as_parties(crowd), note_on(crowd, truths, found.num_left_out)
-            parameters = {**told.parameters, "max_answers": most}
-            return {"parameters": parameters, "workers": len(found.workers), "gold": dict(told.gold), "note": note}
+            crowd = assemble(stored_answers.each_once(), truths=truths, repeats="first", answer_sets=labels)
+            parties, note = as_parties(crowd), note_on(crowd, truths, stored_answers.num_left_out)
+            parameters = {**parties.parameters, "max_answers": max_answers}
+            return {
+                "parameters": parameters,
+                "workers": len(stored_answers.workers),
+                "gold": dict(parties.gold),
+                "note": note,
+            }
 
     def batches(self, folder: Path, *, parameters: Mapping[str, Any], note: str) -> Generator[Batch]:
         """Yield the workers by their places."""
         width: int = parameters["max_answers"]
         task_of = {name: code for code, name in enumerate(parameters["tasks"])}
         label_of = {name: code for code, name in enumerate(parameters["answer_sets"][0])}
-        most = max(1, min(_BATCH_WORKERS, _BATCH_ENTRIES // width))
-        with self._read(folder) as found:
+        max_workers = max(1, min(_BATCH_WORKERS, _BATCH_ENTRIES // width))
+        with self._read(folder) as stored_answers:
             tasks, labels = (
                 np.array([index.get(name, -1) for name in names], dtype=np.int64)
-                for index, names in ((task_of, found.tasks), (label_of, found.labels))
+                for index, names in ((task_of, stored_answers.tasks), (label_of, stored_answers.labels))
             )
             refuse(min(tasks.min(), labels.min()) < 0, "tasks and labels", "others", _CHANGED)
-            for rows in found.in_order():
+            for rows in stored_answers.in_order():
                 first = int(rows[0, 0])
                 starts = np.searchsorted(rows[:, 0], np.arange(first, int(rows[-1, 0]) + 2))
-                for place in range(0, len(starts) - 1, most):
-                    own = rows[starts[place] : starts[min(place + most, len(starts) - 1)]]
-                    number = min(most, len(starts) - 1 - place)
-                    workers = own[:, 0] - (first + place)
+                for place in range(0, len(starts) - 1, max_workers):
+                    part_rows = rows[starts[place] : starts[min(place + max_workers, len(starts) - 1)]]
+                    number = min(max_workers, len(starts) - 1 - place)
+                    workers = part_rows[:, 0] - (first + place)
                     counts = np.bincount(workers, minlength=number)
                     refuse(counts.max() > width, "tasks of one worker", int(counts.max()), _CHANGED)
-                    order = np.lexsort((tasks[own[:, 2]], workers))
-                    own_tasks, own_labels = tasks[own[order, 2]], labels[own[order, 3]]
+                    order = np.lexsort((tasks[part_rows[:, 2]], workers))
+                    own_tasks, own_labels = tasks[part_rows[order, 2]], labels[part_rows[order, 3]]
                     table = table_of(workers[order], own_tasks, own_labels, counts, width=width)
                     yield Batch(table, number, note)
 
@@ -137,21 +144,24 @@ class _Answers:
     def _read(self, folder: Path) -> Generator["_StoredAnswers"]:
         """Yield all answers, read once."""
         with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self.files.batches(self._columns)) as batches:
-            worker, *others = self._columns
-            workers, (tasks, labels) = Names(worker, are_alike_one=self._are_alike_one), map(Names, others)
-            found = _StoredAnswers(workers, tasks, labels, RowPlaces(), rows, self._repeats)
+            worker, *other_columns = self._columns
+            workers, (tasks, labels) = Names(worker, are_alike_one=self._are_alike_one), map(Names, other_columns)
+            stored_answers = _StoredAnswers(workers, tasks, labels, RowPlaces(), rows, self._repeats)
             for each in batches:
                 batch = self._labelled(each)
-                found.num_left_out += each.num_rows - batch.num_rows
+                stored_answers.num_left_out += each.num_rows - batch.num_rows
                 if not batch.num_rows:
                     continue
-                start = found.places.add(batch)
-                codes = [names.codes_in(batch, start) for names in (found.workers, found.tasks, found.labels)]
+                start = stored_answers.places.add(batch)
+                codes = [
+                    names.codes_in(batch, start)
+                    for names in (stored_answers.workers, stored_answers.tasks, stored_answers.labels)
+                ]
                 numbers = np.arange(start, start + batch.num_rows)
                 rows.add(np.stack([codes[0], numbers, *codes[1:]], axis=1))
             allowed = f"one that answers have: {', '.join(self.words.names if self.words is not None else ())}"
             require(len(labels), f"{FIELD}.labels", "none", allowed)
-            yield found
+            yield stored_answers
 
     def _labelled(self, batch: RowBatch) -> RowBatch:
         """Return the rows of a batch whose labels are among those that were said, and those without one.
@@ -163,20 +173,20 @@ class _Answers:
         column, names = coded(batch.table[_LABEL]), [*self.words.names, ""]
         empty = [name.strip() for name in column.names].index("") if "" in map(str.strip, column.names) else -1
         codes = np.where(column.codes == empty, len(names) - 1, self.words.codes_of(column))
-        kept = np.flatnonzero(codes >= 0)
-        if len(kept) < len(codes) and self.words.others == "refuse":
+        kept_rows = np.flatnonzero(codes >= 0)
+        if len(kept_rows) < len(codes) and self.words.others == "refuse":
             row = int(np.argmin(codes))
             raise self.words.refused(column[row].strip(), f"{_LABEL} ({batch.where(row + 1)})")
 
         def line_of(row: int) -> int:
-            return batch.line_of(batch.first + int(kept[row]))
+            return batch.line_of(batch.first + int(kept_rows[row]))
 
         columns = {name: coded(entries) for name, entries in batch.table.items()}
-        table = {name: CodedColumn(each.names, each.codes[kept]) for name, each in columns.items()}
+        table = {name: CodedColumn(each.names, each.codes[kept_rows]) for name, each in columns.items()}
         return dataclasses.replace(
             batch,
-            table={**table, _LABEL: CodedColumn(names, codes[kept])},
-            num_rows=len(kept),
+            table={**table, _LABEL: CodedColumn(names, codes[kept_rows])},
+            num_rows=len(kept_rows),
             first=0,
             line_of=line_of,
         )
@@ -197,7 +207,9 @@ class _StoredAnswers:
     def each_once(self) -> Rows:
         """Return rows in which each task and each label stands, in as few as can be; nobody answered two."""
         number = max(len(self.tasks), len(self.labels))
-        tasks, labels = (CodedColumn(list(own), np.arange(number) % len(own)) for own in (self.tasks, self.labels))
+        tasks, labels = (
+            CodedColumn(list(codes), np.arange(number) % len(codes)) for codes in (self.tasks, self.labels)
+        )
         workers = CodedColumn([str(row) for row in range(number)], np.arange(number))
         firsts = self.labels.first_rows
         return Rows(tasks, labels, lambda row: self.places.where(firsts[row % len(firsts)]), workers=workers)
@@ -213,13 +225,13 @@ class _StoredAnswers:
         places = np.array([place[name] for name in self.workers], dtype=np.int64)
         tasks, labels = list(self.tasks), list(self.labels)
         for rows in self.rows.in_order(places):
-            named = Rows(
+            named_rows = Rows(
                 CodedColumn(tasks, rows[:, 2]),
                 CodedColumn(labels, rows[:, 3]),
                 functools.partial(self._where, rows[:, 1]),
                 workers=CodedColumn(names, rows[:, 0]),
             )
-            kept = rows_that_count(
-                named, rows[:, 2], rows[:, 0], rows[:, 3], num_tasks=len(tasks), repeats=self.repeats
+            kept_rows = rows_that_count(
+                named_rows, rows[:, 2], rows[:, 0], rows[:, 3], num_tasks=len(tasks), repeats=self.repeats
             )
-            yield rows[kept]
+            yield rows[kept_rows]

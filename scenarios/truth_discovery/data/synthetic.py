@@ -77,20 +77,20 @@ class SyntheticCrowd(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             "answers_per_worker": self.answers_per_worker,
             "answer_probability": self.answer_probability,
         }
-        given = [name for name, value in densities.items() if value is not None]
+        densities_given = [name for name, value in densities.items() if value is not None]
         allowed = "given, and only one of them"
-        require(len(given) == 1, " or ".join(densities), given or "none", allowed)
-        rows, others = self.tasks, self.workers
+        require(len(densities_given) == 1, " or ".join(densities), densities_given or "none", allowed)
+        rows, num_columns = self.tasks, self.workers
         if self.answer_probability is not None:
             is_allowed = 0 <= self.answer_probability <= 1
             require(is_allowed, "answer_probability", self.answer_probability, "in [0, 1]")
             allowed = f"at most {_MAX_CELLS} with answer_probability"
-            require(rows * others <= _MAX_CELLS, "tasks x workers", rows * others, allowed)
+            require(rows * num_columns <= _MAX_CELLS, "tasks x workers", rows * num_columns, allowed)
             return
         if self.answers_per_worker is not None:
-            rows, others = others, rows
-        number = densities[given[0]] or 0
-        require(0 < number <= others, given[0], number, f"an integer in [1, {others}]")
+            rows, num_columns = num_columns, rows
+        number = densities[densities_given[0]] or 0
+        require(0 < number <= num_columns, densities_given[0], number, f"an integer in [1, {num_columns}]")
         require(rows * number <= _MAX_ANSWERS, "answers", rows * number, f"at most {_MAX_ANSWERS}")
 
 
@@ -113,9 +113,9 @@ class PeerGrading(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         require(1 < self.groups <= _MAX_ANSWERS, "groups", self.groups, f"in [2, {_MAX_ANSWERS}]")
-        most = _MAX_ANSWERS // self.groups
-        is_allowed = self.groups <= self.students <= most
-        require(is_allowed, "students", self.students, f"in [{self.groups}, {most}]")
+        max_answers = _MAX_ANSWERS // self.groups
+        is_allowed = self.groups <= self.students <= max_answers
+        require(is_allowed, "students", self.students, f"in [{self.groups}, {max_answers}]")
         is_allowed = 0 < self.grades < self.groups
         require(is_allowed, "grades", self.grades, f"in [1, {self.groups - 1}]")
         is_allowed = 0 <= self.satisfactory_share <= 1
@@ -161,12 +161,12 @@ def make_peer_grading(spec: PeerGrading) -> Crowd:
         >>> crowd.workers[0], [crowd.tasks[task] for task in crowd.answers.tasks[:2]]
         ('student 1', ['group 2', 'group 3'])
     """
-    workers, others = np.divmod(
+    workers, group_members = np.divmod(
         _subsets(spec.students, spec.groups - 1, spec.grades, _key(spec.seed, "who grades whom")), spec.groups - 1
     )
-    own = workers % spec.groups
+    own_groups = workers % spec.groups
     return _crowd(
-        others + (others >= own),
+        group_members + (group_members >= own_groups),
         workers,
         truth=_truth((1 - spec.satisfactory_share, spec.satisfactory_share), spec.groups, spec.seed),
         qualities=_beta_qualities(spec.quality, spec.students, spec.seed),
@@ -220,20 +220,22 @@ def _subsets(rows: int, columns: int, number: int, key: int) -> IntArray:
     Columns are drawn until there are enough different ones; those to leave out, where they are fewer.
     """
     is_inverted = number > columns // 2
-    wanted = columns - number if is_inverted else number
+    num_wanted = columns - number if is_inverted else number
     cells = np.zeros(0, dtype=np.int64)
-    missing = np.full(rows, wanted, dtype=np.int64)
-    drawn = 0
+    missing = np.full(rows, num_wanted, dtype=np.int64)
+    num_drawn = 0
     while num_missing := int(missing.sum()):
-        uniforms = philox_rows(key, start=drawn, stop=drawn + num_missing, slots=1)[:, 0]
-        drawn += num_missing
+        uniforms = philox_rows(key, start=num_drawn, stop=num_drawn + num_missing, slots=1)[:, 0]
+        num_drawn += num_missing
         owners = np.repeat(np.arange(rows), missing)
         drawn_cells = np.sort(owners * columns + np.floor(uniforms * columns).astype(np.int64))
-        fresh = drawn_cells[np.diff(drawn_cells, prepend=-1) != 0]
+        fresh_cells = drawn_cells[np.diff(drawn_cells, prepend=-1) != 0]
         if cells.size:
-            fresh = fresh[cells[np.minimum(np.searchsorted(cells, fresh), cells.size - 1)] != fresh]
-        cells = np.sort(np.concatenate([cells, fresh]), kind="stable")  # two sorted runs, which this merges
-        missing -= np.bincount(fresh // columns, minlength=rows)
+            fresh_cells = fresh_cells[
+                cells[np.minimum(np.searchsorted(cells, fresh_cells), cells.size - 1)] != fresh_cells
+            ]
+        cells = np.sort(np.concatenate([cells, fresh_cells]), kind="stable")  # two sorted runs, which this merges
+        missing -= np.bincount(fresh_cells // columns, minlength=rows)
     if not is_inverted:
         return cells
     is_left = np.ones(rows * columns, dtype=np.bool_)

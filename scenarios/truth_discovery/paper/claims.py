@@ -44,8 +44,8 @@ def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
     yield _found("T4", of_two, of_all)
     hypers = compare_hypers(hypers_of_mean(flip), num_answers=NUM_ANSWERS, num_labels=_LABELS)
     losses = {hyper.name: hyper.one_answer for hyper in hypers}
-    least = min(losses, key=lambda name: losses[name])
-    yield _found("T9", losses["uniform"], losses[least], name=least)
+    least_loss = min(losses, key=lambda name: losses[name])
+    yield _found("T9", losses["uniform"], losses[least_loss], name=least_loss)
     yield _found("T8", exact_error(_QUALITY, _WORKERS), printed_bound(_QUALITY, _WORKERS))
     yield _found("T8b", printed_factor(1 - _QUALITY), printed_factor(_QUALITY))
     important = 0.01

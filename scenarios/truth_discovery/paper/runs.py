@@ -86,15 +86,15 @@ def table_1(crowds: Mapping[str, Row]) -> Iterator[Row]:
     """Yield Table 1's numbers beside ours, and the accuracy that Section 7.2 gives without saying of what."""
     for line in rows_beside(__name__, "crowds.csv"):
         crowd = line.pop("crowd")
-        for what, printed in line.items() if crowd in crowds else ():
-            for name in OF_PAPER if what == "accuracy" else (what,):
-                ours, value = crowds[crowd][name], float(printed)
+        for column, published_value in line.items() if crowd in crowds else ():
+            for name in OF_PAPER if column == "accuracy" else (column,):
+                own_value, value = crowds[crowd][name], float(published_value)
                 yield {
                     "crowd": crowd,
                     "what": name,
-                    "ours": ours,
+                    "ours": own_value,
                     "printed": value,
-                    "distance": abs(ours - value),
+                    "distance": abs(own_value - value),
                 }
 
 
@@ -158,8 +158,8 @@ class CrowdCells:
             for name in new:
                 if name not in shares:
                     parameters = with_estimator(layout.parameters, name)
-                    chosen, inferences = find_truths(block, parameters=parameters, noise=noise)
-                    shares[name] = shares[chosen] = _share_right(layout, inferences.truths)
+                    truths_chosen, inferences = find_truths(block, parameters=parameters, noise=noise)
+                    shares[name] = shares[truths_chosen] = _share_right(layout, inferences.truths)
             return {name: shares[name] for name in new}
 
         shares: Mapping[str, Any] = in_blocks(run, trials=trials, at_a_time=TRIALS_AT_A_TIME) if new else {}
@@ -186,40 +186,40 @@ def _share_right(layout: Layout, truths: IntArray) -> FloatArray:
     return (truths[..., layout.is_gold] == layout.crowd.truth[layout.is_gold]).mean(axis=-1)
 
 
-def parts(asked: Asked) -> Iterator[PaperPart]:
+def parts(request: Asked) -> Iterator[PaperPart]:
     """Run everything that the paper measured again, and more."""
-    grids = asked.grids
-    layouts, missing = load_layouts(asked.data, grids["compared"])
-    cells = CrowdCells(layouts, seed=asked.seed)
+    grids = request.grids
+    layouts, missing = load_layouts(request.data, grids["compared"])
+    cells = CrowdCells(layouts, seed=request.seed)
     crowds = {name: crowd_row(name, layout) for name, layout in layouts.items()}
     yield PaperPart("crowds", {"crowds": crowds.values(), "table_1": table_1(crowds)}, missing)
     published = [crowd for crowd in (PEER_GRADING, DUCHENNE) if crowd in layouts]
     for number, crowd in enumerate(published, start=2):
-        yield _table(number, cells, crowd, asked)
+        yield _table(number, cells, crowd, request)
     for crowd in published:
-        yield _weights(crowd, layouts[crowd], asked)
+        yield _weights(crowd, layouts[crowd], request)
     for crowd in layouts:
-        rows = _compare(cells, crowd, grids, asked.trials)
+        rows = _compare(cells, crowd, grids, request.trials)
         yield PaperPart(f"every estimator on both mechanisms: {crowd}", {"comparisons": rows})
     yield PaperPart("Figure 1", {"figure_1": _figure_1(*grids["figure_1"].values())})
 
 
-def parts_on_own_data(asked: Asked) -> Iterator[PaperPart]:
+def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
     """Run Table 3 and Figures 2 and 4 on somebody's own crowd; without a known truth, its weights alone."""
-    given: dict[str, Any] = dict(asked.own)
-    if "labels" in given:
-        given["labels"] = read_labels([given["labels"]])
-    with as_option(**{name: f"--{name.replace('_', '-')}" for name in given}):
-        layout = Layout.of(convert(given, CrowdFile, FIELD).read({}))
-    name = Path(asked.own["answers"]).name
+    fields: dict[str, Any] = dict(request.own)
+    if "labels" in fields:
+        fields["labels"] = read_labels([fields["labels"]])
+    with as_option(**{name: f"--{name.replace('_', '-')}" for name in fields}):
+        layout = Layout.of(convert(fields, CrowdFile, FIELD).read({}))
+    name = Path(request.own["answers"]).name
     if layout.is_gold.any():
         yield PaperPart(rows={"crowds": [crowd_row(name, layout)]})
-        yield _table(3, CrowdCells({name: layout}, seed=asked.seed), name, asked)
-    yield _weights(name, layout, asked)
+        yield _table(3, CrowdCells({name: layout}, seed=request.seed), name, request)
+    yield _weights(name, layout, request)
 
 
-def _table(number: int, cells: CrowdCells, crowd: str, asked: Asked) -> PaperPart:
-    rows = published_table(cells, crowd, trials=asked.trials)
+def _table(number: int, cells: CrowdCells, crowd: str, request: Asked) -> PaperPart:
+    rows = published_table(cells, crowd, trials=request.trials)
     return PaperPart(f"Table {number}", {f"table_{number}": rows}, number=len(_PUBLISHED) // 2)
 
 
@@ -255,13 +255,13 @@ def _losses(noise: Perturbation, layout: Layout) -> Mapping[str, float]:
     return {"epsilon_answer": loss.finest_loss.proven, "epsilon_worker": loss.proven}
 
 
-def _weights(crowd: str, layout: Layout, asked: Asked) -> PaperPart:
+def _weights(crowd: str, layout: Layout, request: Asked) -> PaperPart:
     """Return the weights of a crowd's workers in one trial of two layers, and how they fall in all trials."""
-    answers, grids = layout.crowd.answers, asked.grids or GRIDS
+    answers, grids = layout.crowd.answers, request.grids or GRIDS
     noise = noise_at(layout, "two_layer", unit="claimed", price=grids["weight_epsilon"])
     hyper = noise.hyper
     assert hyper is not None  # noqa: S101  of two layers
-    source = SimulatedNoise(asked.seed, session=session_of(crowd, noise))
+    source = SimulatedNoise(request.seed, session=session_of(crowd, noise))
     slots = noise.mechanism.slots_of(layout.parameters.max_answers)
     counts = np.bincount(answers.workers, minlength=answers.num_workers)
     present = np.flatnonzero(counts)
@@ -278,7 +278,7 @@ def _weights(crowd: str, layout: Layout, asked: Asked) -> PaperPart:
     def figure_2() -> Iterator[Row]:
         (flips,), (reported,) = draw(0, 1)
         errors = shares_wrong(answers, layout.crowd.truth, layout.is_gold)
-        drawn = np.argsort(-counts, kind="stable")[: grids["num_weights"]].tolist()
+        drawn_workers = np.argsort(-counts, kind="stable")[: grids["num_weights"]].tolist()
         for worker in present.tolist():
             yield {
                 "crowd": crowd,
@@ -289,7 +289,7 @@ def _weights(crowd: str, layout: Layout, asked: Asked) -> PaperPart:
                 "reported": float(reported[worker]),
                 "error": errors[worker],
                 "importance": importance(errors[worker]),
-                "is_drawn": worker in drawn,
+                "is_drawn": worker in drawn_workers,
             }
 
     def run(start: int, stop: int) -> Mapping[str, FloatArray]:
@@ -298,13 +298,13 @@ def _weights(crowd: str, layout: Layout, asked: Asked) -> PaperPart:
             for flips, reported in zip(*draw(start, stop), strict=True)
         ]
         # Where one of the two is the same for all workers, there is no correlation.
-        found = [correlation(*pair) if all(min(each) < max(each) for each in pair) else 0.0 for pair in pairs]
-        return {"found": np.array(found)}
+        correlations = [correlation(*pair) if all(min(each) < max(each) for each in pair) else 0.0 for pair in pairs]
+        return {"found": np.array(correlations)}
 
     def falls() -> Iterator[Row]:
         if len(present) > 3:  # noqa: PLR2004  of fewer a correlation says nothing
-            found = mean_of(in_blocks(run, trials=asked.trials, at_a_time=TRIALS_AT_A_TIME)["found"])
-            yield {"crowd": crowd, "is_synthetic": crowd == PEER_GRADING, "correlation": found}
+            correlations = mean_of(in_blocks(run, trials=request.trials, at_a_time=TRIALS_AT_A_TIME)["found"])
+            yield {"crowd": crowd, "is_synthetic": crowd == PEER_GRADING, "correlation": correlations}
 
     return PaperPart(f"weights: {crowd}", {"figure_2": figure_2(), "falls": falls()})
 
@@ -333,35 +333,37 @@ def _compare(cells: CrowdCells, crowd: str, grids: Mapping[str, Any], trials: in
     """Yield all estimators on both mechanisms at each price; two layers cannot have all of them."""
     layout = cells.layouts[crowd]
     # What is compared trial by trial, on many crowds, needs fewer trials; other estimators than the paper's cost most.
-    compared, others = (min(max(trials // part, least), trials) for part, least in ((5, 100), (120, 10)))
+    num_compared, num_others = (
+        min(max(trials // part, min_trials), trials) for part, min_trials in ((5, 100), (120, 10))
+    )
     for unit, price in ((unit, price) for unit, prices in grids["prices"].items() for price in prices):
         noises = {"one_layer": noise_at(layout, "one_layer", unit=unit, price=price)}
         with contextlib.suppress(ConfigurationError):  # where answer sets differ in size
             noises["two_layer"] = noise_at(layout, "two_layer", unit=unit, price=price)
         # The claim makes the mechanisms alike, and the paper recommends two layers; "auto" trusts proven prices alone.
-        taken = "two_layer"
+        mechanism_taken = "two_layer"
         if unit != "claimed":
-            most = layout.parameters.max_answers
-            taken = max(noises, key=lambda name: informativeness(noises[name], num_answers=most))
+            max_answers = layout.parameters.max_answers
+            mechanism_taken = max(noises, key=lambda name: informativeness(noises[name], num_answers=max_answers))
         one: Mapping[str, Sample] = {}
         for mechanism, noise in noises.items():
-            found = cells.accuracies(crowd, noise, ["truth_discovery"], trials=compared)
-            found |= cells.accuracies(crowd, noise, grids["estimators"][unit], trials=others)
-            for estimator, accuracy in found.items():
+            accuracies = cells.accuracies(crowd, noise, ["truth_discovery"], trials=num_compared)
+            accuracies |= cells.accuracies(crowd, noise, grids["estimators"][unit], trials=num_others)
+            for estimator, accuracy in accuracies.items():
                 yield {
                     "crowd": crowd,
                     "is_synthetic": crowd == PEER_GRADING,
                     "unit": unit,
                     "price": price,
                     "mechanism": mechanism,
-                    "is_taken": mechanism == taken,
+                    "is_taken": mechanism == mechanism_taken,
                     **_losses(noise, layout),
                     "estimator": estimator,
                     "accuracy": accuracy,
-                    "lead": difference(accuracy, found["truth_discovery"]),
+                    "lead": difference(accuracy, accuracies["truth_discovery"]),
                     "gain": difference(accuracy, one[estimator]) if one else None,
                 }
-            one = found
+            one = accuracies
 
 
 EXPERIMENTS: Final = experiments_of(

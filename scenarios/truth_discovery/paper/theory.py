@@ -122,7 +122,7 @@ def mean_accuracy_at_zero(estimate: Callable[[IntArray], IntArray], answers: Int
         reports = np.array(cells, dtype=np.int64).reshape(answers.shape)
         estimates = estimate(reports)
         for flip in (0, 1):
-            flipped = (reports != answers ^ flip).sum(axis=1).tolist()
-            chance = math.prod(likelihood_at_zero(number, answers.shape[1]) for number in flipped)
+            num_flipped = (reports != answers ^ flip).sum(axis=1).tolist()
+            chance = math.prod(likelihood_at_zero(number, answers.shape[1]) for number in num_flipped)
             total += int(np.count_nonzero(estimates == truths ^ flip)) * chance
     return total / (2 * len(truths))

@@ -110,5 +110,5 @@ def test_a_budget_holds_for_more_votes_of_a_game(of_game: AttackReport) -> None:
     again = [loss for phase in protocol.phases[1:] for loss in phase.losses]
     for budget, answered, of_others in ((2.0, 1, 1), (5.0, 3, 2), (6.5, 4, 3)):
         own = Budget(epsilon=budget)
-        assert votes_answered(protocol.losses, budget=own, votes=9, again=again) == answered
+        assert votes_answered(protocol.losses, budget=own, votes=9, repeated_losses=again) == answered
         assert votes_answered(protocol.losses, budget=own, votes=9) == of_others

@@ -55,7 +55,7 @@ def played(name: str, *tables: dict[str, Any]) -> tuple[list[AttackReport], Sess
     """Return what roles learnt, what happened, and why the session came to no end."""
     watched = ObservedRun()
     try:
-        finished = run_in_memory(resolved(name, *tables), watched=watched)
+        finished = run_in_memory(resolved(name, *tables), observed_run=watched)
     except PsephosError as error:
         return [], None, "\n".join([str(error), *error.__notes__])
     assert finished.trace is not None
@@ -122,14 +122,14 @@ def test_agents_show_a_coalition_what_arrays_do_of_those_who_stayed(name: str) -
     _, _, target, member = SESSIONS[name]
     step = next(step.name for step in resolved(name).protocol.steps if step.is_charged)
     local = resolved(name, {"role": "drop-out", "members": [target], "phase": step})
-    finished = run_in_memory(local, watched=ObservedRun())
+    finished = run_in_memory(local, observed_run=ObservedRun())
     assert finished.trace is not None
     context, trace = finished.trace
     coalition = context.coalition(["server", member])
     attack = find_attack(context.protocol).against(context.inputs)
     stayed = [place for place, own in enumerate(context.names) if own != target]
     counted = seen_by_arrays(
-        context.protocol, context.inputs, noise=context.noise(), coalition=coalition, counted=stayed
+        context.protocol, context.inputs, noise=context.noise(), coalition=coalition, places=stayed
     )
     others = np.setdiff1d(stayed, coalition.members)
     (of_agents, of_arrays) = (

@@ -47,7 +47,7 @@ def test_a_report_is_the_same_whoever_else_is_counted() -> None:
     noise = SimulatedNoise(1, session="s")
     coalition = Coalition((3,), has_server=True)
     whole = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
-    alone = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition, counted=[2, 3])
+    alone = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition, places=[2, 3])
     assert alone.num_parties == 2
     assert alone.coalition.members == (1,)
     for reports, all_reports in zip(alone.reports, whole.reports, strict=True):
@@ -63,7 +63,7 @@ def test_members_are_counted(counted: list[int]) -> None:
             inputs,
             noise=SimulatedNoise(1, session="s"),
             coalition=Coalition((3,), has_server=False),
-            counted=counted,
+            places=counted,
         )
 
 

@@ -244,7 +244,7 @@ def test_a_host_that_gives_up_on_a_silent_server_takes_all_its_parties_along_and
             with pytest.raises(QuorumError) as caught:
                 await serve(
                     serving,
-                    told=Observers(listener=watch),
+                    observers=Observers(listener=watch),
                     on_listening=lambda own: nursery.start_soon(vote, own, nursery),
                 )
             failures["server"] = caught.value

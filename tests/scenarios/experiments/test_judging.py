@@ -90,9 +90,9 @@ def test_numbers_agree_where_none_is_far_and_their_mean_is_near() -> None:
 
 
 def test_trials_can_only_contradict_a_law() -> None:
-    assert unless_contradicted(OPEN, holds=True) is HOLDS
-    assert unless_contradicted(HOLDS, holds=False) is REFUTED
-    assert unless_contradicted(REFUTED, holds=True) is REFUTED
+    assert unless_contradicted(OPEN, is_true=True) is HOLDS
+    assert unless_contradicted(HOLDS, is_true=False) is REFUTED
+    assert unless_contradicted(REFUTED, is_true=True) is REFUTED
 
 
 def test_a_share_of_which_all_trials_agree_has_an_error() -> None:

@@ -466,7 +466,7 @@ def test_a_search_finds_the_least_within_a_fifth_in_a_few_steps(power: float, ro
             asked.append(number)
             return (root / number) ** power
 
-        found = least_by_trials(offer, float, start=1.0, between=(1e-6, 1e6), power=guessed)
+        found = least_by_trials(offer, float, start=1.0, limits=(1e-6, 1e6), power=guessed)
         assert found is not None
         assert (1 / 1.2) ** power <= found <= 1
         assert len(asked) <= 12
@@ -480,9 +480,9 @@ def test_a_search_ends_at_what_is_possible() -> None:
         asked.append(number)
         return None if number > 5 else 10 / number
 
-    assert least_by_trials(offer, float, start=1.0, between=(1e-6, 1e6), power=1.0) is None
+    assert least_by_trials(offer, float, start=1.0, limits=(1e-6, 1e6), power=1.0) is None
     assert max(number for number in asked if number <= 5) >= 5 / 1.2
-    assert least_by_trials(lambda _: 3.0, float, start=1.0, between=(0.1, 10.0), power=1.0) is None
+    assert least_by_trials(lambda _: 3.0, float, start=1.0, limits=(0.1, 10.0), power=1.0) is None
 
 
 def test_a_clock_lets_no_trial_begin_once_the_time_is_over_and_its_bar_never_moves_back() -> None:
@@ -536,7 +536,7 @@ def test_a_variant_s_parties_are_the_same_at_every_price(*, are_all: bool) -> No
         assert isinstance(anew, SimulatedVariants)
         resolved = anew.resolved_with(own.settings)
         assert resolved.protocol.parameters.epsilon == own.settings["epsilon"]
-        reused = run_trials([TrialCell(settings=(), scenario=resolved.scenario)], trials=2, resolved={(): resolved})
+        reused = run_trials([TrialCell(settings=(), scenario=resolved.scenario)], trials=2, setups={(): resolved})
         assert own.error.value == 1 - reused[0].summaries[compared.measure].mean
 
 

@@ -34,7 +34,7 @@ CROWD = ("crowd", "workers.tasks=40", "workers.workers=12", "workers.answers_per
 def tried(name: str, *settings: str, trials: int, redraw: int = 0, wanted: Wanted | None = None) -> MeasuredCell:
     scenario, resolved = prepare(load_scenario(name, list(settings)), redraws=redraw > 0)
     cells = [TrialCell(settings=(), scenario=scenario, redraw=redraw)]
-    (cell,) = run_trials(cells, trials=trials, workers=1, resolved={(): resolved}, wanted=wanted)
+    (cell,) = run_trials(cells, trials=trials, workers=1, setups={(): resolved}, precision=wanted)
     return cell
 
 

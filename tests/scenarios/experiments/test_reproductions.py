@@ -81,7 +81,7 @@ def on_paper(found: Coins) -> Iterator[Finding]:
 
 def additions(found: Coins) -> Iterator[Finding]:
     """Say one thing more."""
-    judgement = judged(holds=not found.lost)
+    judgement = judged(is_true=not found.lost)
     yield Finding(claim="Coins are round.", source="a reading", judgement=judgement, numbers="π is 3.1.")
 
 

@@ -28,7 +28,7 @@ def test_a_measurement_takes_two_columns_and_an_empty_one_too() -> None:
 
 
 def test_a_finding_says_its_verdict_first() -> None:
-    findings = [Finding(claim=f"{n}.", source="W1", judgement=judged(holds=n == 1), numbers="So.") for n in (1, 2)]
+    findings = [Finding(claim=f"{n}.", source="W1", judgement=judged(is_true=n == 1), numbers="So.") for n in (1, 2)]
     assert findings_in_markdown(findings).splitlines() == [
         "- **Holds.** 1. (W1) So.",
         "- **Does not hold.** 2. (W1) So.",

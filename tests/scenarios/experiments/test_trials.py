@@ -57,7 +57,7 @@ def tried(name: str, *settings: str, trials: int = 4, workers: int = 1, redraw: 
         [TrialCell(settings=(), scenario=scenario, redraw=redraw)],
         trials=trials,
         workers=workers,
-        resolved={(): resolved},
+        setups={(): resolved},
     )
     return found
 
@@ -156,7 +156,7 @@ def test_parties_drawn_anew_until_a_mean_is_known_end_with_a_whole_draw() -> Non
     scenario, resolved = prepare(load_scenario("consortium", ["partners.count=20"]), redraws=True)
     cell = TrialCell(settings=(), scenario=scenario, redraw=7)
     wanted = Wanted(measure="accuracy", error=0.15)
-    (found,) = run_trials([cell], trials=700, workers=1, resolved={(): resolved}, wanted=wanted)
+    (found,) = run_trials([cell], trials=700, workers=1, setups={(): resolved}, precision=wanted)
     assert len(found.trials) in {-(-check // 7) * 7 for check in CHECKS if check < 700}
     assert wanted.is_reached(found)
 
@@ -400,7 +400,7 @@ def test_synthetic_voters_are_like_those_of_a_file_whose_opinions_are_not_used(i
         if weights == "none":
             assert truth["roof"] == 3
         cells = [TrialCell(settings=(), scenario=scenario)]
-        found += run_trials(cells, trials=3, workers=1, resolved={(): resolved})
+        found += run_trials(cells, trials=3, workers=1, setups={(): resolved})
     assert found[0].trials == found[1].trials
 
 
@@ -422,7 +422,7 @@ def test_a_protocol_of_somebody_is_measured_by_its_estimates() -> None:
     scenario, resolved = prepare(load_scenario("tea.toml", ["synthetic=true"]))
     measures = measures_of(resolved)
     assert type(measures) is EstimateErrors
-    (cell,) = run_trials([TrialCell(settings=(), scenario=scenario)], trials=3, resolved={(): resolved})
+    (cell,) = run_trials([TrialCell(settings=(), scenario=scenario)], trials=3, setups={(): resolved})
     truth = resolved.protocol.truth(resolved.inputs) or {}
     assert {f"error of {name}" for name in truth} <= cell.summaries.keys()
     for trial in cell.trials:
@@ -617,18 +617,18 @@ def test_trials_end_at_the_first_check_that_knows_the_mean_well_enough() -> None
         for each in (load_scenario("consortium", ["partners.count=20", "variant=laplace", f"epsilon={own}"]),)
     ]
     wanted = Wanted(measure="accuracy", error=0.08)
-    low, high = run_trials(cells, trials=500, workers=1, wanted=wanted)
+    low, high = run_trials(cells, trials=500, workers=1, precision=wanted)
     assert [wanted.is_reached(cell) for cell in (low, high)] == [True, True]
     assert len(high.trials) < len(low.trials)
     for cell in (low, high):
         assert len(cell.trials) in CHECKS
         before = max((check for check in CHECKS if check < len(cell.trials)), default=0)
         assert not before or not wanted.is_reached(replace_trials(cell, before))
-    again = run_trials(cells, trials=500, workers=2, wanted=wanted)
+    again = run_trials(cells, trials=500, workers=2, precision=wanted)
     assert [cell.trials for cell in again] == [low.trials, high.trials]
     common = replace_trials(low, len(high.trials))
     assert high.differences_from(low) == high.differences_from(common)
-    (cut, _) = run_trials(cells, trials=150, workers=1, wanted=wanted)
+    (cut, _) = run_trials(cells, trials=150, workers=1, precision=wanted)
     assert len(cut.trials) == 150
     assert not wanted.is_reached(cut)
 
@@ -640,7 +640,7 @@ def test_trials_of_a_frame_stay_in_the_process_that_holds_it(monkeypatch: pytest
     monkeypatch.setattr(trials, "Processes", start)
     partners = pd.DataFrame({"partner": ["ann", "bob", "eve"], "weight": 1, "pool": [1, 0, 1]})
     scenario, resolved = prepare(load("consortium", candidates=["pool"], synthetic=True, partners=partners), seed=4)
-    (measured,) = run_trials([TrialCell(settings=(), scenario=scenario)], trials=2, workers=2, resolved={(): resolved})
+    (measured,) = run_trials([TrialCell(settings=(), scenario=scenario)], trials=2, workers=2, setups={(): resolved})
     assert len(measured.trials) == 2
 
 
@@ -715,10 +715,10 @@ def test_a_trial_that_comes_out_otherwise_than_before_stops_the_run(tmp_path: Pa
     scenario, resolved = prepare(load_scenario("consortium", ["partners.count=20"]), seed=1)
     cells = [TrialCell(settings=(), scenario=scenario)]
     journal = open_journal(tmp_path, cells, [resolved], resumes=False)
-    run_trials(cells, trials=5, workers=1, resolved={(): resolved}, journal=journal)
+    run_trials(cells, trials=5, workers=1, setups={(): resolved}, journal=journal)
     journal.finished["0 0"] = journal.finished.pop("0 1")
     with pytest.raises(ConflictingCopyError, match=r"^trial 0 came out otherwise"):
-        run_trials(cells, trials=5, workers=1, resolved={(): resolved}, journal=journal)
+        run_trials(cells, trials=5, workers=1, setups={(): resolved}, journal=journal)
     journal.close()
 
 

@@ -480,6 +480,6 @@ def test_a_large_frame_is_read_as_a_large_file_is(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.bad_input("a large file")
 def test_a_frame_that_is_too_large_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parties, "check_size", functools.partial(check_size, most=10))
+    monkeypatch.setattr(parties, "check_size", functools.partial(check_size, max_bytes=10))
     with pytest.raises(ConfigurationError, match=r"must be a file of at most 10 bytes.*frame votes of \d+ bytes"):
         run_of("votes", pd.DataFrame(VOTES))

@@ -149,7 +149,7 @@ def test_every_reader_of_every_form_leaves_out_the_rows_that_are_said(tmp_path: 
         assert "1 of 4 rows of" in table.note
         assert "Status is not 'ok'." in note_of(path, options)
         assert "roof is empty." in table.note
-        assert SavedTable.of(path, written=str(path), options=options).column("name") == ["Ann", "Dee"]
+        assert SavedTable.of(path, data_path=str(path), options=options).column("name") == ["Ann", "Dee"]
         if name != "frame":
             files = TableFiles(str(path), field="own", columns={}, options=options)
             (batch,) = files.batches(["name"])

@@ -38,7 +38,7 @@ def tables_after(key: str, value: object) -> Tables:
     """Return a small scenario with one value set."""
     tables: Tables = {"seed": 1, "parameters": {"epsilon": 1.0}, "parties": {"count": 3, "seed": 2}}
     own, parameters = {"seed", "phases", "parties"}, {"epsilon", "seed", "count"}
-    set_value(tables, key, value, own=own, parameters=parameters, parties="parties")
+    set_value(tables, key, value, own_keys=own, parameters=parameters, parties="parties")
     return tables
 
 

@@ -62,7 +62,7 @@ def test_what_a_relay_sees_is_what_the_server_counts() -> None:
     seen = "adversary=[{role='network-observer'}]"
     resolved = resolve(load_scenario("consortium", ["partners.count=6", "transport=tcp", seen]))
     watched = ObservedRun()
-    record = run_session(resolved, seed=1, watched=watched)
+    record = run_session(resolved, seed=1, observed_run=watched)
     for is_upstream in (True, False):
         relayed = sum(each.num_bytes for each in watched.traffic if each.is_upstream == is_upstream)
         messages, num_bytes = (

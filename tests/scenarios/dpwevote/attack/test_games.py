@@ -30,7 +30,7 @@ def sessions_of(vote: DPWeVote) -> list[CoalitionView]:
     inputs = vote.encode({"weight": [1, 2, 3] * 3, "a": [0, 1, 1] * 3})
     earlier: dict[str, IntArray] = {}
     return [
-        seen_by_server(vote, inputs, noise=SimulatedNoise(5, session="v", round_number=number), earlier=earlier)
+        seen_by_server(vote, inputs, noise=SimulatedNoise(5, session="v", round_number=number), earlier_reports=earlier)
         for number in range(VOTES)
     ]
 

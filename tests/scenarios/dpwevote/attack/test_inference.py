@@ -221,7 +221,7 @@ def test_fewer_have_what_enumerating_all_honest_reports_gives(case: str, has_mem
         coalition = Coalition(members, has_server=False)
         noise = SimulatedNoise(5, session=session)
         counted = list(range(len(made.inputs)))
-        seen = seen_by_arrays(made.protocol, made.inputs, noise=noise, coalition=coalition, counted=counted)
+        seen = seen_by_arrays(made.protocol, made.inputs, noise=noise, coalition=coalition, places=counted)
         rows = made.attack.candidates(OPINIONS).rows
         every = Candidates(rows, np.arange(len(rows)), tuple(map(str, range(len(rows)))))
         logs = made.attack.log_likelihoods(seen, np.array(honest[:1]), every)[0]

@@ -22,7 +22,7 @@ MOST_ASKED = 12
 def counted(path: Path, chosen: dict[str, tuple[str, ...]]) -> dict[str, float] | None:
     """Return what a session of a file counts, once its questions are answered; None where it was refused."""
     try:
-        draft = BEGINNING.draft(SavedTable.of(path, written=str(path)), chosen)
+        draft = BEGINNING.draft(SavedTable.of(path, data_path=str(path)), chosen)
         text = scenario_text(
             draft, name="t.toml", protocol="dpwevote", epsilon=1, made_by="x", synthetic="", trust="local"
         )
@@ -51,7 +51,7 @@ def test_a_verdict_is_what_a_second_reader_counts_where_noise_is_next_to_nothing
         chosen, found = answered(path, rng)
         if found is None:
             continue
-        draft = BEGINNING.draft(SavedTable.of(path, written=str(path)), chosen)
+        draft = BEGINNING.draft(SavedTable.of(path, data_path=str(path)), chosen)
         text = scenario_text(
             draft, name="t.toml", protocol="dpwevote", epsilon=30, made_by="x", synthetic="", trust="central"
         )

@@ -337,8 +337,8 @@ def test_drawn_profiles_have_the_exact_law(num_sampled: int | None) -> None:
         Others(np.array([[1, 0, -1], [0, 0, 0], [-1, 1, 0]]), 3, np.array([0.5, 0.3, 0.2]), num_sampled),
         Others(np.array([[1, 0, -1]]), 1, np.array([0.5, 0.3, 0.2])),
     ]
-    exact = law_of_sums(others, utilities, most=1_000, draws=1, seed=0)
-    drawn = law_of_sums(others, utilities, most=1, draws=20_000, seed=0)
+    exact = law_of_sums(others, utilities, max_terms=1_000, draws=1, seed=0)
+    drawn = law_of_sums(others, utilities, max_terms=1, draws=20_000, seed=0)
     assert len(exact.weights) < len(drawn.weights) == 20_000
     assert math.fsum(exact.weights.tolist()) == pytest.approx(1)
     rows, numbers = np.unique(drawn.rows, axis=0, return_counts=True)

@@ -71,7 +71,7 @@ def test_groups_that_are_named_stand_in_that_order() -> None:
 
 def test_entries_may_be_renamed_and_share_a_name() -> None:
     renamed = {"M": "men", "K": "women", "F": "women"}
-    grouping = groups_of_entries(ballots_of(3), ["M", "K", "F"], column="sex", renamed=renamed)
+    grouping = groups_of_entries(ballots_of(3), ["M", "K", "F"], column="sex", new_names=renamed)
     assert shown(grouping) == ["men", "women", "women"]
 
 
@@ -95,7 +95,7 @@ def test_group_that_nobody_is_in_or_that_is_not_named_is_refused() -> None:
 
 
 def test_entry_that_nobody_has_cannot_be_renamed() -> None:
-    error = refused_by(lambda: groups_of_entries(ballots_of(2), ["M", "F"], column="sex", renamed={"W": "women"}))
+    error = refused_by(lambda: groups_of_entries(ballots_of(2), ["M", "F"], column="sex", new_names={"W": "women"}))
     assert (error.field, error.value) == ("voters.group_names", "W")
     assert error.allowed == "entries of 'sex': M, F"
 
@@ -125,7 +125,7 @@ COMPANION = "voter,group\n2,south\n1,north\n3,north\n2,south\n"
 def test_companion_names_the_groups_of_numbered_voters(write: Write) -> None:
     path = write("who.csv", COMPANION)
     assert shown(groups_of_companion(path, ballots_of(3))) == ["north", "south", "north"]
-    renamed = groups_of_companion(path, ballots_of(3), renamed={"north": "N"}, groups=["south", "N"])
+    renamed = groups_of_companion(path, ballots_of(3), new_names={"north": "N"}, groups=["south", "N"])
     assert renamed.groups == ("south", "N")
 
 

@@ -27,7 +27,7 @@ def ballots_of(classes: list[list[int]], listed: list[list[int]] | None = None, 
 def positions_of(ballots: FileBallots, *, ties: TieRule = "mean", kept: list[int] | None = None) -> list[list[int]]:
     """Return the rankings alone."""
     every = range(len(ballots.alternatives))
-    positions, _ = break_ties(ballots, ties=ties, kept=every if kept is None else kept)
+    positions, _ = break_ties(ballots, ties=ties, columns_kept=every if kept is None else kept)
     assert positions.dtype == np.int64
     rankings: list[list[int]] = positions.tolist()
     return rankings
@@ -36,7 +36,7 @@ def positions_of(ballots: FileBallots, *, ties: TieRule = "mean", kept: list[int
 @pytest.mark.parametrize("ties", ["mean", "listed", "refuse"])
 def test_strict_orders_are_the_same_under_every_rule(ties: TieRule) -> None:
     ballots = ballots_of([[0, 1, 2], [2, 0, 1], [2, 0, 3]])  # the last one does not list alternative c
-    positions, num_tied = break_ties(ballots, ties=ties, kept=range(3))
+    positions, num_tied = break_ties(ballots, ties=ties, columns_kept=range(3))
     assert positions.tolist() == [[0, 1, 2], [2, 0, 1], [1, 0, 2]]
     assert num_tied == 0
 
@@ -55,18 +55,18 @@ def test_tied_alternatives_share_a_place_and_what_is_not_listed_stands_last_toge
 def test_tie_is_refused_with_line_voter_and_names() -> None:
     ballots = ballots_of([[0, 1, 2, 3], [1, 0, 0, 2], [0, 4, 4, 4]])
     with refuses("ballot (x.toi line 11, voter 2)", "tied: b, c"):
-        break_ties(ballots, ties="refuse", kept=range(4))
+        break_ties(ballots, ties="refuse", columns_kept=range(4))
     with refuses("ballot (x.toi line 12, voter 3)", "not ranked: b, d"):
-        break_ties(ballots, ties="refuse", kept=[0, 1, 3])
+        break_ties(ballots, ties="refuse", columns_kept=[0, 1, 3])
 
 
 def test_ties_of_voters_who_are_left_out_are_no_fault() -> None:
     ballots = ballots_of([[0, 1, 2], [0, 0, 1]])
-    positions, num_tied = break_ties(ballots, ties="refuse", kept=range(3), skipped=np.array([1]))
+    positions, num_tied = break_ties(ballots, ties="refuse", columns_kept=range(3), skipped=np.array([1]))
     assert (positions[0].tolist(), num_tied) == ([0, 1, 2], 0)
 
 
 def test_number_of_voters_with_ties_is_returned() -> None:
     ballots = ballots_of([[0, 1, 2], [0, 0, 1]], repeats=3)
-    assert break_ties(ballots, ties="mean", kept=range(3))[1] == 3
-    assert break_ties(ballots, ties="mean", kept=[0, 2])[1] == 0
+    assert break_ties(ballots, ties="mean", columns_kept=range(3))[1] == 3
+    assert break_ties(ballots, ties="mean", columns_kept=[0, 2])[1] == 0

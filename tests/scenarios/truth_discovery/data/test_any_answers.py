@@ -77,7 +77,9 @@ def test_a_session_counts_what_the_file_and_the_answers_to_questions_say(
                 only={"State": ("approved",)} if "only" in chosen else {},
                 leave_out_empty=chosen.get("leave-out-empty", ()),
             )
-            sheet = SavedTable.of(folder / "own.csv", written="own.csv", wanted=BEGINNING.wanted, options=options)
+            sheet = SavedTable.of(
+                folder / "own.csv", data_path="own.csv", wanted_columns=BEGINNING.wanted, options=options
+            )
             try:
                 draft = BEGINNING.draft(sheet, chosen)
             except UnclearError as error:
