@@ -13,7 +13,7 @@ from harness import Rows, row, skipped, timed, turns
 from psephos.protocol import Inputs, SimulatedNoise
 from psephos.protocol.mechanisms import optimal
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.attacks import Coalition, find_attack, seen_by_arrays, seen_by_server
+from psephos.scenarios.attacks import Coalition, find_attack, view_by_arrays, view_by_server
 from psephos.scenarios.audit import Case, Pair
 from psephos.scenarios.audit import audit as audit_case
 from psephos.scenarios.audit.mechanisms.noise import noise_cases
@@ -104,10 +104,10 @@ def attacks(*, quick: bool) -> Rows:
         protocol, inputs, noise = resolved.protocol, resolved.inputs, SimulatedNoise(1, session="bench")
         # A line-up of everybody would be as many candidates as targets: some stand for all.
         attack = find_attack(protocol).against(Inputs(inputs.private[:20], inputs.public[:20]))
-        draw = partial(seen_by_server, protocol, inputs, noise=noise)
+        draw = partial(view_by_server, protocol, inputs, noise=noise)
         coalition = Coalition((), has_server=True)
         is_alone = attack.infers_from_reports_alone
-        seen = draw() if is_alone else seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
+        seen = draw() if is_alone else view_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
         secret, targets = attack.default_secret, np.arange(len(inputs))
         posteriors = partial(attack.posteriors, [seen], targets, secret=secret)
         what, beside = f"posteriors of {len(inputs):,} targets' {secret}, {name}", " (drawing their reports)"

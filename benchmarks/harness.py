@@ -2,7 +2,7 @@
 
     python benchmarks/harness.py FILE FUNCTION TIMES ARGUMENT...
 
-is such a process: it calls one of this folder's functions, and measures what that returns (`apart`).
+is such a process: it calls one of this folder's functions, and measures what that returns (`count_apart`).
 """
 
 import argparse

@@ -28,7 +28,7 @@ from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.protocol.views import Happening
 from psephos.scenarios.running.folder import open_event_log
 from psephos.scenarios.running.session import SessionObservers, SessionRecord, run_agents
-from psephos.scenarios.truth_discovery.data.parties import as_parties
+from psephos.scenarios.truth_discovery.data.parties import crowd_to_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.transports import MemoryTransport, Transport
 
@@ -148,7 +148,7 @@ class CrowdSession(Session):
     def __init__(self, num_workers: int) -> None:
         tasks = num_workers * ANSWERS_OF_EACH // 10
         spec = SyntheticCrowd(tasks=tasks, workers=num_workers, answers_per_worker=ANSWERS_OF_EACH, seed=_SEED)
-        loaded = as_parties(make_crowd(spec), is_generated=True)
+        loaded = crowd_to_parties(make_crowd(spec), is_generated=True)
         protocol = TruthDiscovery(msgspec.convert({**loaded.parameters, "epsilon": 1.0}, CrowdParameters))
         super().__init__(protocol, loaded.names, protocol.encode(loaded.table))
 

@@ -54,7 +54,7 @@ from psephos.protocol.truth_discovery import Perturbation, find_truths, make_noi
 from psephos.protocol.truth_discovery.inference import known_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
 from psephos.scenarios.tables import Table, markdown_of
-from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, draw_renumbering
 from psephos.scenarios.truth_discovery.data.estimators import DawidSkene, OneCoinDawidSkene
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
 from psephos.scenarios.truth_discovery.paper.runs import GRIDS, load_layouts, noise_at
@@ -95,7 +95,7 @@ def _reports(
     """Yield each trial's reports, and the truths of the tasks that have one."""
     answers, generator = layout.crowd.answers, np.random.default_rng(seed)
     for labels in draw_labels(layout, noise, SimulatedNoise(session, session=name), start=0, stop=trials):
-        numbers = renumbering(answers.num_classes, answers.sizes, generator)
+        numbers = draw_renumbering(answers.num_classes, answers.sizes, generator)
         truth = numbers[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)][layout.is_gold]
         yield dataclasses.replace(answers, labels=numbers[answers.tasks, labels]), truth
 

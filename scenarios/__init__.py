@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .running.config import Scenario, load_scenario, shipped_scenarios
+    from .running.config import Scenario, list_scenarios, load_scenario
     from .running.folder import RunFolder, read_ledger
     from .running.from_python import RunResult, load, run
     from .running.resolution import Local, Resolved, ServerRun, Streamed, resolve, resolve_served
@@ -38,6 +38,7 @@ __all__ = [
     "ServerRun",
     "SessionRecord",
     "Streamed",
+    "list_scenarios",
     "load",
     "load_scenario",
     "load_series",
@@ -51,13 +52,12 @@ __all__ = [
     "run_in_folder",
     "run_series",
     "run_session",
-    "shipped_scenarios",
     "simulate",
     "simulate_async",
 ]
 
 _HOMES = {
-    "running.config": ("Scenario", "load_scenario", "shipped_scenarios"),
+    "running.config": ("Scenario", "load_scenario", "list_scenarios"),
     "running.folder": ("RunFolder", "read_ledger"),
     "running.from_python": ("RunResult", "load", "run"),
     "running.resolution": ("Local", "Resolved", "ServerRun", "Streamed", "resolve", "resolve_served"),

@@ -60,7 +60,7 @@ class _Check(pytest.Item):
 
     def runtest(self) -> None:
         """Import what is checked, and check it."""
-        self._check(_loaded(self._target))
+        self._check(_load_target(self._target))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
         """Return which promise was broken and how; where another error was the cause, with its traceback."""
@@ -79,7 +79,7 @@ class _Check(pytest.Item):
         return self._target.partition(":")[0], None, self.name
 
 
-def _loaded(target: str) -> Any:
+def _load_target(target: str) -> Any:
     """Return what a text names."""
     try:
         return importlib.metadata.EntryPoint(target, target, _GROUP).load()

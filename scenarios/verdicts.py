@@ -105,7 +105,7 @@ class FileForm:
     read: Callable[[dict[str, Any]], None]
 
 
-def as_written(outcome: msgspec.Struct) -> dict[str, Any]:
+def outcome_to_dict(outcome: msgspec.Struct) -> dict[str, Any]:
     """Return a session's outcome as `result.json` and `outcome.json` have it, with one verdict."""
     outcome_fields: dict[str, Any] = msgspec.to_builtins(outcome)
     for form in _forms_of(type(outcome)):

@@ -30,11 +30,11 @@ def say_number(one: str, plural: str, number: int, /, **places: object) -> str:
     return (one if number == 1 else plural).format(number=number, **places)
 
 
-def shown_in(encoding: str, text: str) -> str:
+def replace_unencodable(encoding: str, text: str) -> str:
     """Return a text in the signs of an encoding: Greek letters by their names, and what has no words by its number.
 
     Examples:
-        >>> shown_in("ascii", "ε ≥ 1")
+        >>> replace_unencodable("ascii", "ε ≥ 1")
         'epsilon >= 1'
     """
     if text.isascii() or encoding.startswith("utf"):
@@ -53,7 +53,7 @@ def show_all_signs() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _in_words(error: UnicodeError) -> tuple[str, int]:
+def _replace_signs(error: UnicodeError) -> tuple[str, int]:
     """Return words for the signs that an encoder lacks, and where it goes on."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
@@ -85,5 +85,5 @@ def _ascii_by_another_name(name: str) -> codecs.CodecInfo | None:
     return codecs.CodecInfo(codec.encode, codec.decode, *streams, name=_ASCII)
 
 
-codecs.register_error(_ERRORS, _in_words)
+codecs.register_error(_ERRORS, _replace_signs)
 codecs.register(_ascii_by_another_name)

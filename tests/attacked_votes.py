@@ -19,7 +19,7 @@ import msgspec
 import trio
 from harness import MEGABYTE, memory
 from psephos.scenarios.deployment import Joining, find_invitation, join
-from psephos.scenarios.verdicts import as_written
+from psephos.scenarios.verdicts import outcome_to_dict
 
 __all__ = ["Held", "hold_vote"]
 
@@ -155,7 +155,7 @@ async def _take_part(parties: Sequence[Joining]) -> list[Any]:
     heard: list[Any] = []
 
     async def take_part(party: Joining) -> None:
-        heard.append(json.loads(msgspec.json.encode(as_written((await join(party)).outcome))))
+        heard.append(json.loads(msgspec.json.encode(outcome_to_dict((await join(party)).outcome))))
 
     async with trio.open_nursery() as nursery:
         for party in parties:

@@ -31,7 +31,7 @@ import msgspec
 from click.testing import CliRunner
 from frozen import NEVER_ALIKE, SECONDS, SEED, compare, keep
 from psephos.protocol import dpwevote, fair_voting, moral_preferences, truth_discovery
-from psephos.scenarios import shipped_scenarios
+from psephos.scenarios import list_scenarios
 from psephos.scenarios.cli import cli
 from test_vector_instructions import LIBRARY_OFF, dispatched_features
 
@@ -106,7 +106,7 @@ def values_of(kind: object) -> list[str]:
 
 def runs() -> Iterator[str]:
     """Yield commands: each shipped scenario, each variant and estimator of each system, and studies."""
-    for scenario, path in shipped_scenarios().items():
+    for scenario, path in list_scenarios().items():
         if scenario not in LEFT_OUT and f"run-{scenario}-tcp/out/adversaries.json" not in NEVER_ALIKE:
             deviates = "adversary" in tomllib.loads(path.read_text())
             yield f"run {scenario}{'' if deviates else ' --transport array'} --seed {SEED}{OUT}"

@@ -22,7 +22,7 @@ from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.deployment import enroll, find_invitation
 from psephos.scenarios.deployment.journals import journal_file
 from psephos.scenarios.deployment.server import JOURNAL_FILE
-from psephos.scenarios.verdicts import as_written
+from psephos.scenarios.verdicts import outcome_to_dict
 from relays import Relay
 from runs import read_json, read_lines
 
@@ -275,7 +275,7 @@ class Vote:
             rows = np.array(sorted(accepted), dtype=np.int64)
             tallies.append(tally_batch(phase, reports, earlier, side.roster.public, rows))
             earlier.append(reports)
-        return json.loads(msgspec.json.encode(as_written(protocol.outcome(tallies))))
+        return json.loads(msgspec.json.encode(outcome_to_dict(protocol.outcome(tallies))))
 
     def __enter__(self) -> Self:
         return self

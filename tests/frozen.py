@@ -136,10 +136,10 @@ def commands(*, quick: bool) -> Iterator[tuple[str, list[str]]]:
             yield name, ["audit", *words, "--json"]
         for paper, trials in REPRODUCTIONS.items():
             yield f"reproduce-{paper}", ["reproduce", paper, "--trials", str(trials), *out]
-    from psephos.scenarios import shipped_scenarios  # noqa: PLC0415  help need not import it
+    from psephos.scenarios import list_scenarios  # noqa: PLC0415  help need not import it
 
     for transport in ("array",) if quick else TRANSPORTS:
-        for scenario, path in shipped_scenarios().items():
+        for scenario, path in list_scenarios().items():
             deviates = quick and "adversary" in tomllib.loads(path.read_text())
             if not deviates:
                 yield (

@@ -17,7 +17,7 @@ import click
 import pytest
 from distributions import write_distribution
 from psephos.protocol import PhasedProtocol
-from psephos.scenarios import load_scenario, resolve, shipped_scenarios
+from psephos.scenarios import list_scenarios, load_scenario, resolve
 from psephos.scenarios.cli import cli
 from psephos.scenarios.running.drafts import samples
 from psephos.scenarios.running.resolution import Streamed
@@ -180,7 +180,7 @@ def check_psephos(words: list[str], folder: Path) -> None:
     except click.exceptions.Exit as ending:  # --help, --version
         assert ending.exit_code == 0  # noqa: PT017  that it may end is no expectation
         return
-    if not {"scenario", "settings"} <= context.params.keys() or context.params["scenario"] not in shipped_scenarios():
+    if not {"scenario", "settings"} <= context.params.keys() or context.params["scenario"] not in list_scenarios():
         return
     for name, sample in samples().items():  # as `psephos samples` writes them
         (folder / name).write_bytes(sample.read_bytes())

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 from deployments import Ending, Process
-from psephos.scenarios.deployment.rehearsal import reserved_address
+from psephos.scenarios.deployment.rehearsal import reserve_address
 from psephos.scenarios.running.folder import read_ledger
 from runs import read_json
 from terminals import Terminal
@@ -128,7 +128,7 @@ def commands(page: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def operated(tmp_path_factory: pytest.TempPathFactory) -> Operated:
     """What became of the page's commands, all of them run."""
-    with reserved_address() as address:
+    with reserve_address() as address:
         operator = Operator(tmp_path_factory.mktemp("operations"), address)
         try:
             return operator.follow(commands(PAGE))

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 from deployments import Process
-from psephos.scenarios.deployment.rehearsal import reserved_address
+from psephos.scenarios.deployment.rehearsal import reserve_address
 from runs import read_json, read_rows
 from terminals import Terminal
 from test_documents import ROOT, blocks_of, files_of, run_console
@@ -68,7 +68,7 @@ def test_the_rehearsal_and_the_vote_of_thirty_end_with_a_result(prepared: Path) 
     assert "30 of 30 partners heard what the server released" in ended.out
     (prepared / "own.csv").write_text("solar panels,higher fee\n1,0\n", encoding="utf-8")
     own = ("--trust-server", "--input", "own.csv", "--out")
-    with reserved_address() as address:
+    with reserve_address() as address:
         with Process(*shlex.split(roster.replace(ADDRESS, address))[1:], folder=prepared) as process:
             assert process.ending().status == 0
         _, *others = sorted((prepared / "vote" / "invitations").iterdir())

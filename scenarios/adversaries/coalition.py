@@ -22,8 +22,8 @@ from ..attacks import (
     Posteriors,
     check_prior,
     information_bound,
-    seen_by_arrays,
     success_bound,
+    view_by_arrays,
 )
 from ..verdicts import at_most, round_up
 from .over_votes import beliefs_over, lesson_over
@@ -70,7 +70,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             raise ConfigurationError(field="votes", value=self.votes, allowed=allowed)
         self._prior(attack, secret)
         # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
-        view = seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
+        view = view_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
         has_memoized_phase = any(phase.memo_scope is not None for phase in context.protocol.phases)
         attack.posteriors([view, view] if has_memoized_phase and self.votes > 1 else [view], targets[:1], secret=secret)
 
@@ -82,7 +82,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         prior = self._prior(attack, secret)
         sessions = [trace.seen(context, coalition)]
         earlier_reports: dict[str, IntArray] = {}
-        seen_by_arrays(
+        view_by_arrays(
             context.protocol,
             context.inputs,
             noise=context.noise(),
@@ -93,7 +93,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             if phase.memo_scope is not None:  # as they were in the session that was held
                 earlier_reports[phase.name] = np.where(is_seen[:, None], reports, earlier_reports[phase.name])
         sessions += [
-            seen_by_arrays(
+            view_by_arrays(
                 context.protocol,
                 context.inputs,
                 noise=context.noise(rerun=rerun),
@@ -111,7 +111,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         greatest = max(evaluation.greatest_log_odds_ratio, float(posteriors.log_odds_ratios.max()))
         is_exact = attack.is_exact(secret, coalition, votes=self.votes)
         is_refuted = is_exact and greatest > epsilon + _ROUNDING
-        bound = _said_of_bound(greatest, epsilon, is_exact=is_exact)
+        bound = _describe_bound(greatest, epsilon, is_exact=is_exact)
         is_seen = self.attack_report(
             who=_who(self.members, context),
             trust=_trust(context, coalition),
@@ -166,7 +166,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
 
 def _who(members: Sequence[str], context: AttackContext) -> str:
     number = len([name for name in members if name != SERVER])
-    clients = context.some_parties(number) if number else ""
+    clients = context.count_parties(number) if number else ""
     server = "the " + context.protocol.server_role.replace("-", " ") if SERVER in members else ""
     return f"{server} and {clients}" if server and clients else server or clients
 
@@ -186,7 +186,7 @@ def _trust(context: AttackContext, coalition: Coalition) -> str:
     )
 
 
-def _said_of_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
+def _describe_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
     """Return how far evidence moved odds, as a logarithm, beside what is proven: no exact posterior passes a bound."""
     odds_sentence = f"moved the odds of two answers by e^{greatest:.3f}"
     if math.isinf(epsilon):

@@ -60,7 +60,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         self.check_left_out(allowed="sizes say it")
         refuse(len(self.cases) > _MOST_CASES, "cases", f"{len(self.cases)} cases", f"at most {_MOST_CASES}")
         check_at_least("trials", self.trials, 1)
-        for _, case_scene, attack, secret in self._each(context):
+        for _, case_scene, attack, secret in self._cases_with_attacks(context):
             attack.check_secret(secret)
             max_members = len(case_scene.names) - 1
             for size in self.sizes:
@@ -73,7 +73,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         # Of what happened nothing counts: every coalition is tried on sessions of its own.
         rows: list[Row] = []
         number = len(self.cases or (CollusionCase(),)) * len(self.epsilons or (None,))
-        for place, (title, case, attack, secret) in enumerate(self._each(context)):
+        for place, (title, case, attack, secret) in enumerate(self._cases_with_attacks(context)):
             trace.on_step(place, number)
             epsilon, evaluations = self._sweep(case, attack, secret)
             losses = {
@@ -119,19 +119,19 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
             epsilon = attack.loss(secret, context.inputs.public, _TARGET, Coalition((), has_server=False))
         return epsilon, evaluations
 
-    def _each(self, context: AttackContext) -> Iterator[tuple[str, AttackContext, Attack, str]]:
+    def _cases_with_attacks(self, context: AttackContext) -> Iterator[tuple[str, AttackContext, Attack, str]]:
         """Yield each case for each ε: its title, what is run, the attack and the secret."""
         for case in self.cases or (CollusionCase(),):
             for epsilon in self.epsilons or (None,):
                 context_of_case = context if not case.scenario and not case.settings and epsilon is None else None
                 settings = [*case.settings, *([] if epsilon is None else [f"epsilon={epsilon!r}"])]
-                of_case = context_of_case or _resolved(context, case, settings)
+                of_case = context_of_case or _context_of_case(context, case, settings)
                 attack = find_attack(of_case.protocol).against(of_case.inputs)
                 title = case.title or f"{of_case.protocol.name}, {of_case.protocol.model.value} model"
                 yield title, of_case, attack, case.secret or attack.default_secret
 
 
-def _resolved(context: AttackContext, case: CollusionCase, settings: Sequence[str]) -> AttackContext:
+def _context_of_case(context: AttackContext, case: CollusionCase, settings: Sequence[str]) -> AttackContext:
     """Return another scenario's context, at this one's seed."""
     from ..running.config import load_scenario  # noqa: PLC0415  a scenario's adversaries are read by what these modules need
     from ..running.resolution import resolve  # noqa: PLC0415  the same

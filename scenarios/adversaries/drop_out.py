@@ -34,7 +34,7 @@ class DropOutRole(Role, frozen=True, kw_only=True):
         refuse(bool(self.number) is not has_limit, "number", self.number or "nothing", allowed)
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
-        return dict.fromkeys(self.members, Leaver(self._place(context), self._leaves_if))
+        return dict.fromkeys(self.members, Leaver(self._place(context), self._wants_to_leave))
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return whether the vote went on without them, and what the drop-outs paid."""
@@ -71,7 +71,7 @@ class DropOutRole(Role, frozen=True, kw_only=True):
             for name in self.members
         ]
         return self.attack_report(
-            who=f"{context.some_parties(len(self.members))} that may leave before phase {phase!r}",
+            who=f"{context.count_parties(len(self.members))} that may leave before phase {phase!r}",
             trust="Drop-outs see what everybody sees, and send nothing false.",
             sentences=(outcome_sentence,),
             rows=tuple(rows),
@@ -81,7 +81,7 @@ class DropOutRole(Role, frozen=True, kw_only=True):
         places = {step.name: place for place, step in enumerate(context.protocol.steps) if not step.is_in_dispute}
         return places[self.phase] if self.phase else max(places.values())
 
-    def _leaves_if(self, outcome: object) -> bool:
+    def _wants_to_leave(self, outcome: object) -> bool:
         if not self.number:
             return True
         value: Any = outcome

@@ -34,7 +34,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         del context
-        return {SERVER: Equivocator(self.misled, release=_other)}
+        return {SERVER: Equivocator(self.misled, release=_alter_outcome)}
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return who believes what, and whether comparing transcripts shows it."""
@@ -84,9 +84,9 @@ def _digest(context: AttackContext, view: View) -> str | None:
     return transcript.digest
 
 
-def _other(outcome: object) -> object:
+def _alter_outcome(outcome: object) -> object:
     """Return an outcome with every yes turned into a no, and another winner, where it has one."""
-    negated = _replaced(outcome, bool, operator.not_)
+    negated = _replace_leaves(outcome, bool, operator.not_)
     if not isinstance(negated, dict):
         return negated
     outcome_fields = cast("dict[str, Any]", negated)
@@ -95,16 +95,16 @@ def _other(outcome: object) -> object:
         other_names = [name for name in cast("list[str]", names) if name != outcome_fields["winner"]]
         outcome_fields["winner"] = other_names[0] if other_names else outcome_fields["winner"]
     elif outcome_fields == outcome:  # nothing to turn around: numbers, of which each is given the other sign
-        return _replaced(outcome, float, operator.neg)
+        return _replace_leaves(outcome, float, operator.neg)
     return outcome_fields
 
 
-def _replaced(value: object, kind: type, change: Callable[[Any], object]) -> object:
+def _replace_leaves(value: object, kind: type, change: Callable[[Any], object]) -> object:
     """Return plain data in which each leaf of a kind is changed."""
     match value:
         case dict():
-            return {key: _replaced(each, kind, change) for key, each in cast("dict[str, object]", value).items()}
+            return {key: _replace_leaves(each, kind, change) for key, each in cast("dict[str, object]", value).items()}
         case list():
-            return [_replaced(each, kind, change) for each in cast("list[object]", value)]
+            return [_replace_leaves(each, kind, change) for each in cast("list[object]", value)]
         case _:
             return change(value) if isinstance(value, kind) else value

@@ -28,7 +28,7 @@ from ...protocol.roles import Side
 from ...protocol.roster import SeededRoster
 from ...protocol.sides import SessionMode
 from ...protocol.views import Happening, View
-from .role import AttackContext, AttackReport, Role, Row, SessionTrace, masked_step
+from .role import AttackContext, AttackReport, Role, Row, SessionTrace, find_masked_step
 from .tampering_server import reason_of_abort
 
 _MOST_TOLD = 12  # parties, one by one
@@ -51,7 +51,7 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
 
     def check(self, context: AttackContext) -> None:
         self.check_server_alone()
-        masked_step(context, MaskingMove.CONFIRM)
+        find_masked_step(context, MaskingMove.CONFIRM)
         phase = context.protocol.masked_phase
         assert phase is not None  # noqa: S101  it has this step
         allowed = (
@@ -64,7 +64,7 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         places = {name: place for place, name in enumerate(context.names)}
-        return {SERVER: Unmasker(places, self.dropped, self.misled, masked_step(context, MaskingMove.CONFIRM))}
+        return {SERVER: Unmasker(places, self.dropped, self.misled, find_masked_step(context, MaskingMove.CONFIRM))}
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return who found out, and what was told of those who are said to have left."""
@@ -95,9 +95,9 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
                 f"{phase.threshold} of both open it. {'It was opened.' if is_open else 'It was not opened.'}"
             )
         return self.attack_report(
-            who=f"a server that says of {context.some_parties(len(dropped_places))} whose rows came that they left",
+            who=f"a server that says of {context.count_parties(len(dropped_places))} whose rows came that they left",
             trust="The server deviates in whom it says to have survived. Parties check that, and signatures on it.",
-            sentences=(*sentences, *_ending(trace)),
+            sentences=(*sentences, *_describe_ending(trace)),
             rows=[
                 {"party": each.party, "found out in": each.step, "said": each.reason}
                 for each in detecting_clients[:_MOST_TOLD]
@@ -119,7 +119,7 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
 
     def check(self, context: AttackContext) -> None:
         self.check_parties_alone(context)
-        masked_step(context, MaskingMove(self.step))
+        find_masked_step(context, MaskingMove(self.step))
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
         from ...agents.masking import draw_signature_keys  # noqa: PLC0415  most runs mask nothing
@@ -143,10 +143,10 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
             {"party": name, "left since": reason} for name, reason in {**named_reasons, **reasons_to_leave}.items()
         ]
         return self.attack_report(
-            who=f"{context.some_parties(len(self.members))} that sign wrong shares",
+            who=f"{context.count_parties(len(self.members))} that sign wrong shares",
             trust="Members deviate in their shares. They learn nothing by it, and what they have signed names them.",
             sentences=(
-                *_ending(trace),
+                *_describe_ending(trace),
                 (
                     f"Found out: {len(named_reasons)} of {len(self.members)}. Honest parties that left: "
                     f"{len(reasons_to_leave)}."
@@ -194,11 +194,11 @@ class MaskedLiar(Deviation):
     def outgoing(self, peer: str, message: Message) -> Passage:
         if isinstance(message, Report) and self._rules is not None:
             step = self._protocol.steps[message.step]
-            content = self._said(step.codec.decode(message.payload), self._rules)
+            content = self._alter_content(step.codec.decode(message.payload), self._rules)
             message = Report(message.step, step.codec.encode(content))
         return Passage(outward=(message,))
 
-    def _said(self, content: Any, rules: MaskingRules) -> Any:
+    def _alter_content(self, content: Any, rules: MaskingRules) -> Any:
         """Return what it says in place of what its agent would."""
         match content:
             case Keys():
@@ -233,7 +233,7 @@ class MaskedLiar(Deviation):
         return content
 
 
-def _ending(trace: SessionTrace) -> tuple[str, str]:
+def _describe_ending(trace: SessionTrace) -> tuple[str, str]:
     """Say how the session ended, and what was charged."""
     number = max((tally.num_reports for tally in trace.tallies), default=0)
     outcome_sentence = f"The session went on: the noisy sum of {number} rows was released, and nothing else."

@@ -52,7 +52,7 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
         sizes_of_connections = _sizes_by_connection(trace.traffic)
         rows: list[Row] = []
         for phase in context.protocol.phases:
-            as_sent, as_needed = _told_by_sizes(context, phase, attack, secret)
+            as_sent, as_needed = _evaluate_sizes(context, phase, attack, secret)
             rows.append(
                 {
                     "phase": phase.name,
@@ -81,7 +81,7 @@ def _sizes_by_connection(traffic: Sequence[Traffic]) -> Mapping[int, int]:
     return sizes
 
 
-def _told_by_sizes(context: AttackContext, phase: Phase, attack: Attack, secret: str) -> tuple[Evaluation, Evaluation]:
+def _evaluate_sizes(context: AttackContext, phase: Phase, attack: Attack, secret: str) -> tuple[Evaluation, Evaluation]:
     """Return what the size of a phase's report tells, as it is sent, and if numbers took as few bytes as they need.
 
     Exact where reports can be listed, and else of many that are drawn.
@@ -91,7 +91,7 @@ def _told_by_sizes(context: AttackContext, phase: Phase, attack: Attack, secret:
     prior = np.full(len(candidates.labels), 1 / len(candidates.labels))
     sizes_as_sent = np.array([len(phase.codec.encode(report)) for report in reports.tolist()], dtype=np.int64)
     as_sent, as_needed = (
-        evaluate_channel(_by_size(law, sizes), places=candidates.places, prior=prior)
+        evaluate_channel(_law_of_sizes(law, sizes), places=candidates.places, prior=prior)
         for sizes in (sizes_as_sent, bytes_of(reports).sum(axis=1))
     )
     return as_sent, as_needed
@@ -128,7 +128,7 @@ def _reports_of(context: AttackContext, phase: Phase, values: IntArray) -> tuple
     return np.concatenate(drawn_reports), law
 
 
-def _by_size(law: FloatArray, sizes: IntArray) -> FloatArray:
+def _law_of_sizes(law: FloatArray, sizes: IntArray) -> FloatArray:
     """Return a law of reports as one of their sizes."""
     distinct_sizes, numbers = np.unique(sizes, return_inverse=True)
     law_of_sizes = np.zeros((len(law), len(distinct_sizes)))

@@ -37,7 +37,7 @@ class Belief:
         return float(np.count_nonzero(right)) / len(right)
 
     @property
-    def surest(self) -> float:
+    def max_belief(self) -> float:
         """The greatest probability that any label of any target has."""
         return float(self.probabilities.max())
 
@@ -77,7 +77,7 @@ def beliefs_over(
         if any(truths.setdefault(name, place) != place for name, place in zip(names, true, strict=True)):
             return []
         if names:
-            view = _without_repeated(voted, coalition)
+            view = _view_without_repeated(voted, coalition)
             likelihoods = attack.log_likelihoods(view, places, candidates)
             uniform = np.full(len(labels), 1 / len(labels))
             if is_row_kept:
@@ -126,13 +126,13 @@ def lesson_over(
     bound, loss = round_up(success_bound(last.epsilon, prior), decimals=4), round_up(last.epsilon, 6)
     if len(last.names) == 1:
         sentence = (
-            f"{_said_of_one(last, votes, secret=secret)} What its ledger lost of it, {loss:g}, allows {bound:.4f}."
+            f"{_describe_belief(last, votes, secret=secret)} What its ledger lost of it, {loss:g}, allows {bound:.4f}."
         )
     else:
         sentence = (
             f"After {len(votes):,} votes it names the {secret} of {last.success:.0%} of {len(last.names):,} rightly, "
             f"by guessing of {1 / number:.0%}; how many of so few is chance as well. Its surest belief about one of "
-            f"them is {last.surest:.4f}; what the ledgers lost of it, {loss:g}, allows {bound:.4f}."
+            f"them is {last.max_belief:.4f}; what the ledgers lost of it, {loss:g}, allows {bound:.4f}."
         )
     return AttackReport(
         role=role,
@@ -147,7 +147,7 @@ def lesson_over(
                 "targets": len(each.names),
                 "epsilon": each.epsilon,
                 "named rightly": each.success,
-                "surest belief": each.surest,
+                "surest belief": each.max_belief,
                 "at most": success_bound(each.epsilon, prior),
             }
             for each in beliefs
@@ -155,13 +155,13 @@ def lesson_over(
     )
 
 
-def _said_of_one(belief: Belief, votes: Sequence[SeriesVote], *, secret: str) -> str:
+def _describe_belief(belief: Belief, votes: Sequence[SeriesVote], *, secret: str) -> str:
     """Return what is believed of the one target, with the truth where that may be shown."""
     (name,), (truth,) = belief.names, belief.truths
     likeliest = belief.labels[int(np.argmax(belief.probabilities[0]))]
     sentence = (
         f"After {len(votes):,} votes the likeliest {secret} of {name} is {likeliest!r}, with probability "
-        f"{belief.surest:.4f}, and before with {1 / len(belief.labels):.4f}"
+        f"{belief.max_belief:.4f}, and before with {1 / len(belief.labels):.4f}"
     )
     may_show_truth = all(voted.context.may_show_truth for voted in votes)
     return f"{sentence}; the true one is {belief.labels[truth]!r}." if may_show_truth else f"{sentence}."
@@ -174,7 +174,7 @@ def _row_of_one(belief: Belief, votes: Sequence[SeriesVote], prior: FloatArray) 
         "after vote": belief.number,
         "target": "voted" if is_there else "away",
         "epsilon": belief.epsilon,
-        "surest belief": belief.surest,
+        "surest belief": belief.max_belief,
         "at most": success_bound(belief.epsilon, prior),
     }
 
@@ -204,7 +204,7 @@ def _keeps_rows(votes: Sequence[SeriesVote], target: str) -> bool:
     return True
 
 
-def _without_repeated(voted: SeriesVote, coalition: Coalition) -> CoalitionView:
+def _view_without_repeated(voted: SeriesVote, coalition: Coalition) -> CoalitionView:
     """Return what was seen in a vote for the first time."""
     view = voted.trace.seen(voted.context, coalition)
     visible = [

@@ -51,5 +51,5 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
                 "two servers that do not collude (Prio3), are the known cure."
             )
         return self.attack_report(
-            context.some_parties(len(self.members)), _TRUST, (*sentences, detection_sentence), rows
+            context.count_parties(len(self.members)), _TRUST, (*sentences, detection_sentence), rows
         )

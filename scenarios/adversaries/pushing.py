@@ -14,7 +14,7 @@ from ...protocol.masking import Masked, MaskingMove
 from ...protocol.phases.phase import Codec
 from ...protocol.population import draw_reports
 from ..attacks.extreme_reports import NOT_COMPUTED, ExtremeReports
-from .role import AttackContext, Role, Row, SessionTrace, masked_step
+from .role import AttackContext, Role, Row, SessionTrace, find_masked_step
 
 
 class PushingRole(Role, frozen=True, kw_only=True):
@@ -38,9 +38,9 @@ class PushingRole(Role, frozen=True, kw_only=True):
             honest_reports = draw_reports(
                 phase, context.inputs, noise=context.noise(), protocol=context.protocol.name, start=0
             )
-            number, shift = masked_step(context, MaskingMove.MASKED), reports[0] - honest_reports
+            number, shift = find_masked_step(context, MaskingMove.MASKED), reports[0] - honest_reports
             codec = context.protocol.steps[number].codec
-            changes = {place: functools.partial(_shifted, codec, shift[place]) for place in places}
+            changes = {place: functools.partial(_shift_payload, codec, shift[place]) for place in places}
             return {context.names[place]: Changer(number, change) for place, change in changes.items()}
         return {
             context.names[place]: Poisoner({number: phase[place].tolist() for number, phase in enumerate(reports)})
@@ -69,14 +69,14 @@ class PushingRole(Role, frozen=True, kw_only=True):
                 "shift": shift,
                 "in standard errors": shift / error if error else math.copysign(math.inf, shift) if shift else 0.0,
             }
-        aimed_row = rows[extremes.aimed]
+        aimed_row = rows[extremes.name_of_aim]
         error, errors = "", ""
         if own["standard error"]:  # a decision alone has none
             error = f" (standard error {own['standard error']:.3g})"
             errors = f", {abs(float(own['in standard errors'])):.1f} standard errors,"
         sentences = [
             (
-                f"They push the estimate {extremes.aimed!r} {self.direction}. Without them it is "
+                f"They push the estimate {extremes.name_of_aim!r} {self.direction}. Without them it is "
                 f"{aimed_row['without them']:.4g}{error}, with their reports {aimed_row['with them']:.4g}."
             ),
             *([] if trace.failure is None else [f"The session itself came to no end: {trace.failure}"]),
@@ -93,7 +93,7 @@ class PushingRole(Role, frozen=True, kw_only=True):
         return [rows[name] for name in honest_estimates if name in rows], sentences
 
 
-def _shifted(codec: Codec, shift: IntArray, payload: msgspec.Raw) -> msgspec.Raw:
+def _shift_payload(codec: Codec, shift: IntArray, payload: msgspec.Raw) -> msgspec.Raw:
     """Return a masked row to which numbers were added, modulo 2⁶⁴: for that nobody needs its masks."""
     row = np.array(codec.decode(payload).residues, dtype=np.int64) + shift
     return codec.encode(Masked(tuple(row.tolist())))

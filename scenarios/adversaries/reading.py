@@ -50,7 +50,7 @@ def read_adversaries(
         if "members" in fields:
             members = convert(fields["members"], tuple[str, ...], f"{place}: members")
             all_names = [*context.names, *absent_names]
-            spelled_out = _spelled_out(members, fields.get("target"), all_names, field=f"{place}: members")
+            spelled_out = _expand_members(members, fields.get("target"), all_names, field=f"{place}: members")
             fields["members"] = tuple(name for name in spelled_out if name not in absent_names) or spelled_out
         role: Role = convert(fields, kind, place)
         if kind.needs_agents and not has_agents:
@@ -94,7 +94,7 @@ def _check_protocol(kind: type[Role], protocol: str, *, field: str) -> None:
     raise ConfigurationError(field=field, value=kind.name, allowed=allowed)
 
 
-def _spelled_out(members: Sequence[str], target: object, all_names: Sequence[str], *, field: str) -> tuple[str, ...]:
+def _expand_members(members: Sequence[str], target: object, all_names: Sequence[str], *, field: str) -> tuple[str, ...]:
     """Return members with ranges and "*" replaced by names."""
     names: list[str] = []
     for member in members:
@@ -118,7 +118,7 @@ def find_adversary(name: str) -> type[Role]:
     return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)
 
 
-def checked_deviations(role: Role, context: AttackContext) -> Mapping[str, Deviation]:
+def check_deviations(role: Role, context: AttackContext) -> Mapping[str, Deviation]:
     """Return what members do that the protocol does not say; PluginError for no mapping of names to deviations."""
     deviations: Any = role.deviations(context)
     if not isinstance(deviations, Mapping):
@@ -134,7 +134,7 @@ def checked_deviations(role: Role, context: AttackContext) -> Mapping[str, Devia
     return cast("Mapping[str, Deviation]", deviations)
 
 
-def checked_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
+def check_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
     """Return what connections say that are nobody's of the session; PluginError for no sequence of Hellos."""
     hellos: Any = role.strangers(context)
     if not isinstance(hellos, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", hellos)):
@@ -142,7 +142,7 @@ def checked_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
     return cast("Sequence[Hello]", hellos)
 
 
-def checked_lesson(role: Role, context: AttackContext, trace: SessionTrace) -> AttackReport:
+def check_attack_report(role: Role, context: AttackContext, trace: SessionTrace) -> AttackReport:
     """Return what a role learnt; PluginError where it is no lesson, or one that cannot be written down."""
     if type(role).learn is Role.learn:
         raise _wrong(role, "learn", f"{type(role).__name__} has no method of this name")

@@ -56,7 +56,7 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         if trace.failure is not None:
             sentences.append(f"The session came to no end: {trace.failure}.")
         return self.attack_report(
-            who=f"{context.some_parties(len(self.members))} that send reports again",
+            who=f"{context.count_parties(len(self.members))} that send reports again",
             trust="Replayers are parties of the roster, and have no other party's key.",
             sentences=sentences,
             rows=tuple(rows),

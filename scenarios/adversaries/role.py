@@ -89,7 +89,7 @@ class AttackContext:
             allowed = f"a {role} of the roster, such as {self.names[0]!r}{hint}"
             raise ConfigurationError(field=field, value=name, allowed=allowed) from None
 
-    def some_parties(self, number: int) -> str:
+    def count_parties(self, number: int) -> str:
         """Return how many parties, in words: "3 voters"."""
         return f"{number:,} {self.protocol.client_role}{'s' if number > 1 else ''}"
 
@@ -115,7 +115,7 @@ class AttackContext:
         return Coalition(tuple(sorted(places)), SERVER in members)
 
 
-def _unwatched(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     """Tell nobody how far a role has come."""
     del done, total
 
@@ -148,15 +148,15 @@ class SessionTrace:
     endings: Mapping[str, PsephosError] = dataclasses.field(default_factory=dict[str, PsephosError])
     failure: PsephosError | None = None
     attempts: Sequence[Attempt] = ()
-    on_step: Callable[[int, int], None] = _unwatched
+    on_step: Callable[[int, int], None] = _ignore_progress
 
     def seen(self, context: AttackContext, coalition: "Coalition") -> "CoalitionView":
         """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
-        from ..attacks import seen_by_agents, seen_by_arrays, with_shares
+        from ..attacks import view_by_agents, view_by_arrays, with_shares
 
         if not self.views:
-            return seen_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
-        view = seen_by_agents(
+            return view_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
+        view = view_by_agents(
             context.protocol,
             self.views,
             names=context.names,
@@ -208,7 +208,7 @@ def check_between(field: str, value: float, minimum: float, maximum: float) -> N
     require(minimum <= value <= maximum, field, value, f"in [{minimum}, {maximum}]")
 
 
-def masked_step(context: AttackContext, move: MaskingMove) -> int:
+def find_masked_step(context: AttackContext, move: MaskingMove) -> int:
     """Return the number of a step of the masked phase; ConfigurationError where no phase is masked."""
     step_numbers = [number for number, step in enumerate(context.protocol.steps) if step.move is move]
     require(

@@ -17,9 +17,9 @@ from ..attacks import (
     Evaluation,
     evaluate_channel,
     pool,
-    seen_by_arrays,
-    seen_by_server,
     session_channel,
+    view_by_arrays,
+    view_by_server,
 )
 from .role import AttackContext
 
@@ -66,7 +66,7 @@ def try_coalition(
         )
         earlier_reports: dict[str, IntArray] = {}
         sessions = [
-            seen_by_server(context.protocol, inputs, noise=context.noise(rerun=rerun), earlier_reports=earlier_reports)
+            view_by_server(context.protocol, inputs, noise=context.noise(rerun=rerun), earlier_reports=earlier_reports)
             for rerun in range(votes, 2 * votes)
         ]
         posteriors = attack.posteriors(sessions, all_places, secret=secret, prior=prior)
@@ -91,7 +91,7 @@ def try_coalition(
         noises = (context.noise(rerun=rerun) for rerun in reruns)
         memoized: dict[str, IntArray] = {}
         sessions = [
-            seen_by_arrays(context.protocol, inputs, noise=noise, coalition=coalition, earlier_reports=memoized)
+            view_by_arrays(context.protocol, inputs, noise=noise, coalition=coalition, earlier_reports=memoized)
             for noise in noises
         ]
         posteriors = attack.posteriors(sessions, group, secret=secret, prior=prior)

@@ -7,9 +7,9 @@ from .coalition_view import (
     Coalition,
     CoalitionView,
     Ending,
-    seen_by_agents,
-    seen_by_arrays,
-    seen_by_server,
+    view_by_agents,
+    view_by_arrays,
+    view_by_server,
     with_shares,
 )
 from .posteriors import (
@@ -44,10 +44,10 @@ __all__ = [
     "information_bound",
     "pool",
     "report_log_likelihoods",
-    "seen_by_agents",
-    "seen_by_arrays",
-    "seen_by_server",
     "session_channel",
     "success_bound",
+    "view_by_agents",
+    "view_by_arrays",
+    "view_by_server",
     "with_shares",
 ]

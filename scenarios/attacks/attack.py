@@ -201,7 +201,7 @@ class Attack(abc.ABC):
         inputs are the same in all sessions may know better.
         """
         total = np.zeros((len(targets), len(candidates.rows)))
-        for view in _without_repetitions(sessions):
+        for view in _drop_repetitions(sessions):
             total += self.log_likelihoods(view, targets, candidates)
         return total
 
@@ -230,7 +230,7 @@ class Attack(abc.ABC):
         return infer(total, places=candidates.places, labels=candidates.labels, prior=prior)
 
 
-def _without_repetitions(sessions: Sequence[CoalitionView]) -> Iterator[CoalitionView]:
+def _drop_repetitions(sessions: Sequence[CoalitionView]) -> Iterator[CoalitionView]:
     """Yield what was seen, without reports of phases that keep theirs where an earlier session has shown them.
 
     Of sessions that keep reports and show tallies of them alone nothing is known: ConfigurationError.
@@ -269,9 +269,9 @@ def report_log_likelihoods(view: CoalitionView, targets: IntArray, rows: IntArra
         >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
         >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
         >>> from psephos.protocol import SimulatedNoise
-        >>> from psephos.scenarios.attacks import seen_by_server
-        >>> seen = seen_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
-        >>> report_log_likelihoods(seen, np.array([0]), np.array([[0, 0], [1, 1]])).shape
+        >>> from psephos.scenarios.attacks import view_by_server
+        >>> view = view_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
+        >>> report_log_likelihoods(view, np.array([0]), np.array([[0, 0], [1, 1]])).shape
         (1, 2)
     """
     total = np.zeros((len(targets), len(rows)))

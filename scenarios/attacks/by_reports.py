@@ -14,7 +14,7 @@ from ...protocol.errors import ConfigurationError, refuse
 from ...protocol.phases import Inputs, PhasedProtocol
 from ..system import part_of
 from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
-from .candidates import CandidateRows, columns_seen, given_rows, listed_rows
+from .candidates import CandidateRows, columns_seen, list_row_candidates, named_rows
 from .coalition_view import CoalitionView
 from .masked_sums import MaskedAttack
 
@@ -48,7 +48,7 @@ class ReportAttack(Attack):
         """Return the rows that the protocol says a party may hold, or else all that its mechanisms take."""
         self.check_secret(secret)
         if self._known is None:
-            candidates = given_rows(self.protocol) or self._listed()
+            candidates = named_rows(self.protocol) or self._list_common_rows()
             self._known = Candidates(
                 candidates.rows, np.arange(len(candidates.rows), dtype=np.int64), candidates.labels
             )
@@ -91,13 +91,13 @@ class ReportAttack(Attack):
         number = len(view.coalition.members)
         raise ConfigurationError(field="members", value=f"{number:,} without the server", allowed=allowed)
 
-    def _listed(self) -> CandidateRows:
+    def _list_common_rows(self) -> CandidateRows:
         """Return all rows that the mechanisms take, if they are the same for all parties."""
         if self._inputs is None:
-            return listed_rows(self.protocol, (), limit=_MOST_CANDIDATES)
+            return list_row_candidates(self.protocol, (), limit=_MOST_CANDIDATES)
         kinds: list[list[int]] = np.unique(self._inputs.public, axis=0).tolist()
         first, *other_tables = [
-            listed_rows(self.protocol, public, limit=_MOST_CANDIDATES) for public in kinds[:_MOST_PUBLIC_ROWS]
+            list_row_candidates(self.protocol, public, limit=_MOST_CANDIDATES) for public in kinds[:_MOST_PUBLIC_ROWS]
         ]
         is_same = all(np.array_equal(first.rows, other.rows) for other in other_tables)
         allowed = "given by its method possible_entries(), where public rows may say what a party can hold"

@@ -34,7 +34,7 @@ def columns_seen(protocol: PhasedProtocol[Any, Any]) -> list[int]:
     return sorted({place for phase in protocol.phases for place in range(phase.columns.start, phase.columns.stop)})
 
 
-def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
+def named_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
     """Return the rows that the protocol says a party may hold, of which two differ; None where it says nothing."""
     with blaming(protocol, "possible_entries"):
         table = protocol.possible_entries()
@@ -52,11 +52,11 @@ def given_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
         allowed = f"a table that its own encode() takes ({type(error).__name__}: {error})"
         raise ConfigurationError(field=field, value=sorted(table), allowed=allowed) from error
     names = [column.name for column in protocol.columns() if column.private and column.name in table]
-    lines = [[_shown(table[name][place]) for name in names] for place in range(len(inputs))]
-    return _check_two(protocol, _distinct(inputs, _labels(names, lines), are_given=True))
+    lines = [[_show_entry(table[name][place]) for name in names] for place in range(len(inputs))]
+    return _check_two(protocol, _drop_duplicates(inputs, _labels(names, lines), are_given=True))
 
 
-def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, limit: int) -> CandidateRows:
+def list_row_candidates(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, limit: int) -> CandidateRows:
     """Return all rows that the mechanisms take of a person with this public row.
 
     Raises:
@@ -70,16 +70,16 @@ def listed_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, li
             field = f"possible rows of protocol {protocol.name!r}"
             raise ConfigurationError(field=field, value=f"{number:,} rows", allowed=allowed)
         rows = np.array(list(itertools.product(*values)), dtype=np.int64)
-    return _check_two(protocol, _that_fit(protocol, rows, public))
+    return _check_two(protocol, _select_fitting(protocol, rows, public))
 
 
-def some_rows_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> CandidateRows:
+def sample_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> CandidateRows:
     """Return those rows that the mechanisms take of a person: all where they are few, else the ends and some between.
 
     It is a single row where the public row leaves no choice.
     """
     rows = _rows_that_phases_name(protocol, public)
-    return _that_fit(protocol, rows_to_try(_values_of(protocol, public)) if rows is None else rows, public)
+    return _select_fitting(protocol, rows_to_try(_values_of(protocol, public)) if rows is None else rows, public)
 
 
 def _rows_that_phases_name(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> IntArray | None:
@@ -107,13 +107,13 @@ def _values_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Val
     ]  # of what no phase looks at nothing is learnt
 
 
-def _that_fit(protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int]) -> CandidateRows:
+def _select_fitting(protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int]) -> CandidateRows:
     is_possible = np.array([_fits(protocol, row, public) for row in rows.tolist()], dtype=np.bool_)
     inputs = Inputs(rows[is_possible], np.tile(np.array(public, dtype=np.int64), (int(is_possible.sum()), 1)))
     names = [column.name for column in protocol.columns() if column.private]
     if len(names) != rows.shape[1]:
         names = [f"column {number}" for number in range(1, rows.shape[1] + 1)]
-    return _distinct(inputs, _labels(names, inputs.private.tolist()), are_given=False)
+    return _drop_duplicates(inputs, _labels(names, inputs.private.tolist()), are_given=False)
 
 
 def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequence[int]) -> bool:
@@ -130,7 +130,7 @@ def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequen
     return True
 
 
-def _distinct(inputs: Inputs, labels: Sequence[str], *, are_given: bool) -> CandidateRows:
+def _drop_duplicates(inputs: Inputs, labels: Sequence[str], *, are_given: bool) -> CandidateRows:
     """Return the rows that differ, in their order, each with the first of its labels."""
     firsts: dict[tuple[int, ...], int] = {}
     for place, row in enumerate(inputs.private.tolist()):
@@ -156,6 +156,6 @@ def _labels(names: Sequence[str], lines: Sequence[Sequence[Any]]) -> list[str]:
     return [", ".join(f"{name} {entry}" for name, entry in zip(names, line, strict=True)) for line in lines]
 
 
-def _shown(entry: Any) -> str:
+def _show_entry(entry: Any) -> str:
     plain = msgspec.to_builtins(entry.item() if isinstance(entry, np.generic) else entry)
     return f"{plain:.10g}" if isinstance(plain, float) else str(plain)

@@ -87,7 +87,7 @@ class CoalitionView:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
         >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
         >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
-        >>> seen = seen_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
+        >>> seen = view_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
         >>> seen.num_parties, seen.coalition.has_server
         (3, True)
     """
@@ -122,7 +122,7 @@ class CoalitionView:
         return len(self.public)
 
 
-def seen_by_arrays(
+def view_by_arrays(
     protocol: PhasedProtocol[Any, Any],
     inputs: Inputs,
     *,
@@ -153,7 +153,7 @@ def seen_by_arrays(
         >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
         >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
         >>> noise = SimulatedNoise(7, session="vote")
-        >>> seen = seen_by_arrays(vote, inputs, noise=noise, coalition=Coalition((0,), has_server=False))
+        >>> seen = view_by_arrays(vote, inputs, noise=noise, coalition=Coalition((0,), has_server=False))
         >>> seen.told[0].tolist(), seen.rows.tolist()
         ([True, False, False], [[0, 1, 0]])
     """
@@ -183,7 +183,7 @@ def seen_by_arrays(
         told=(is_visible,) * len(drawn_reports),
         totals=tuple(tally.totals for tally in tallies),
         background=background,
-        find_ending=lambda: Ending(_published(protocol, tallies), protocol.outcome(tallies)),
+        find_ending=lambda: Ending(_publish_phases(protocol, tallies), protocol.outcome(tallies)),
     )
 
 
@@ -198,7 +198,7 @@ def tallies_of(
     return tallies
 
 
-def seen_by_server(
+def view_by_server(
     protocol: PhasedProtocol[Any, Any],
     inputs: Inputs,
     *,
@@ -211,7 +211,7 @@ def seen_by_server(
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
         >>> vote = DPWeVote(Parameters(candidates=("tea",), weights=(1, 2), epsilon=2.0))
         >>> inputs = vote.encode({"weight": [1, 2, 1], "tea": [1, 0, 1]})
-        >>> seen = seen_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
+        >>> seen = view_by_server(vote, inputs, noise=SimulatedNoise(7, session="vote"))
         >>> [reports.shape for reports in seen.reports]
         [(3, 1), (3, 1)]
     """
@@ -234,7 +234,7 @@ def draw_all(
     noise: SimulatedNoise,
     earlier_reports: dict[str, IntArray] | None = None,
 ) -> list[IntArray]:
-    """Return what everybody reports in a session, phase by phase. See `seen_by_arrays`.
+    """Return what everybody reports in a session, phase by phase. See `view_by_arrays`.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -254,7 +254,7 @@ def draw_all(
     return reports_of_phases
 
 
-def seen_by_agents(
+def view_by_agents(
     protocol: PhasedProtocol[Any, Any],
     views: Iterable[View],
     *,
@@ -310,7 +310,7 @@ def with_shares(
     requests = (each.message for view in views for each in view.observations if isinstance(each.message, Request))
     confirming = (request.payload for request in requests if steps[request.step].move is MaskingMove.CONFIRM)
     is_in = np.isin(np.arange(coalition_view.num_parties), next((decode(payload).places for payload in confirming), ()))
-    whole = seen_by_arrays(coalition_view.protocol, inputs, noise=noise, coalition=coalition_view.coalition)
+    whole = view_by_arrays(coalition_view.protocol, inputs, noise=noise, coalition=coalition_view.coalition)
     background = Background(inputs.private, is_in)
     return dataclasses.replace(coalition_view, reports=whole.reports, told=whole.told, background=background)
 
@@ -337,7 +337,7 @@ class _Gathered:
 
     def read(self, tallies: Sequence[Tally]) -> None:
         """Add what follows from published tallies."""
-        self.outcomes = [*_published(self._protocol, tallies), None]
+        self.outcomes = [*_publish_phases(self._protocol, tallies), None]
         self.release = self._protocol.outcome(tallies)
 
     def _take(self, observation: Observation, place: int | None, *, is_own: bool) -> None:
@@ -363,7 +363,7 @@ class _Gathered:
                 pass
 
 
-def _published(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> list[Any]:
+def _publish_phases(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> list[Any]:
     """Return what closing each phase but the last publishes, as the plain data that a request carries."""
     outcomes = (phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases[:-1]))
     return [_PLAIN.decode(msgspec.msgpack.encode(outcome)) for outcome in outcomes]

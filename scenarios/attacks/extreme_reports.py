@@ -79,7 +79,7 @@ class ExtremeReports:
             raise ConfigurationError(field="aim", value=self.aim, allowed=f"one of {shown_names}")
 
     @functools.cached_property
-    def aimed(self) -> str:
+    def name_of_aim(self) -> str:
         """The name of the estimate that is pushed."""
         return self.aim or next(iter(self.estimates()))
 
@@ -109,7 +109,7 @@ class ExtremeReports:
     def value_with(self, places: IntArray) -> float:
         """Return the estimate where these parties send the extreme reports; nan where no outcome is computed."""
         try:
-            return self.estimates(self.reports(places))[self.aimed].value
+            return self.estimates(self.reports(places))[self.name_of_aim].value
         except NOT_COMPUTED:
             return math.nan
 
@@ -173,7 +173,7 @@ class ExtremeReports:
                     if other_tallies
                     else tallies
                 )
-                value = self.sign * self._released(merged_tallies, self.aimed)[self.aimed].value
+                value = self.sign * self._released(merged_tallies, self.name_of_aim)[self.name_of_aim].value
             except NOT_COMPUTED:
                 return -math.inf
             return -math.inf if math.isnan(value) else value

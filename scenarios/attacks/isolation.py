@@ -20,7 +20,7 @@ from ...protocol.errors import refuse
 from ...protocol.phases import Inputs
 from ...protocol.randomness import SimulatedNoise
 from .attack import Attack
-from .coalition_view import Coalition, seen_by_arrays
+from .coalition_view import Coalition, view_by_arrays
 from .posteriors import Evaluation, pool
 
 _SESSION: Final = "isolation"
@@ -76,7 +76,7 @@ def evaluate_isolation(
         redrawn = attack.redraw(secret, inputs, targets, prior=None, uniforms=generator.random(1))
         noise = SimulatedNoise(seed, session=_SESSION, round_number=session)
         for evaluations, (observers, counted_places) in zip(evaluations_of_kinds, kinds, strict=True):
-            view = seen_by_arrays(attack.protocol, redrawn, noise=noise, coalition=observers, places=counted_places)
+            view = view_by_arrays(attack.protocol, redrawn, noise=noise, coalition=observers, places=counted_places)
             counted_inputs = Inputs(redrawn.private[counted_places], redrawn.public[counted_places])
             place = np.array([counted_places.index(target)], dtype=np.int64)
             posteriors = attack.posteriors([view], place, secret=secret)

@@ -27,7 +27,7 @@ from ...protocol.mechanisms.realized import reports_to_try
 from ...protocol.phases import MaskedPhase, Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss
 from ...protocol.tally import Tally
-from ..attacks.candidates import CandidateRows, given_rows, some_rows_of
+from ..attacks.candidates import CandidateRows, named_rows, sample_rows
 from ..reading.conversion import convert
 from ..reading.settings import Tables, read_setting, set_value
 from ..running.config import load_scenario
@@ -43,11 +43,11 @@ from .exposed_parts import (
     Summed,
     draw_releases,
     greatest_gaps,
-    noisy_in,
+    noisy_totals,
 )
-from .machines import by_agents
+from .machines import run_by_agents
 from .mechanisms.checking import checks_of
-from .mechanisms.sampling import secure_draw, simulated_draw
+from .mechanisms.sampling import secure_draw, simulate_draw
 from .observables import Observable, exposure_of_party
 from .whole_sessions import AGENT_SHARES, PARTY_SHARES, TWO_PARTY_SHARES, charge, exposure_of_two
 
@@ -79,10 +79,10 @@ def cases_of_protocol(
             leaves it, or a trusted server, could be held against.
     """
     cases: list[Case] = []
-    candidate_rows = given_rows(protocol)
+    candidate_rows = named_rows(protocol)
     kinds, note = _kinds_of(protocol, candidate_rows, public)
     for kind in kinds:
-        candidates = candidate_rows or some_rows_of(protocol, kind)
+        candidates = candidate_rows or sample_rows(protocol, kind)
         if len(candidates.rows) < 2:  # noqa: PLR2004  a public row that leaves nothing to tell
             continue
         suffix = f", public row ({', '.join(map(str, kind))})" if len(kinds) > 1 else ""
@@ -163,13 +163,15 @@ class _Audited:
             places: list[int] = firsts.tolist()
             rows, names = self.candidates.rows[places], [self.candidates.labels[place] for place in places]
             part = Reported(self.protocol, phase, rows, self.public)
-            secure = functools.partial(_drawn_securely, mechanism, part.values) if _has_sampler(mechanism) else None
+            secure = (
+                functools.partial(_draw_candidate_securely, mechanism, part.values) if _has_sampler(mechanism) else None
+            )
             yield from self._case(
                 f"phase {phase.name!r} alone",
                 functools.partial(Observable, (part,), 1, secure=secure),
                 losses,
                 names=names,
-                are_neighbors=self._in_phase(phase, rows),
+                are_neighbors=self._neighbors_in_phase(phase, rows),
                 secure_share=min(1.0, _SHARE_OF_NUMBER / phase.num_values),
                 law_checks=functools.partial(_checks, mechanism, values, is_secure=secure is not None),
             )
@@ -188,14 +190,14 @@ class _Audited:
         is_secure = all(_has_sampler(phase.mechanism_of(public)) for phase in protocol.phases)
         are_neighbors = np.ones((len(rows), len(rows)), dtype=np.bool_)
         for phase in protocol.phases:
-            are_neighbors &= self._in_phase(phase, rows)
+            are_neighbors &= self._neighbors_in_phase(phase, rows)
 
         def exposed(make: Callable[[], Observable]) -> Observable:
             return make() if is_secure else dataclasses.replace(make(), secure=None)
 
         party = functools.partial(exposure_of_party, protocol, rows, public)
         two = functools.partial(exposure_of_two, protocol, rows, public, (rows[-1], public))
-        by_two_agents = functools.partial(two, simulated=by_agents, secure=by_agents)
+        by_two_agents = functools.partial(two, simulated=run_by_agents, secure=run_by_agents)
         makers: list[tuple[str, int, Callable[[], Observable], tuple[float, float]]] = [
             ("whole session", 1, functools.partial(party, num_sessions=1), PARTY_SHARES),
             ("whole session, twice", 2, functools.partial(party, num_sessions=2), PARTY_SHARES),
@@ -228,7 +230,7 @@ class _Audited:
             functools.partial(Observable, (part,), 1, secure=part.draw_securely if _has_sampler(phase.share) else None),
             [loss for loss in phase.losses_of(self.public) if loss.relation is _REPLACE],
             names=self.candidates.labels,
-            are_neighbors=self._in_phase(phase, self.candidates.rows),
+            are_neighbors=self._neighbors_in_phase(phase, self.candidates.rows),
             share=shares["simulated"],
             secure_share=shares["secure"],
         )
@@ -237,7 +239,7 @@ class _Audited:
         """Yield what a trusted server releases of one party's report, or of nobody's."""
         rows, labels = self.candidates.rows, (*self.candidates.labels, _NOBODY)
         tallies = [*(self._tally(phase, row[None, :]) for row in rows), self._tally(phase, rows[:0])]
-        totals = np.stack([noisy_in(phase, tally) for tally in tallies])
+        totals = np.stack([noisy_totals(phase, tally) for tally in tallies])
         is_there = np.arange(len(totals)) < len(rows)
         is_own = phase.makes_own_release
         part = (OwnRelease if is_own else ReleasedTallies)(self.protocol, phase, tallies)
@@ -246,7 +248,7 @@ class _Audited:
             del side
             return lambda number, _: draw_releases(self.protocol, phase, tallies[candidate], number, SecureNoise())
 
-        secure = sampler if is_own else functools.partial(_drawn_securely, part.mechanism, totals)
+        secure = sampler if is_own else functools.partial(_draw_candidate_securely, part.mechanism, totals)
         secure = secure if _has_sampler(part.mechanism) else None
         for relation, pairs in ((_REPLACE, is_there & is_there[:, None]), (_REMOVE, is_there ^ is_there[:, None])):
             if losses := [entry for entry in entries if _is_of(entry, relation, bounds_release=True)]:
@@ -270,7 +272,7 @@ class _Audited:
         public = np.tile(np.array(self.public, dtype=np.int64), (len(rows), 1))
         return phase.tally(rows[:, phase.columns], earlier=earlier_reports, public=public)
 
-    def _in_phase(self, phase: Phase, rows: IntArray) -> _Neighbors:
+    def _neighbors_in_phase(self, phase: Phase, rows: IntArray) -> _Neighbors:
         """Return which rows are neighbors: those that the protocol names all are, of others what the mechanism says."""
         if self.candidates.are_given:
             return np.ones((len(rows), len(rows)), dtype=np.bool_)
@@ -321,7 +323,7 @@ def _has_sampler(mechanism: RowMechanism) -> bool:
     return True
 
 
-def _drawn_securely(mechanism: RowMechanism, values: IntArray, candidate: int, side: int) -> OutputSampler:
+def _draw_candidate_securely(mechanism: RowMechanism, values: IntArray, candidate: int, side: int) -> OutputSampler:
     """Return draws of one of these rows with the noise of deployments. See `CandidateSampler`."""
     del side
     return secure_draw(mechanism, values[candidate].tolist())
@@ -367,6 +369,6 @@ def _losses_of(part: ExposedPart) -> FloatArray:
     if part.log_laws is not None:
         return part.losses
     mechanism = part.mechanism.noise if isinstance(part.mechanism, PostProcessed) else part.mechanism
-    outputs = [simulated_draw(mechanism, row)(_DRAWS, 0) for row in part.values.tolist()]
+    outputs = [simulate_draw(mechanism, row)(_DRAWS, 0) for row in part.values.tolist()]
     reports = np.unique(np.concatenate([reports_to_try(mechanism, part.values), *outputs]), axis=0)
     return greatest_gaps(mechanism.log_likelihoods(reports, part.values).T)

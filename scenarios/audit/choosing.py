@@ -60,11 +60,11 @@ class ChosenEvent(NamedTuple):
 
     def hits(self, outputs: IntArray) -> IntArray:
         """Return how many outputs are in the event, and in each one of the curve."""
-        scores = scored(self.score, outputs)
+        scores = score_outputs(self.score, outputs)
         return np.array([event.hits(scores) for event in (self.event, *self.curve)], dtype=np.int64)
 
 
-def scored(score: Score, outputs: IntArray) -> FloatArray:
+def score_outputs(score: Score, outputs: IntArray) -> FloatArray:
     """Return scores; 0 where an output is impossible for both neighbors, so that its logarithms' difference is none."""
     scores = score(outputs)
     return np.where(np.isnan(scores), 0.0, scores)
@@ -95,7 +95,7 @@ def choose_by_outputs(samples: Iterable[tuple[Pair, IntArray, IntArray]], *, ris
             for name, score in learn_scores(first[:taught], second[:taught])
         ]
         for name, score, ones, others_outputs in scores:
-            sorted_scores = np.sort(scored(score, ones)), np.sort(scored(score, others_outputs))
+            sorted_scores = np.sort(score_outputs(score, ones)), np.sort(score_outputs(score, others_outputs))
             event, bound = _best_event(*sorted_scores, risk=risk)
             if bound > greatest:
                 best, greatest, sides = ChosenEvent(pair, name, score, event), bound, sorted_scores
@@ -113,7 +113,7 @@ def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
     def score(outputs: IntArray) -> FloatArray:
         return ratios[outputs[:, 0]]
 
-    scores = scored(score, np.arange(laws.shape[1], dtype=np.int64)[:, None])
+    scores = score_outputs(score, np.arange(laws.shape[1], dtype=np.int64)[:, None])
     order = np.argsort(scores, kind="stable")
     first, second = laws[:, order]
     number = _HITS_BY_LAW

@@ -110,7 +110,7 @@ def audit(
     share = case.share if source == "simulated" else case.secure_share
     samples = max(int(samples * share), _least_samples(confidence))
     risk = 1 - confidence
-    pairs, checks = case.pairs(), _of_source(case.law_checks(), source)
+    pairs, checks = case.pairs(), _checks_of_source(case.law_checks(), source)
     if source == "secure":  # from here on, a pair's draws are the source's
         able = (pair for pair in pairs if pair.laws is not None or pair.secure is not None)
         pairs = [dataclasses.replace(pair, draws=pair.secure) for pair in able]
@@ -137,7 +137,7 @@ def audit(
     return judge(case, evidence, source=source, needed_samples=needed_samples, confidence=1 - risk)
 
 
-def _of_source(checks: Iterable[LawCheck], source: Source) -> list[tuple[LawCheck, OutputSampler]]:
+def _checks_of_source(checks: Iterable[LawCheck], source: Source) -> list[tuple[LawCheck, OutputSampler]]:
     """Return the inputs that this source draws, with what draws them."""
     draws = ((check, check.draw if source == "simulated" else check.secure) for check in checks)
     return [(check, draw) for check, draw in draws if draw is not None]
@@ -188,14 +188,14 @@ def _audit_laws(
     num_choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
     # The law has chosen an event, by which all outputs are counted; the edge is decided by those that did not choose.
     first, second = (
-        np.concatenate(list(_counting(streams.chunks(draw, num_choosing), counts_of_side)))
+        np.concatenate(list(_count_chunks(streams.chunks(draw, num_choosing), counts_of_side)))
         for draw, counts_of_side in zip(pair.draws, counts, strict=True)
     )
     edge = choose_edge([(pair, first, second)], [outcome_feature()])
     hits = [_Hits(event, edge) for _ in laws]
     for draw, counts_of_side, side, outputs in zip(pair.draws, counts, hits, (first, second), strict=True):
         side.add(outputs)
-        for outputs_chunk in _counting(streams.chunks(draw, samples - num_choosing), counts_of_side):
+        for outputs_chunk in _count_chunks(streams.chunks(draw, samples - num_choosing), counts_of_side):
             side.add(outputs_chunk)
             side.add_edge(outputs_chunk)
     bounds = _bounds_of(event, edge, hits, samples, risk=risk, proven=case.proven, num_undecided=num_choosing)
@@ -220,7 +220,7 @@ class _Hits:
             self.of_edge += self._edge.hits(outputs)
 
 
-def _counting(chunks: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
+def _count_chunks(chunks: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
     """Yield outputs that have a law, and count them."""
     for outputs in chunks:
         if outputs.shape[1] != 1:

@@ -138,7 +138,7 @@ class ReleasedTallies(ExposedPart):
     """The tally of each candidate data set as a trusted server releases it, drawn by the phase itself."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
-        super().__init__(phase.mechanism_faced(()), np.stack([noisy_in(phase, tally) for tally in tallies]))
+        super().__init__(phase.mechanism_faced(()), np.stack([noisy_totals(phase, tally) for tally in tallies]))
         self._protocol = protocol
         self._phase = phase
         self._tallies = tallies
@@ -193,7 +193,7 @@ class Summed(ExposedPart):
         return max(most_shares // (self._phase.honest * self.width), 1)
 
 
-def noisy_in(phase: Phase, tally: Tally) -> IntArray:
+def noisy_totals(phase: Phase, tally: Tally) -> IntArray:
     """Return the numbers of a tally that a trusted server adds noise to: others are public."""
     fixed_noise = phase.fixed_release(tally, 0).drawn
     return np.array([value for _, values in fixed_noise for value in values], dtype=np.int64)

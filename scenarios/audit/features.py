@@ -109,7 +109,7 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
             lambda outputs, own_feature=own_feature: -own_feature.of(outputs).astype(np.float64),
         )
     if len(single) > 1:
-        yield "each number by itself, added up", _added(single)
+        yield "each number by itself, added up", _sum_scores(single)
     if learned:  # the one that differs most, together with each other
         best = max(learned, key=lambda learned_feature: learned_feature.difference).feature
         other_features = [learned_feature.feature for learned_feature in learned if learned_feature.feature is not best]
@@ -222,7 +222,7 @@ def _ratios(first: IntArray, second: IntArray) -> FloatArray:
     return np.asarray(xlogy(1.0, first + _SMOOTHING) - xlogy(1.0, second + _SMOOTHING), dtype=np.float64)
 
 
-def _added(tables: Sequence[_Learned]) -> Score:
+def _sum_scores(tables: Sequence[_Learned]) -> Score:
     """Return the sum of scores: the ratio of whole rows, where columns are independent."""
 
     def score(outputs: IntArray) -> FloatArray:

@@ -64,7 +64,7 @@ def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> st
         return f"neighboring outcomes that were never drawn, {_told(number * hole)} outputs expected"
     for events in _events(counts, law, number, each):
         min_probability = each / (2 * len(events.hits))
-        decisive = _decisive(events)
+        decisive = _extreme_events(events)
         tails = _tails_of(decisive, number)
         place = int(np.argmin(tails))
         if tails[place] < min_probability:
@@ -119,7 +119,7 @@ def _tails(counts: IntArray, law: FloatArray, number: int, risk: float) -> _Even
     return _Events("a tail", np.concatenate(hits), np.concatenate(masses))
 
 
-def _decisive(events: _Events) -> _Events:
+def _extreme_events(events: _Events) -> _Events:
     """Return of events that happened equally often the least probable one and the most probable one."""
     if (size := int(events.hits.max()) + 1) > len(events.hits):
         return events  # a table would be larger than what it saves
@@ -207,12 +207,14 @@ def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> LawFindings:
     return LawFindings(
         num_inputs=len(inputs),
         samples=min(counts.number for counts in views),
-        departure=_all(f"{name}: {departure_found}" for name, departure_found in departures if departure_found),
+        departure=_join_departures(
+            f"{name}: {departure_found}" for name, departure_found in departures if departure_found
+        ),
         unnoticed=max(greatest_unnoticed(len(counts.law), counts.number, each) for counts in views),
     )
 
 
-def _all(departures: Iterable[str]) -> str:
+def _join_departures(departures: Iterable[str]) -> str:
     """Return the first one, and how many others there are."""
     first, *other_departures = [*departures, ""]
     return f"{first}; so do {len(other_departures) - 1} more" if len(other_departures) > 1 else first

@@ -89,7 +89,7 @@ NoiseMaker: TypeAlias = Callable[[str, int, int], NoiseSource]
 MakeNoise: TypeAlias = Callable[[], NoiseMaker]  # makes the noise of many sessions, and is called once for them all
 
 
-def by_machines(
+def run_by_machines(
     protocol: PhasedProtocol[Any, Any],
     inputs: Inputs,
     *,
@@ -111,10 +111,10 @@ def by_machines(
     earlier_reports.take_up(
         {name: client.memoized_reports for name, client in clients.items()}, server.memoized_reports
     )
-    return _left_by(protocol, [wire.sent[name] for name in names], wire.told[names[0]], session)
+    return _record_session(protocol, [wire.sent[name] for name in names], wire.told[names[0]], session)
 
 
-def by_agents(
+def run_by_agents(
     protocol: PhasedProtocol[Any, Any],
     inputs: Inputs,
     *,
@@ -142,10 +142,10 @@ def by_agents(
             raise error
 
     trio.run(run)
-    return _left_by(protocol, [recorders[name].sent for name in names], recorders[names[0]].told, session)
+    return _record_session(protocol, [recorders[name].sent for name in names], recorders[names[0]].told, session)
 
 
-def by_arrays(
+def run_by_arrays(
     protocol: PhasedProtocol[Any, Any],
     inputs: Inputs,
     *,
@@ -163,7 +163,7 @@ def by_arrays(
         phase.name: draw_reports(phase, inputs, noise=noise, protocol=protocol.name, start=0)
         for phase in protocol.phases
     }
-    for phase, phase_reports in earlier_reports.of_arrays().items():
+    for phase, phase_reports in earlier_reports.reports_by_place().items():
         for place, report in phase_reports.items():
             reports[phase][place] = report
     earlier_reports.take_up_arrays(
@@ -226,7 +226,7 @@ def session_sampler(
     *,
     side: int,
     num_sessions: int = 1,
-    hold: SessionRunner = by_machines,
+    hold: SessionRunner = run_by_machines,
 ) -> OutputSampler:
     """Return draws of what sessions show.
 
@@ -245,7 +245,7 @@ def session_sampler(
         return make_noise()
 
     has_memoized_phase = any(phase.memo_scope is not None for phase in protocol.phases)
-    session_protocol = protocol if protocol.model.bounds_release else _telling_once(protocol)
+    session_protocol = protocol if protocol.model.bounds_release else _repeating_outcome(protocol)
 
     def draw(number: int, stream: int) -> IntArray:
         outputs: list[Sequence[int]] = []
@@ -265,7 +265,7 @@ def session_sampler(
     return draw
 
 
-def _telling_once(protocol: PhasedProtocol[Any, Any]) -> PhasedProtocol[Any, Any]:
+def _repeating_outcome(protocol: PhasedProtocol[Any, Any]) -> PhasedProtocol[Any, Any]:
     """Return the protocol, in whose sessions the first outcome is told again: it is made of reports that are shown."""
     copied = copy.copy(protocol)
     for name in ("outcome", "own_outcomes"):
@@ -375,7 +375,7 @@ def _mode_of(session: str, noise: NoiseSource) -> Mode:
     return Simulation(session, noise)
 
 
-def _left_by(
+def _record_session(
     protocol: PhasedProtocol[Any, Any],
     sent_messages: Sequence[Sequence[Message]],
     received: Sequence[Message],

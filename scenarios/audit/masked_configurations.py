@@ -212,7 +212,7 @@ class MaskedStage(Configuration):
             totals = wire.tallies[0].totals.reshape(-1)[: self._masked.num_values]
             known_noise = np.array([noise.drawn[place] for place in parts.colluding], dtype=np.int64)
             sums: list[int] = (totals - known_noise.reshape(-1, len(totals)).sum(axis=0)).tolist()
-            return _Held(sums, *_masked_and_others(self.protocol, wire.sent, session))
+            return _Held(sums, *_masked_rows_and_digest(self.protocol, wire.sent, session))
 
         return hold
 
@@ -304,7 +304,7 @@ class _Telling:
         return self.drawn[place]
 
 
-def _masked_and_others(
+def _masked_rows_and_digest(
     protocol: PhasedProtocol[Any, Any], sent_messages: Mapping[str, Sequence[Message]], session: str
 ) -> tuple[list[int], int]:
     """Return masked rows, one after the other, and a number that stands for the sizes and the order of all else."""
@@ -367,7 +367,9 @@ class _Seen(NamedTuple):
         for axis, name in ((3, "numbers of a row"), (2, "parties"), (1, "sessions")):
             for lag in LAGS:
                 if lag < sizes[axis - 1]:
-                    yield from self._uniform(f"masked {name}, {lag} apart", functools.partial(_apart, axis, lag))
+                    yield from self._uniform(
+                        f"masked {name}, {lag} apart", functools.partial(_lagged_differences, axis, lag)
+                    )
 
     def _uniform(self, name: str, select: Callable[[IntArray], IntArray]) -> Iterator[OutputView]:
         shape = self.num_sessions, self.num_rows, self.width
@@ -379,7 +381,7 @@ class _Seen(NamedTuple):
         yield OutputView(name, _UNIFORM, places, each=each)
 
 
-def _apart(axis: int, lag: int, numbers: IntArray) -> IntArray:
+def _lagged_differences(axis: int, lag: int, numbers: IntArray) -> IntArray:
     """Return the differences of numbers that are so far apart along an axis, each in one pair."""
     rolled = np.moveaxis(numbers, axis, 0)
     starts = [place for place in range(len(rolled) - lag) if place // lag % 2 == 0]

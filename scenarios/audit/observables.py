@@ -60,8 +60,8 @@ class Observable:
         if laws is None:
             score = self._score_of(first, second) if all(part.is_law_known for part in self.parts) else None
             return Pair(name=name, draws=draws, score=score, secure=secure)
-        draws = self._numbered(draws[0]), self._numbered(draws[1])
-        secure = secure and (self._numbered(secure[0]), self._numbered(secure[1]))
+        draws = self._draw_numbers(draws[0]), self._draw_numbers(draws[1])
+        secure = secure and (self._draw_numbers(secure[0]), self._draw_numbers(secure[1]))
         return Pair(name=name, laws=laws, draws=draws, secure=secure)
 
     def _laws(self, first: int, second: int) -> FloatArray | None:
@@ -75,7 +75,7 @@ class Observable:
             laws = (laws[:, :, None] + pair_laws[:, None, :]).reshape(_SIDES, -1)
         return np.exp(laws)
 
-    def _numbered(self, draw: OutputSampler) -> OutputSampler:
+    def _draw_numbers(self, draw: OutputSampler) -> OutputSampler:
         """Return a draw of the columns in which outputs are in the laws."""
 
         def draw_numbers(number: int, stream: int) -> IntArray:

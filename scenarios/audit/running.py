@@ -15,8 +15,8 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 
 from ...protocol.errors import ConfigurationError, did_you_mean
-from ..running.config import shipped_scenarios
-from ..running.processes import Pool, named_answers, num_cores, open_workers, working
+from ..running.config import list_scenarios
+from ..running.processes import Pool, make_worker, name_answers, num_cores, open_workers
 from ..running.progress import OnStep
 from ..system import load_each, protocol_names, systems
 from ..verdicts import AuditVerdict
@@ -81,12 +81,12 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def mechanism_cases() -> list[Case]:
     """Return the cases of every mechanism: of those that belong to no system alone, then system by system."""
-    return [*shared_cases(), *_of_systems("mechanism_cases")]
+    return [*shared_cases(), *_system_cases("mechanism_cases")]
 
 
 def session_cases(name: str = ALL) -> list[Case]:
     """Return a protocol's every variant, with all that leaves one party, or a trusted server, as the output; or all."""
-    return _of_systems("session_cases", name)
+    return _system_cases("session_cases", name)
 
 
 def size_cases(grid: SizeGrid, name: str = ALL) -> list[Case]:
@@ -98,30 +98,30 @@ def _sweeps_of(name: str) -> list[tuple[str, list[SizeSweep]]]:
     return [(protocol, list(make())) for protocol, make in load_each("sweeps", Callable) if name in {ALL, protocol}]
 
 
-def _of_systems(part: str, name: str = ALL) -> list[Case]:
+def _system_cases(part: str, name: str = ALL) -> list[Case]:
     return [case for protocol, make in load_each(part, Callable) if name in {ALL, protocol} for case in make()]
 
 
 def _made(name: str) -> list[Case]:
     """Return the cases of a group, or of all: sessions of no other protocol are made, which takes seconds."""
-    return [*(case for case in _of_mechanisms() if name in {ALL, case.group}), *session_cases(name)]
+    return [*(case for case in _mechanism_cases() if name in {ALL, case.group}), *session_cases(name)]
 
 
 @functools.lru_cache(maxsize=1)
-def _of_mechanisms() -> tuple[Case, ...]:
+def _mechanism_cases() -> tuple[Case, ...]:
     return tuple(mechanism_cases())
 
 
 def group_names() -> list[str]:
     """Return the names of mechanisms and protocols, in order."""
     protocols = (name for name, system in systems().items() if system.session_cases)
-    return list(dict.fromkeys([*(case.group for case in _of_mechanisms()), *protocols]))
+    return list(dict.fromkeys([*(case.group for case in _mechanism_cases()), *protocols]))
 
 
 def cases_of(name: str) -> list[Case]:
     """Return the cases that a name stands for."""
     if name != ALL and name not in group_names():
-        hint = did_you_mean(name, (*group_names(), *protocol_names(), *shipped_scenarios(), "papers"))
+        hint = did_you_mean(name, (*group_names(), *protocol_names(), *list_scenarios(), "papers"))
         known_names = ", ".join(group_names())
         allowed = f"{ALL}, papers, a registered protocol, a scenario, or one of {known_names}{hint}"
         raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
@@ -186,7 +186,7 @@ def audit_all(
     job = Job(dict(samples), each, seed, grid)
     number = min(workers or num_cores(), max(1, len(cases) // _LEAST_EACH))
     rows: dict[tuple[str, str], AuditRow] = {}
-    come = audit_cases(cases, job, number) if pool is None else _pooled(cases, job, pool)
+    come = audit_cases(cases, job, number) if pool is None else _audit_in_pool(cases, job, pool)
     # What is audited is told, whoever ends the run: of fewer statements all hold with the same confidence.
     with contextlib.suppress(KeyboardInterrupt), contextlib.closing(come) as done:
         for count, row in enumerate(done, start=1):
@@ -251,11 +251,11 @@ def _turn(number: int, workers: int) -> int:
     return turn % workers
 
 
-def _pooled(cases: Sequence[Case], job: Job, pool: Pool) -> Generator[AuditRow]:
+def _audit_in_pool(cases: Sequence[Case], job: Job, pool: Pool) -> Generator[AuditRow]:
     number = math.ceil(len(cases) / _LEAST_EACH)
     names = [[(case.group, case.name) for case in cases[place::number]] for place in range(number)]
     tasks = [msgspec.msgpack.encode(_AuditTask(each, job)) for each in names]
-    for place, answer in named_answers(pool, __name__, tasks, lambda place: f"audits of {names[place]}"):
+    for place, answer in name_answers(pool, __name__, tasks, lambda place: f"audits of {names[place]}"):
         yield from msgspec.msgpack.decode(answer or work(tasks[place]), type=list[AuditRow])
 
 
@@ -274,7 +274,7 @@ def _rows_of(task: _AuditTask) -> list[AuditRow]:
     return [_audit_case(cases[name], task.job) for name in task.names]
 
 
-work: Final = working(_AuditTask, _rows_of)
+work: Final = make_worker(_AuditTask, _rows_of)
 """Run by other processes, which make their cases themselves."""
 
 

@@ -23,14 +23,14 @@ _LARGE = 1e6
 
 def show_report(console: Console, report: AuditReport) -> None:
     """Print what came of it, a table for each group, and what it means."""
-    console.print(Text(f"\n{_concluded(report)}", style="bold"))
+    console.print(Text(f"\n{_summarize(report)}", style="bold"))
     groups = dict.fromkeys(row.group for row in report.rows)
     for group in groups:
         rows = [row for row in report.rows if row.group == group]
         _show_group(console, group, rows)
         for line in dict.fromkeys(_remarks(rows)):
             show_note(console, line)
-    for line in _climbed(report):
+    for line in _describe_sweeps(report):
         show_note(console, line)
     console.print()
     samples = ", ".join(f"{number:,} {source}" for source, number in report.samples.items())
@@ -53,7 +53,7 @@ def show_report(console: Console, report: AuditReport) -> None:
     console.print(Text("Not refuting proves nothing: other neighbors, or more outputs, may tell more."))
 
 
-def _climbed(report: AuditReport) -> Iterator[str]:
+def _describe_sweeps(report: AuditReport) -> Iterator[str]:
     """Yield which sizes of sessions were tried, and which were not."""
     if report.sweeps:
         yield f"Sizes of sessions: --rotation {report.rotation} repeats them."
@@ -67,7 +67,7 @@ def _climbed(report: AuditReport) -> Iterator[str]:
         yield f"{coverage_line} Not tried: {untried}." if untried else coverage_line
 
 
-def _concluded(report: AuditReport) -> str:
+def _summarize(report: AuditReport) -> str:
     """Return what came of an audit, in sentences."""
     counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in AuditVerdict}
     verdict_counts = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
@@ -91,7 +91,7 @@ def write_report(folder: RunFolder, report: AuditReport) -> None:
         kind="Audit",
         title=f"Audit of {', '.join(report.names)}",
         facts=[f"{number:,} {source} outputs" for source, number in report.samples.items()],
-        verdict=[_concluded(report)],
+        verdict=[_summarize(report)],
         tone="poor" if report.is_refuted else "good",
         tables=[audits],
         notes=[

@@ -26,16 +26,16 @@ from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ...protocol.tally import Tally
 from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
-from .exposed_parts import ExposedPart, ReleasedTallies, Reported, draw_releases, noisy_in
+from .exposed_parts import ExposedPart, ReleasedTallies, Reported, draw_releases, noisy_totals
 from .machines import (
     SESSION,
     MakeNoise,
     RecordedSession,
     SessionRunner,
-    by_arrays,
-    by_machines,
     noise_of,
     roster_of,
+    run_by_arrays,
+    run_by_machines,
     session_sampler,
 )
 from .stream_views import Stream
@@ -81,7 +81,7 @@ class Ends(NamedTuple):
     second: Any
 
 
-def of_other_level(party: Member, number: int) -> dict[str, Ends]:
+def other_level_ends(party: Member, number: int) -> dict[str, Ends]:
     """Return, by its name, no difference in secret: a party of another of so many levels of ε, in the same roster."""
     *public_row, place = party.public
     return {"another ε, which is public": Ends(party, Member(party.row, (*public_row, (place + 1) % number)))}
@@ -98,8 +98,8 @@ class Configuration:
     num_sessions: int = 1  # in a row, on one noise source
     # Whether rosters are told apart, by what a trusted server releases in the protocol's one phase.
     is_central: bool = False
-    hold: SessionRunner = by_machines  # with secure noise; by default rightly
-    hold_simulated: SessionRunner = by_arrays  # with simulated noise
+    hold: SessionRunner = run_by_machines  # with secure noise; by default rightly
+    hold_simulated: SessionRunner = run_by_arrays  # with simulated noise
     make_noise: MakeNoise | None = None  # makes secure noise; by default rightly
 
     def case(self, name: str, *, seed: int, share: float = 1.0) -> Case:
@@ -147,7 +147,11 @@ class Configuration:
     def _pairs(self) -> list[Pair]:
         """Return by kind a law of two outcomes that has the ends' own loss: more than is charged refutes it."""
         losses = {kind: self._loss(ends) for kind, ends in self.kinds.items()}
-        return [Pair(f"{kind}, by the law", laws=_of_loss(loss)) for kind, loss in losses.items() if loss is not None]
+        return [
+            Pair(f"{kind}, by the law", laws=_channel_of_loss(loss))
+            for kind, loss in losses.items()
+            if loss is not None
+        ]
 
     def _loss(self, ends: Ends) -> float | None:
         if self.is_central:
@@ -174,7 +178,7 @@ class Configuration:
         for name, inputs in rosters.items():
             draws = {source: self._draw(inputs, source) for source in _SECONDS}
             if self.is_central:
-                totals: list[int] = noisy_in(self._phase, self._tally(inputs)).tolist()
+                totals: list[int] = noisy_totals(self._phase, self._tally(inputs)).tolist()
                 views = list(Stream([[(self._phase.mechanism_faced(()), totals)]], num_sessions=1, seed=seed).views())
                 checks.append(LawCheck(name, views, draws["simulated"], draws["secure"]))
                 continue
@@ -251,7 +255,7 @@ class SizeSweep:
     most: int = _MOST_NUMBERS  # the greatest product of sizes; a greater one is lowered
     alphabets: Collection[str] = ()  # sizes that make no report longer, and so are no factors
 
-    def lowered(self, sizes: Mapping[str, int]) -> dict[str, int]:
+    def lower_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """Return sizes whose product is allowed: the largest one falls by rungs until it is."""
         lowered_sizes = dict(sizes)
         factors = [size for size in lowered_sizes if size not in self.alphabets]
@@ -260,7 +264,7 @@ class SizeSweep:
             lowered_sizes[largest] = max(rung for rung in self.sizes[largest] if rung < lowered_sizes[largest])
         return lowered_sizes
 
-    def arranged(self, random: np.random.Generator) -> list[dict[str, int]]:
+    def arrange_sizes(self, random: np.random.Generator) -> list[dict[str, int]]:
         """Return sizes in which every rung is met: of some arrangements the one in which fewest rungs are lowered."""
         number = max(map(len, self.sizes.values()))
 
@@ -269,8 +273,8 @@ class SizeSweep:
             return [{size: rungs[orders[size][place]] for size, rungs in self.sizes.items()} for place in range(number)]
 
         tries = (draw_arrangement() for _ in range(_ARRANGEMENTS))
-        best = max(tries, key=lambda arrangement: sum(self.lowered(sizes) == sizes for sizes in arrangement))
-        return [self.lowered(sizes) for sizes in best]
+        best = max(tries, key=lambda arrangement: sum(self.lower_sizes(sizes) == sizes for sizes in arrangement))
+        return [self.lower_sizes(sizes) for sizes in best]
 
 
 class Combination(NamedTuple):
@@ -315,7 +319,7 @@ class SweepCoverage(msgspec.Struct, frozen=True, kw_only=True):
 def combinations(sweep: SizeSweep, grid: SizeGrid) -> list[Combination]:
     """Return combinations of a sweep: in a full run every rung and choice is in one, and a quick run has one."""
     random = np.random.default_rng([grid.rotation, *sweep.name.encode()])
-    arranged = sweep.arranged(random)
+    arranged = sweep.arrange_sizes(random)
     turn = int(random.integers(len(sweep.choices)))
     number = 1 if grid.is_quick else max(len(arranged), len(sweep.choices))
     combinations_made = [
@@ -357,7 +361,7 @@ def coverage_of(group: str, sweeps: Sequence[SizeSweep], grid: SizeGrid) -> Iter
         )
 
 
-def _of_loss(loss: float) -> FloatArray:
+def _channel_of_loss(loss: float) -> FloatArray:
     """Return randomized response of this loss; of an infinite one, two disjoint laws."""
     lie = 0.0 if math.isinf(loss) else 1 / (1 + math.exp(min(loss, 700.0)))
     return np.array([[1 - lie, lie], [lie, 1 - lie]])

@@ -37,7 +37,7 @@ from ...protocol.mechanisms import (
 )
 from .case import NO_PLACE, OutputView
 from .mechanisms.checking import WITH_MARGINS, NoiseLaw, noise_of_laplace, noise_of_sphere
-from .mechanisms.sampling import numbering
+from .mechanisms.sampling import number_outputs
 
 LAGS: Final = (1, 2, 3, 5, 8, 16, 31)
 """Distances at which reports, or numbers of one report, are held beside each other."""
@@ -86,7 +86,7 @@ def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[ReportPiece]:
         noise = noise_of_sphere(mechanism.scale, mechanism.dimension)
         return [_noisy(place, value, noise) for place, value in enumerate(row)]
     if isinstance(mechanism, JointPair) and width * math.log(high - low + 1) > math.log(_MOST_OUTPUTS):
-        return _of_signs(mechanism, row)
+        return _pieces_of_signs(mechanism, row)
     if width * math.log(high - low + 1) <= math.log(_MOST_OUTPUTS) and not isinstance(mechanism, Mechanism | TwoLayer):
         reports = list(itertools.product(range(low, high + 1), repeat=width))
         return [_finite(mechanism, np.array(reports, dtype=np.int64), row, tuple(range(width)))]
@@ -101,7 +101,7 @@ def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[ReportPiece]:
 
 def _finite(mechanism: RowMechanism, reports: IntArray, row: Sequence[int], columns: tuple[int, ...]) -> ReportPiece:
     law = np.exp(mechanism.log_likelihoods(reports, np.array([row], dtype=np.int64))[:, 0])
-    encode = numbering(reports)
+    encode = number_outputs(reports)
     return ReportPiece(columns, law / law.sum(), lambda outputs: encode(outputs)[:, 0])
 
 
@@ -109,7 +109,7 @@ def _noisy(place: int, value: int, noise: NoiseLaw) -> ReportPiece:
     return ReportPiece((place,), noise.law, lambda outputs: noise.cells(outputs[:, 0] - value))
 
 
-def _of_signs(mechanism: JointPair, row: Sequence[int]) -> list[ReportPiece]:
+def _pieces_of_signs(mechanism: JointPair, row: Sequence[int]) -> list[ReportPiece]:
     """Return the question, and the sign of the voter's own group: its preference, the opposite, or none."""
     size, agrees = mechanism.num_questions, mechanism.agree_probability
     group, positions = row[0] // mechanism.num_alternatives, np.array(row) % mechanism.num_alternatives
@@ -185,11 +185,11 @@ class Stream:
                 np.ones(1),
                 lambda outputs: np.where(outputs[:, -1] == says_nothing, 0, NO_PLACE),
             )
-        yield from self._pooled()
-        yield from self._of_places()
-        yield from self._within_reports()
+        yield from self._pooled_views()
+        yield from self._views_of_places()
+        yield from self._views_within_reports()
         yield from self._flips()
-        yield from self._between_reports()
+        yield from self._views_between_reports()
 
     def _outcomes(self, outputs: IntArray) -> IntArray:
         """Return the outcome of each piece, shape (n, pieces)."""
@@ -198,7 +198,7 @@ class Stream:
             self._last = outputs, np.stack(places, axis=1) if places else np.zeros((len(outputs), 0), dtype=np.int64)
         return self._last[1]
 
-    def _pooled(self) -> Iterator[OutputView]:
+    def _pooled_views(self) -> Iterator[OutputView]:
         groups: dict[tuple[int, int, int | bytes], list[int]] = {}
         for index, placed_piece in enumerate(self._placed):
             # Numbers of a row that share anything are independent of other rows' alone.
@@ -215,7 +215,7 @@ class Stream:
         chosen_indices = np.array(indices)
         return lambda outputs: self._outcomes(outputs)[:, chosen_indices].reshape(-1)
 
-    def _of_places(self) -> Iterator[OutputView]:
+    def _views_of_places(self) -> Iterator[OutputView]:
         """Yield of each place and phase one number that is drawn, over all sessions of the stream."""
         by_place: dict[tuple[int, int], dict[int, list[int]]] = {}
         for index, placed_piece in enumerate(self._placed):
@@ -235,7 +235,7 @@ class Stream:
                 each=len(indices),
             )
 
-    def _within_reports(self) -> Iterator[OutputView]:
+    def _views_within_reports(self) -> Iterator[OutputView]:
         """Yield two numbers of one report; and the last one of a report beside the first one of the next phase."""
         by_report: dict[tuple[int, int], list[int]] = {}
         for index, placed_piece in enumerate(self._placed):
@@ -253,17 +253,17 @@ class Stream:
                         pairs_of_report.setdefault(number, []).append(pairs[number])
                 elif pairs and isinstance(self._placed[indices[0]].mechanism, Mechanism | JointPair):
                     independent += pairs
-            yield from self._beside(f"numbers of one report, {lag} apart", _disjoint(independent))
+            yield from self._adjacent_views(f"numbers of one report, {lag} apart", _disjoint(independent))
             for number, pairs in pairs_of_report.items():
-                yield from self._sharing(f"answers {number + 1} and {number + 1 + lag}", pairs)
+                yield from self._views_of_shared_flips(f"answers {number + 1} and {number + 1 + lag}", pairs)
         next_pairs = [
             (indices[-1], by_report[turn, phase + 1][0])
             for (turn, phase), indices in by_report.items()
             if (turn, phase + 1) in by_report
         ]
-        yield from self._beside("one phase and the next", _disjoint(next_pairs))
+        yield from self._adjacent_views("one phase and the next", _disjoint(next_pairs))
 
-    def _between_reports(self) -> Iterator[OutputView]:
+    def _views_between_reports(self) -> Iterator[OutputView]:
         """Yield reports of one phase that are so far apart in the stream."""
         by_phase: dict[tuple[int, int], dict[int, int]] = {}
         for index, placed_piece in enumerate(self._placed):
@@ -274,9 +274,9 @@ class Stream:
             for lag in LAGS:
                 pairs = [(turns[turn], turns[turn + lag]) for turn in sorted(turns) if turn + lag in turns]
                 name = f"phase {phase + 1}, number {number + 1}, and {lag} reports later"
-                yield from self._beside(name, _disjoint(pairs))
+                yield from self._adjacent_views(name, _disjoint(pairs))
 
-    def _beside(self, name: str, halves: Sequence[Sequence[tuple[int, int]]]) -> Iterator[OutputView]:
+    def _adjacent_views(self, name: str, halves: Sequence[Sequence[tuple[int, int]]]) -> Iterator[OutputView]:
         """Yield independent pieces beside each other, of each two laws by themselves."""
         for half in halves:
             groups: dict[bytes, list[tuple[int, int]]] = {}
@@ -288,10 +288,10 @@ class Stream:
                 if len(first) * len(second) == 1:
                     continue
                 yield OutputView(
-                    name, np.outer(first, second).reshape(-1), self._both(pairs, len(second)), each=len(pairs)
+                    name, np.outer(first, second).reshape(-1), self._make_pair_view(pairs, len(second)), each=len(pairs)
                 )
 
-    def _both(self, pairs: Sequence[tuple[int, int]], size: int) -> Callable[[IntArray], IntArray]:
+    def _make_pair_view(self, pairs: Sequence[tuple[int, int]], size: int) -> Callable[[IntArray], IntArray]:
         tables = [[self._placed[index].piece.coarse[1] for index in pair] for pair in pairs]
 
         def places(outputs: IntArray) -> IntArray:
@@ -304,7 +304,7 @@ class Stream:
 
         return places
 
-    def _sharing(self, name: str, pairs: Sequence[tuple[int, int]]) -> Iterator[OutputView]:
+    def _views_of_shared_flips(self, name: str, pairs: Sequence[tuple[int, int]]) -> Iterator[OutputView]:
         """Yield two answers of rows that share a flip probability: which of them were flipped."""
         first = self._placed[pairs[0][0]]
         assert isinstance(first.mechanism, TwoLayer)  # noqa: S101  as it was chosen
@@ -314,7 +314,7 @@ class Stream:
         answers = [[self._placed[index] for index in pair] for pair in pairs]
 
         def places(outputs: IntArray) -> IntArray:
-            return np.concatenate([_flipped(outputs, pair) @ np.array([2, 1]) for pair in answers])
+            return np.concatenate([_flips_of(outputs, pair) @ np.array([2, 1]) for pair in answers])
 
         yield OutputView(name, law, places, each=len(pairs))
 
@@ -337,14 +337,14 @@ class Stream:
                 law = np.exp(mechanism.hyper.log_moments(number) + ways)
 
                 def places(outputs: IntArray, answers: list[list[_Placed]] = answers) -> IntArray:
-                    return np.concatenate([_flipped(outputs, report).sum(axis=1) for report in answers])
+                    return np.concatenate([_flips_of(outputs, report).sum(axis=1) for report in answers])
 
                 yield OutputView(
                     f"how many of {number} answers are flipped", law / law.sum(), places, each=len(answers)
                 )
 
 
-def _flipped(outputs: IntArray, answers: Sequence[_Placed]) -> IntArray:
+def _flips_of(outputs: IntArray, answers: Sequence[_Placed]) -> IntArray:
     """Return 1 for each of some answers that was flipped, and 0 for others, shape (n, answers)."""
     rows = np.array([answer.row[answer.number] for answer in answers])
     return (outputs[:, [answer.columns[0] for answer in answers]] != rows).astype(np.int64)

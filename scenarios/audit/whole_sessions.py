@@ -25,12 +25,12 @@ from .exposed_parts import Reported
 from .machines import (
     SESSION,
     SessionRunner,
-    by_agents,
-    by_arrays,
-    by_machines,
     noise_of,
     reports_of_all,
     roster_of,
+    run_by_agents,
+    run_by_arrays,
+    run_by_machines,
     session_sampler,
 )
 from .observables import Observable, exposure_of_party
@@ -57,7 +57,7 @@ def charge(
     for number in range(1, num_sessions + 1):
         session = f"{SESSION}-{number}"
         noise = SimulatedNoise(0, session=session)
-        by_machines(protocol, inputs, session=session, noise=noise, memoized=memoized, ledgers=[ledger])
+        run_by_machines(protocol, inputs, session=session, noise=noise, memoized=memoized, ledgers=[ledger])
     return ledger.entries
 
 
@@ -118,7 +118,7 @@ class AuditParty:
         )
 
 
-def of_finest_unit(entry: LedgerEntry) -> LedgerEntry:
+def loss_of_finest_unit(entry: LedgerEntry) -> LedgerEntry:
     """Return a line with the numbers of the smallest unit that it states: of one answer, or one record."""
     return msgspec.structs.replace(entry, claimed=entry.finest_loss.claimed, proven=entry.finest_loss.proven)
 
@@ -144,7 +144,10 @@ def two_party_cases(
 
     `other` is the other's private and public row.
     """
-    kinds = ("", by_arrays, by_machines, TWO_PARTY_SHARES), (" among agents", by_agents, by_agents, AGENT_SHARES)
+    kinds = (
+        ("", run_by_arrays, run_by_machines, TWO_PARTY_SHARES),
+        (" among agents", run_by_agents, run_by_agents, AGENT_SHARES),
+    )
     for run_session, simulated, secure, shares in kinds:
         expose_both = functools.partial(exposure_of_two, party.protocol, party.rows, party.public, other)
         yield party.case(
@@ -162,8 +165,8 @@ def exposure_of_two(
     public: Sequence[int],
     other: tuple[IntArray, Sequence[int]],
     *,
-    simulated: SessionRunner = by_arrays,
-    secure: SessionRunner = by_machines,
+    simulated: SessionRunner = run_by_arrays,
+    secure: SessionRunner = run_by_machines,
 ) -> Observable:
     """Return all that leaves two parties in the local model: the first has one of these rows, the other its own.
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def given_or_asked(value: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
+def use_or_ask(value: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
     """Return what comes of a value; where it was left out, ask for it until it can be used.
 
     Raises:
@@ -53,12 +53,12 @@ def ask_invitation(value: str | None, *, party: str | None) -> tuple[Path, "Invi
         path = Path(source)
         if party is None and path.is_dir() and sys.stdin.isatty():
             question = "Your name on the roster"
-            return path, given_or_asked(
+            return path, use_or_ask(
                 None, field="--as", question=question, use=lambda name: find_invitation(path, party=name)
             )
         return path, find_invitation(path, party=party)
 
-    return given_or_asked(value, field="INVITATION", question="Your invitation (a file)", use=find)
+    return use_or_ask(value, field="INVITATION", question="Your invitation (a file)", use=find)
 
 
 def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "TLSKeys":
@@ -76,9 +76,7 @@ def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "TLSKeys":
             raise
         _show(error)
     question = "The folder of your keys, as `psephos enroll` made it"
-    return given_or_asked(
-        None, field="--key", question=question, use=lambda folder: invitation.find_keys([Path(folder)])
-    )
+    return use_or_ask(None, field="--key", question=question, use=lambda folder: invitation.find_keys([Path(folder)]))
 
 
 def ask_own(
@@ -134,16 +132,16 @@ def _ask_choices(
     choices: dict[str, Any] = dict(given_choices)
     for column in protocol.columns():
         if column.chosen and column.name not in {**given_choices, **entries} and sys.stdin.isatty():
-            choices[column.name] = given_or_asked(
+            choices[column.name] = use_or_ask(
                 None,
                 field="--set",
                 question=f"  {column.name}, which everybody will see ({column.description})",
-                use=functools.partial(_checked_choice, protocol, column.name, choices),
+                use=functools.partial(_check_choice, protocol, column.name, choices),
             )
     return choices
 
 
-def _checked_choice(
+def _check_choice(
     protocol: "PhasedProtocol[Any, Any]", name: str, other_choices: Mapping[str, Any], answer: str
 ) -> str:
     """Return an answer, checked beside the others; a fault of those that are still missing is none of its own."""
@@ -213,7 +211,7 @@ def ask_entries(
         return entries
 
     given_file = None if entry_file is None else str(entry_file)
-    return given_or_asked(given_file, field="--input", question="Your values (a CSV file)", use=read_entries)
+    return use_or_ask(given_file, field="--input", question="Your values (a CSV file)", use=read_entries)
 
 
 def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedProtocol[Any, Any]":

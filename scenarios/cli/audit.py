@@ -10,7 +10,7 @@ import click
 
 from .group import cli
 from .options import cluster_option, folder_option, json_option, make_folder, print_json, tell_folder
-from .reports import given_command, report_option, reporting
+from .reports import command_of_context, leave_page, report_option
 
 if TYPE_CHECKING:
     from ..audit.case import Case, Source
@@ -164,7 +164,7 @@ def audit(
             grid=SizeGrid(secrets.randbelow(_ROTATIONS) if rotation is None else rotation, quick),
         )
     if folder is not None:
-        with reporting(folder, is_wanted=with_report, command=given_command()):
+        with leave_page(folder, is_wanted=with_report, command=command_of_context()):
             write_report(folder, report)
     if as_json:
         print_json(report)
@@ -184,12 +184,12 @@ def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[
     from ...protocol.errors import refuse
     from ..audit.any_protocol import cases_of_scenario
     from ..audit.running import ALL, cases_of, group_names
-    from ..running.config import shipped_scenarios, shipped_series
+    from ..running.config import list_scenarios, list_series
     from ..system import protocol_names
 
     is_group = name == ALL or name in group_names()
     if not is_group and (
-        name in {*protocol_names(), *shipped_scenarios(), *shipped_series()} or Path(name).suffix in _SCENARIOS
+        name in {*protocol_names(), *list_scenarios(), *list_series()} or Path(name).suffix in _SCENARIOS
     ):
         return cases_of_scenario(name, settings, data=data or "")
     cases_of(name)
@@ -203,7 +203,7 @@ def _show_papers(*, as_json: bool) -> None:
     """Print what is found of the papers' claims; none of it refutes a proof of ours."""
     from ...protocol.errors import refuse
     from ..experiments.findings import findings_on_papers
-    from ..experiments.findings_shown import bounded_finding_as_data, show_bounded_findings
+    from ..experiments.findings_shown import bounded_finding_to_dict, show_bounded_findings
     from ..presentation import make_console
 
     context = click.get_current_context()
@@ -213,6 +213,6 @@ def _show_papers(*, as_json: bool) -> None:
         if option_name in context.params and option_name not in _PAPERS_TAKE:  # `--traceback` goes with everything
             refuse(is_given, option.opts[0], str(context.params[option_name]), f"left out of an audit of {_PAPERS}")
     if as_json:
-        print_json([bounded_finding_as_data(finding) for finding in findings_on_papers()])
+        print_json([bounded_finding_to_dict(finding) for finding in findings_on_papers()])
     else:
         show_bounded_findings(make_console(), findings_on_papers())

@@ -13,9 +13,9 @@ from click.shell_completion import CompletionItem
 def complete_shipped(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the scenarios that come with Psephos and begin so."""
     del context, parameter
-    from ..running.config import shipped_scenarios, shipped_series
+    from ..running.config import list_scenarios, list_series
 
-    return [CompletionItem(name) for name in [*shipped_scenarios(), *shipped_series()] if name.startswith(incomplete)]
+    return [CompletionItem(name) for name in [*list_scenarios(), *list_series()] if name.startswith(incomplete)]
 
 
 def complete_scenario(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

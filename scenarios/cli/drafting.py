@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from .asking import given_or_asked
+from .asking import use_or_ask
 from .completion import complete_shipped
 from .group import SuggestingGroup, cli, with_traceback
 from .options import out_option
-from .reports import given_command
+from .reports import command_of_context
 
 if TYPE_CHECKING:
     from ...protocol.errors import ConfigurationError
@@ -62,7 +62,7 @@ class _Kinds(SuggestingGroup):
             try:
                 word = _word_for(Path(args[0]), args[1:])
             except UnclearTableError as error:
-                return self.resolve_command(ctx, [*args, f"--{error.option}", _asked_header(error)])
+                return self.resolve_command(ctx, [*args, f"--{error.option}", _ask_header(error)])
             return super().resolve_command(ctx, [word, *args])
         is_file = args and not is_word and (Path(args[0]).suffix or os.sep in args[0])
         refuse(is_file, "FILE", args[0], f"There is no file {args[0]}. Check its name and folder.")
@@ -226,7 +226,7 @@ def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate",
     data_path = sample.name if data_file is None else os.path.relpath(data_file, target.parent)
     answers = list[tuple[str, str]]()
     option_values = _chosen(values, beginning.options, target.parent)
-    sheet, draft = _drafted(beginning, data_file or sample, data_path, option_values, answers)
+    sheet, draft = _draft_until_clear(beginning, data_file or sample, data_path, option_values, answers)
     trust, note = _trust(protocol, beginning, values.get("trust"), answers)
     title = values["title"] or draft.title
     text = scenario_text(
@@ -327,7 +327,7 @@ def _chosen(
     return option_values
 
 
-def _drafted(
+def _draft_until_clear(
     beginning: "ScenarioTemplate",
     path: Path,
     data_path: str,
@@ -341,7 +341,7 @@ def _drafted(
     """
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
-    from ..presentation.numbers import capitalized
+    from ..presentation.numbers import capitalize
     from ..presentation.terminal import show_table
     from ..reading.headers import UnclearTableError
     from ..running.drafts import QuestionsError, SavedTable, UnclearError, draft_of
@@ -361,7 +361,7 @@ def _drafted(
         try:
             return draft_with(option_values)
         except UnclearTableError as error:
-            option, answer = error.option, _asked_header(error)
+            option, answer = error.option, _ask_header(error)
         except UnclearError as error:
             if not sys.stdin.isatty():
                 max_drafts = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in sheets.values()))
@@ -374,7 +374,7 @@ def _drafted(
                 sheet = [*sheets.values()][-1]
                 rows = [list(row) for row in sheet.rows[:_ROWS_SHOWN]]
                 show_table(make_console(), Table(columns=list(sheet.header), rows=rows, labels=len(sheet.header)))
-            option, question = error.option, f"{capitalized(error.question)}? ({', '.join(error.choices)})"
+            option, question = error.option, f"{capitalize(error.question)}? ({', '.join(error.choices)})"
             answer = _asked(error.field, question, () if error.is_open else error.choices)
         except ConfigurationError as error:
             if not answers:
@@ -399,21 +399,21 @@ def _asked(field: str, question: str, choices: Sequence[str] = ()) -> str:
         require(not choices or answer in choices, field, answer, list_choices(choices, answer))
         return answer
 
-    return given_or_asked(None, field=field, question=question, use=use)
+    return use_or_ask(None, field=field, question=question, use=use)
 
 
-def _asked_header(error: "UnclearTableError") -> str:
+def _ask_header(error: "UnclearTableError") -> str:
     """Return where a header stands, which is asked in a terminal; elsewhere the error is raised."""
-    from ..presentation.numbers import capitalized
+    from ..presentation.numbers import capitalize
 
     if not sys.stdin.isatty():
         raise error
-    return _asked(error.field, f"{error} {capitalized(error.option.replace('-', ' '))} ({error.choice})")
+    return _asked(error.field, f"{error} {capitalize(error.option.replace('-', ' '))} ({error.choice})")
 
 
 def _command(answers: Sequence[tuple[str, str]]) -> str:
     """Return the command that was given, with these options."""
-    return f"{given_command()} {shlex.join(word for name, value in answers for word in (f'--{name}', value))}"
+    return f"{command_of_context()} {shlex.join(word for name, value in answers for word in (f'--{name}', value))}"
 
 
 def _with_answers(error: "ConfigurationError", answers: Sequence[tuple[str, str]]) -> "ConfigurationError":
@@ -470,7 +470,7 @@ def _gaps(
             # Another question is of that branch alone, such as of a column nobody meant; counts differ in any case.
             key = gap.option, re.sub(r"\([\d,]+×\)", "", gap.question)
             number[key] += 1
-            error_behind[key] = _either(error_behind[key], gap) if key in error_behind else gap
+            error_behind[key] = _merge_gaps(error_behind[key], gap) if key in error_behind else gap
         usual_keys = {key[0]: key for key, _ in reversed(number.most_common())}
         errors_to_tell = list[UnclearError]()
         for option, key in usual_keys.items():
@@ -494,7 +494,7 @@ def _gaps(
     return gaps
 
 
-def _either(one: "UnclearError", other: "UnclearError") -> "UnclearError":
+def _merge_gaps(one: "UnclearError", other: "UnclearError") -> "UnclearError":
     """Return a gap with the choices of both."""
     choices = list(dict.fromkeys([*one.choices, *other.choices]))
     return type(one)(one.option, one.question, choices)
@@ -569,9 +569,9 @@ def show(scenario: str) -> None:
     psephos show consortium > mine.toml
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import list_choices, require
-    from ..running.config import shipped_scenarios, shipped_series
+    from ..running.config import list_scenarios, list_series
 
-    texts = {**shipped_scenarios(), **shipped_series()}
+    texts = {**list_scenarios(), **list_series()}
     require(scenario in texts, "scenario", scenario, list_choices(texts, scenario))
     click.echo(texts[scenario].read_bytes(), nl=False)
 

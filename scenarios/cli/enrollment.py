@@ -73,14 +73,14 @@ def roster(
     from ...protocol.roles import SessionKind
     from ...transports.tcp import TCPTransport
     from ..deployment import draw_session, read_enrollments, write_session
-    from ..deployment.common import naming_address
+    from ..deployment.common import name_address_in_errors
     from ..deployment.server import roster_rows
     from ..running.forecasts import forecast
     from ..running.resolution import resolve_served
 
     allowed = "given, one of them: for the parties' own keys, or for keys that are made here"
     require((enrolled is None) is make_keys, "--enrolled or --make-keys", enrolled, allowed)
-    with naming_address(address, field="--address"):
+    with name_address_in_errors(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))
     forecast_text = forecast(side.protocol, side.inputs)

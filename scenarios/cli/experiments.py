@@ -18,7 +18,7 @@ from .options import (
     scenario_options,
     tell_folder,
 )
-from .reports import given_command, report_option, reporting
+from .reports import command_of_context, leave_page, report_option
 
 if TYPE_CHECKING:
     from ..experiments.variants import VariantTable
@@ -113,13 +113,13 @@ def trials(
     import secrets
 
     from ..experiments.grids import load_cells
-    from ..experiments.measured import TrialCell, wanted_of
+    from ..experiments.measured import TrialCell, precision_of
     from ..experiments.trials import check_trials, open_journal, prepare_all, run_trials, synthetic_like, usual_trials
     from ..experiments.trials_shown import check_form, number_of_trials, show_trials, summary_in_json, write_trials
     from ..presentation import make_console, numbers
     from ..running.cluster import open_cluster
     from ..running.journaling import seed_in
-    from ..running.plugin_errors import blaming_plugins
+    from ..running.plugin_errors import blame_plugins
     from ..running.progress import steps
     from ..running.report import show_heading
     from ..running.statements import setting_of
@@ -138,12 +138,12 @@ def trials(
     name, title = first.scenario.name, first.scenario.title or first.scenario.name
     console = make_console()
     plugins = [plugin for _, _, resolved in prepared_cells for plugin in resolved.plugins]
-    with blaming_plugins(plugins, is_private=False, is_last=True):
+    with blame_plugins(plugins, is_private=False, is_last=True):
         trial_cells = [
             TrialCell(settings=trial_cells, scenario=each, redraw=redraw) for trial_cells, each, _ in prepared_cells
         ]
         locals_ = [resolved for _, _, resolved in prepared_cells]
-        precision = None if error is None else wanted_of(*_measure_and_error(error), locals_)
+        precision = None if error is None else precision_of(*_measure_and_error(error), locals_)
         folder = make_folder(out, f"trials-{name}", resume=resume)
         cells = f"{len(prepared_cells):,} cells of " if len(prepared_cells) > 1 else ""
         facts = [
@@ -175,7 +175,7 @@ def trials(
         setting = (
             f"{of_each} · {number_of_trials(trial_results)} trials{' of each cell' if len(prepared_cells) > 1 else ''}"
         )
-        with reporting(folder, is_wanted=with_report, command=given_command()):
+        with leave_page(folder, is_wanted=with_report, command=command_of_context()):
             heading = {"name": name, "title": title, "setting": setting, "form": form}
             write_trials(
                 folder, trial_results, **heading, pictures=pictures, precision=precision, refused_cells=refused_cells

@@ -68,10 +68,10 @@ class _Commands(SuggestingGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
-        return sorted({*self.commands, *of_systems()})
+        return sorted({*self.commands, *system_commands()})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = super().get_command(ctx, cmd_name) or of_systems().get(cmd_name)
+        command = super().get_command(ctx, cmd_name) or system_commands().get(cmd_name)
         return None if command is None else with_traceback(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -120,7 +120,7 @@ def with_traceback(command: click.Command, *, is_shown: bool = False) -> click.C
 
 
 @functools.cache
-def of_systems() -> dict[str, click.Command]:
+def system_commands() -> dict[str, click.Command]:
     """Return the commands that systems bring, by name; looked up once."""
     from ..system import commands
 
@@ -151,7 +151,7 @@ def main() -> NoReturn:
     _Context.latest = None
     show_all_signs()
     try:
-        with _losing_no_interrupt():
+        with _rethrow_interrupts():
             cli.main(prog_name="psephos", standalone_mode=False, obj=ending)
     except (click.exceptions.Abort, KeyboardInterrupt):
         _fail_interrupted()
@@ -192,7 +192,7 @@ def _interrupt(number: int, _: FrameType | None) -> None:
 
 
 @contextlib.contextmanager
-def _losing_no_interrupt() -> Generator[None]:
+def _rethrow_interrupts() -> Generator[None]:
     """Let an interrupt come again where Python drops it: in what deletes an object, say, no exception leaves.
 
     While a library draws that frees each value by such a method, one interrupt in five arrives there.

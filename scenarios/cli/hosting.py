@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from .options import make_folder, print_json, tell_folder, tell_transcript, warn
-from .reports import reporting
+from .reports import leave_page
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,7 +39,7 @@ def host(
     """Take part as all parties of a host.
 
     Args:
-        choices: as `hosted_by` has them.
+        choices: as `read_hosted` has them.
         of_one: what was given that is for one party alone.
         options: what else their `Joining` have in common.
         kept: the journal and its witness, as they were given.
@@ -47,22 +47,22 @@ def host(
     from ...protocol.errors import ConfigurationError, quote, refuse
     from ..deployment import Joining
     from ..deployment.common import check_address, find_transport
-    from ..deployment.hosting import host_in_folder, hosted_by, open_host_journal
+    from ..deployment.hosting import host_in_folder, open_host_journal, read_hosted
     from ..presentation import make_console, show_outcome, show_verdict
     from ..running.report import show_privacy
-    from ..verdicts import as_written
+    from ..verdicts import outcome_to_dict
 
     allowed = "'tls' beside --parties: the roster's certificates say whose host it is"
     refuse(options["transport"] != "tls", "--transport", options["transport"], allowed)
     for field, value in of_one.items():
         refuse(bool(value), field, str(value), "left out beside --parties, whose file has names and values")
-    invited, entries = hosted_by(parties, invitations, choices)
+    invited, entries = read_hosted(parties, invitations, choices)
     first = next(iter(invited.values()))
     warn(first.forecast, err=as_json)
     keys = first.find_keys([key])
     transport = find_transport(options["transport"], keys=keys)
     check_address(address or first.address, field="the server's address", transport=transport)
-    for warning in keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
+    for warning in keys.warn_of_expiry(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(f"warning: {warning}", err=True)
     with open_host_journal(kept[0], is_simulation=options["seed"] is not None, witness=kept[1]) as journal:
         joining = [
@@ -89,13 +89,13 @@ def host(
         if not as_json:
             show_agreement(console, dearest, num_parties=len(joining))
             tell_of_new_journal(console, joining[0].journal)
-        with reporting(folder, is_wanted=report):
+        with leave_page(folder, is_wanted=report):
             host_result = host_in_folder(
                 joining, folder, journal=journal, on_loss=tell_of_loss, on_failure=_tell_of_failures
             )
     result = host_result.fullest
     if as_json:
-        print_json(as_written(result.outcome))
+        print_json(outcome_to_dict(result.outcome))
     else:
         show_verdict(console, result.outcome)
         show_outcome(console, result.outcome, table="outcome.json")

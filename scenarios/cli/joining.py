@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .asking import ask_invitation, ask_keys, ask_own, given_or_asked
+from .asking import ask_invitation, ask_keys, ask_own, use_or_ask
 from .group import cli
 from .options import (
     file_option,
@@ -22,7 +22,7 @@ from .options import (
     warn,
     witness_option,
 )
-from .reports import report_option, reporting
+from .reports import leave_page, report_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -155,7 +155,7 @@ def join(
     from ..deployment.journals import check_free, open_journal
     from ..deployment.keys import slug_of
     from ..presentation import make_console
-    from ..verdicts import as_written
+    from ..verdicts import outcome_to_dict
     from .hosting import host, show_agreement, tell_of_loss, tell_of_new_journal
 
     check_seed(simulate=simulate, seed=options["seed"])
@@ -183,11 +183,11 @@ def join(
         return
     if party is not None:
         check_party_name(party, field="--as")
-    party, server_address, invitation, keys = _asked_by(
+    party, server_address, invitation, keys = _ask_who_joins(
         invitation_or_address, transport=transport, party=party, address=address, key=key, file=invitation_file
     )
     check_address(server_address, field="the server's address", transport=find_transport(transport, keys=keys))
-    for warning in () if keys is None else keys.ending_soon(dict.fromkeys(keys.fingerprints, "the server")):
+    for warning in () if keys is None else keys.warn_of_expiry(dict.fromkeys(keys.fingerprints, "the server")):
         click.echo(f"warning: {warning}", err=True)
     forecast_text = "" if invitation is None else invitation.forecast
     is_asked = input_file is None and sys.stdin.isatty()
@@ -217,10 +217,10 @@ def join(
                 show_agreement(console, agreement)
                 tell_of_new_journal(console, kept)
 
-        with reporting(folder, is_wanted=with_report):
+        with leave_page(folder, is_wanted=with_report):
             result = join_in_folder(joining, folder, on_agreed=tell, on_loss=tell_of_loss)
     if as_json:
-        print_json(as_written(result.outcome))
+        print_json(outcome_to_dict(result.outcome))
         return
     _show_heard(console, result, agreements[0])
     tell_folder(console, folder)
@@ -244,7 +244,7 @@ def _show_heard(console: "Console", result: "JoinResult", agreement: "CheckedInv
     tell_transcript(console, result.transcript)
 
 
-def _asked_by(
+def _ask_who_joins(
     invitation_or_address: str | None,
     *,
     transport: str,
@@ -262,13 +262,13 @@ def _asked_by(
         invitation, keys = _open_invitation(invitation_or_address, party=party, key=key)
         server_address = address or invitation.address
     else:
-        server_address = given_or_asked(
+        server_address = use_or_ask(
             invitation_or_address, field="INVITATION", question="The server's address (HOST:PORT)", use=str
         )
         invitation = None if file is None else find_invitation(file, party=party)
     if party is None and invitation is not None:
         party = invitation.party
-    party = given_or_asked(
+    party = use_or_ask(
         party, field="--as", question="Your name on the roster", use=lambda name: check_party_name(name, field="--as")
     )
     return party, server_address, invitation, keys

@@ -55,7 +55,7 @@ def backup(target: Path, path: Path | None, witness: Path | None) -> None:
     """
     from ..deployment.journal_care import back_up
 
-    place, rollback_guard = _placed(path, witness)
+    place, rollback_guard = _find_journal(path, witness)
     num_records = back_up(place, target, witness=rollback_guard)
     click.echo(f"{target}: {num_records:,} records, as of now")
 
@@ -72,7 +72,7 @@ def restore(source: Path, path: Path | None, witness: Path | None, *, accept_unk
     """
     from ..deployment.journal_care import restore as put_back
 
-    place, rollback_guard = _placed(path, witness, like=source)
+    place, rollback_guard = _find_journal(path, witness, like=source)
     aside = put_back(source, place, accepts_unknown_losses=accept_unknown_losses, witness=rollback_guard)
     click.echo(f"{place}: restored; losses after the backup are unknown")
     if aside is not None:
@@ -91,12 +91,12 @@ def leave(session: str, path: Path | None, witness: Path | None) -> None:
     """
     from ..deployment.journal_care import leave as free_room
 
-    place, rollback_guard = _placed(path, witness)
+    place, rollback_guard = _find_journal(path, witness)
     free_room(place, session, now=time.time(), witness=rollback_guard)
     click.echo(f"{place}: session {session} holds no room any more")
 
 
-def _placed(path: Path | None, witness: Path | None, *, like: Path | None = None) -> "tuple[Path, RollbackGuard]":
+def _find_journal(path: Path | None, witness: Path | None, *, like: Path | None = None) -> "tuple[Path, RollbackGuard]":
     from ..deployment.journals import default_journal, witness_of
 
     place = default_journal(like=like) if path is None else path

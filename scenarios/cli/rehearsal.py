@@ -67,14 +67,14 @@ def rehearse(
     import trio
 
     from ...transports.tcp import TCPTransport
-    from ..deployment.common import check_seed, naming_address
-    from ..deployment.rehearsal import check_rehearsed, make_plan, num_told, reserved_address, values_of, write_values
+    from ..deployment.common import check_seed, name_address_in_errors
+    from ..deployment.rehearsal import check_rehearsed, make_plan, num_told, reserve_address, values_of, write_values
     from ..deployment.rehearsal import rehearse as run
     from ..presentation import make_console
 
     check_seed(simulate=simulate, seed=seed)
     if address is not None:
-        with naming_address(address, field="--address"):
+        with name_address_in_errors(address, field="--address"):
             TCPTransport().stays_on_this_machine(address)
     loaded_scenario = load(scenario, settings, data)
     setup = check_rehearsed(loaded_scenario, trusts_server=trust_server, seed=seed)
@@ -86,7 +86,7 @@ def rehearse(
         plan = make_plan(
             setup,
             folder,
-            address=stack.enter_context(reserved_address()) if address is None else address,
+            address=stack.enter_context(reserve_address()) if address is None else address,
             scenario=words,
             seed=seed,
             trusts_server=trust_server,

@@ -69,7 +69,7 @@ def compare(runs: Sequence[Path], out: Path | None) -> None:
 
 
 @contextlib.contextmanager
-def reporting(folder: "RunFolder", *, is_wanted: bool, command: str | None = None) -> Generator[None]:
+def leave_page(folder: "RunFolder", *, is_wanted: bool, command: str | None = None) -> Generator[None]:
     """Leave a page in a folder, if one is wanted, once what is done there is over, also where that failed.
 
     A page that cannot be written is said, and fails nothing. A command repeats what has no scenario to be run again.
@@ -86,7 +86,7 @@ def reporting(folder: "RunFolder", *, is_wanted: bool, command: str | None = Non
     _leave_page(folder, is_wanted=is_wanted)
 
 
-def given_command(*, has_secret_seed: bool = False) -> str:
+def command_of_context(*, has_secret_seed: bool = False) -> str:
     """Return the command that was given, as a shell takes it, without what changes nothing of its result.
 
     A secret seed, by which whoever knows it takes the noise off somebody's values, is left out, and of a table that was
@@ -99,11 +99,11 @@ def given_command(*, has_secret_seed: bool = False) -> str:
         name = parameter.name or ""
         is_given = name in context.params and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if is_given and name not in left_out:
-            words += _given(parameter, context.params[name], has_secret_seed=has_secret_seed)
+            words += _words_of_parameter(parameter, context.params[name], has_secret_seed=has_secret_seed)
     return shlex.join(words)
 
 
-def _given(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> Iterator[str]:
+def _words_of_parameter(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> Iterator[str]:
     """Yield the words by which a parameter was given its value, or its values."""
     for value in given if isinstance(given, tuple) else (given,):  # pyright: ignore[reportUnknownVariableType]  click's
         text = str(value)  # pyright: ignore[reportUnknownArgumentType]  the same

@@ -9,7 +9,7 @@ import click
 
 from .group import SuggestingGroup, cli
 from .options import make_folder, out_option, pictures_option, tell_folder
-from .reports import given_command, report_option, reporting
+from .reports import command_of_context, leave_page, report_option
 
 if TYPE_CHECKING:
     from ..experiments.paper import Paper
@@ -85,6 +85,6 @@ def _reproduce(name: str, paper: "Paper", out: Path | None, options: dict[str, A
     with steps(make_console(stderr=True)) as tell:
         result = reproductions.reproduce(paper, folder, **options, on_progress=tell)
     console = make_console()
-    with reporting(folder, is_wanted=with_report, command=given_command()):
+    with leave_page(folder, is_wanted=with_report, command=command_of_context()):
         reproductions.show_reproduction(console, paper, result)
     tell_folder(console, folder, draws=True)

@@ -31,7 +31,7 @@ def new_protocol(name: str, model: str, to: Path | None) -> None:
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...protocol.errors import refuse, require
     from ..reading.files import readable
-    from ..running.scaffold import written_protocol
+    from ..running.scaffold import protocol_files
     from ..system import protocol_names
 
     module = name.replace("-", "_")
@@ -44,7 +44,7 @@ def new_protocol(name: str, model: str, to: Path | None) -> None:
     refuse(folder.exists() and (not folder.is_dir() or any(folder.iterdir())), "--to", str(folder), "an empty folder")
     with readable(folder, field="--to", what="where a folder can be made"):
         folder.mkdir(parents=True, exist_ok=True)
-        for file, text in written_protocol(name, model).items():
+        for file, text in protocol_files(name, model).items():
             with (folder / file).open("x", encoding="utf-8") as target:
                 target.write(text)
     click.echo(f"Written to {folder}. Next: cd {shlex.quote(str(folder))} && pip install . && pytest")

@@ -24,7 +24,7 @@ from .options import (
     warn,
     witness_option,
 )
-from .reports import report_option, reporting
+from .reports import leave_page, report_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -119,13 +119,13 @@ def serve(
     reserve_for_server(num_parties=side.num_connections)
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
     names = dict(zip(side.fingerprints or (), side.names, strict=False))
-    for said in () if serving.keys is None else serving.keys.ending_soon(names):
+    for said in () if serving.keys is None else serving.keys.warn_of_expiry(names):
         click.echo(f"warning: {said}", err=True)
     console = make_console()
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
         folder = make_folder(out, side.scenario.name)
-        stack.enter_context(reporting(folder, is_wanted=with_report))
+        stack.enter_context(leave_page(folder, is_wanted=with_report))
         if not as_json:
             _show_session(console, side, kind=mode.kind.value)
         warn(forecast(side.protocol, side.inputs), err=as_json)
@@ -212,7 +212,7 @@ def _show_session(console: "Console", side: "ServerRun", *, kind: str) -> None:
         *_waiting_of(side),
     ]
     title = scenario.title or scenario.name
-    trust = f"{trust_in(protocol)} {scenario.said_of_trust}"
+    trust = f"{trust_in(protocol)} {scenario.trust_note}"
     show_heading(console, title=title, facts=facts, description=side.note, trust=trust)
 
 

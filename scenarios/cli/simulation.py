@@ -21,7 +21,7 @@ from .options import (
     tell_folder,
     witness_option,
 )
-from .reports import given_command, report_option, reporting
+from .reports import command_of_context, leave_page, report_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,7 +94,7 @@ def run(
     replace the scenario's. A file with [[votes]] is a series: its votes run one after another, with one ledger for each
     person.
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ..running.plugin_errors import blaming_plugins
+    from ..running.plugin_errors import blame_plugins
     from ..running.resolution import resolve
     from ..running.series import is_series
 
@@ -108,7 +108,7 @@ def run(
         _run_series(scenario, (*overrides, *settings), data, out, display, record=record)
         return
     setup = resolve(load(scenario, (*overrides, *settings), data), record=record)
-    with blaming_plugins(setup.all_plugins, is_private=setup.protocol.keeps_words, is_last=True):
+    with blame_plugins(setup.list_plugins, is_private=setup.protocol.keeps_words, is_last=True):
         if cluster is None:
             _run(setup, make_folder(out, setup.scenario.name), display)
         else:
@@ -140,11 +140,11 @@ def scenarios() -> None:
     """List the scenarios that come with Psephos, and the data that some of them need."""
     from ..datasets import DATA_VARIABLE, data_set_of
     from ..presentation import make_console
-    from ..running.config import load_scenario, shipped_scenarios, shipped_series
+    from ..running.config import list_scenarios, list_series, load_scenario
     from ..running.report import show_scenarios
     from ..running.series import load_series
 
-    loaded_scenarios = [load_scenario(name) for name in shipped_scenarios()]
+    loaded_scenarios = [load_scenario(name) for name in list_scenarios()]
     needs = {
         each.name: str(each.parties.get("data", "")) for each in loaded_scenarios if isinstance(each.parties, dict)
     }
@@ -153,7 +153,7 @@ def scenarios() -> None:
         make_console(),
         (
             (each.name, each.protocol, each.title, needs.get(each.name, ""))
-            for each in (*loaded_scenarios, *map(load_series, shipped_series()))
+            for each in (*loaded_scenarios, *map(load_series, list_series()))
         ),
         origins={name: data_set.origin for name, data_set in data_sets.items() if data_set is not None},
         variable=DATA_VARIABLE,
@@ -244,7 +244,7 @@ def _run(setup: "Local", folder: "RunFolder", display: _How, *, sharded: "Sharde
 
     shown_console = console if display.verbose and not display.as_json else None
     with (
-        reporting(folder, is_wanted=display.with_report),
+        leave_page(folder, is_wanted=display.with_report),
         watch(console=shown_console, errors=errors) as watcher,
     ):
         result = run_in_folder(
@@ -282,7 +282,7 @@ def _run_series(
 ) -> None:
     from ..presentation import make_console, show_lesson
     from ..presentation.terminal import lines_of, show_note
-    from ..running.plugin_errors import blaming_plugins
+    from ..running.plugin_errors import blame_plugins
     from ..running.progress import Watcher, watch
     from ..running.series import load_series
     from ..running.series_run import resolve_series, run_series
@@ -298,9 +298,9 @@ def _run_series(
         del side
         return watch(console=None, errors=errors)
 
-    with blaming_plugins(setups[0].all_plugins, is_private=setups[0].protocol.keeps_words, is_last=True):
+    with blame_plugins(setups[0].list_plugins, is_private=setups[0].protocol.keeps_words, is_last=True):
         folder = make_folder(out, series.name)
-        with reporting(folder, is_wanted=display.with_report, command=given_command(has_secret_seed=True)):
+        with leave_page(folder, is_wanted=display.with_report, command=command_of_context(has_secret_seed=True)):
             result = run_series(series, setups, folder, pictures=display.pictures, watch_vote=watch_vote)
             if display.pictures:
                 draw_series(series, result, folder=folder.path)
@@ -355,7 +355,7 @@ def _show_trust_of_series(console: "Console", series: "Series", votes: "Sequence
     limit_sentence = f"Over the series: {limit}."
     differ = len({model_of(vote.protocol) for vote in votes}) > 1
     scope = "In one vote, and in others less:" if differ else "In each vote:"
-    show_label(console, "Trust", " ".join([scope, *sentence, votes[0].scenario.said_of_trust, limit_sentence]))
+    show_label(console, "Trust", " ".join([scope, *sentence, votes[0].scenario.trust_note, limit_sentence]))
     show_label(console, "About", series.description)
 
 
@@ -474,7 +474,7 @@ def _show_trust(console: "Console", setup: "Local") -> None:
     from ..running.statements import trust_in
 
     scenario = setup.scenario
-    show_label(console, "Trust", f"{trust_in(setup.protocol)} {scenario.said_of_trust}")
+    show_label(console, "Trust", f"{trust_in(setup.protocol)} {scenario.trust_note}")
     show_label(console, "About", f"{scenario.description} {setup.note}")
 
 

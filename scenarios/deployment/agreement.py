@@ -179,10 +179,10 @@ class Joining:
         require(self.invitation.party == self.party, "INVITATION", value, allowed)
         if self.journal is None or not self.journal.has_heard(self.invitation.session_id):
             check_expiry(self.invitation.descriptor, field="INVITATION")
-        return self._agreed
+        return self._agree_once
 
     @functools.cached_property
-    def _agreed(self) -> CheckedInvitation | None:
+    def _agree_once(self) -> CheckedInvitation | None:
         return None if self.invitation is None else self.agree(self.invitation)
 
     def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> CheckedInvitation:

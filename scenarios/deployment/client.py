@@ -25,12 +25,12 @@ from ...protocol.sides import Party
 from ...transports.abc import Channel, Transport
 from ..plugins import find_client_role
 from ..running.folder import RunFolder
-from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
+from ..running.plugin_errors import Plugin, blame_plugins, parts_of
 from ..running.session_facts import about
 from ..running.writing import describe_failure, open_run
-from ..verdicts import as_written
+from ..verdicts import outcome_to_dict
 from .agreement import CheckedInvitation, Joining
-from .common import find_transport, in_charter, make_mode, naming_address, utc
+from .common import find_transport, make_mode, name_address_in_errors, utc, with_descriptor
 from .invitations import Invitation
 from .keys import signer_beside
 
@@ -97,7 +97,7 @@ async def join(
             channel = await _reach(connect, RetryPolicy(joining.patience_seconds, on_loss=on_loss))
             failing.callback(channel.close)
             terms = await inquire(channel, party=joining.party, patience_seconds=joining.patience_seconds)
-            invitation = _as_invitation(terms, joining.party)
+            invitation = _make_invitation(terms, joining.party)
             agreement = joining.agree(invitation, ledger=ledger or joining.open_ledger(invitation.session_id))
         ledger = ledger or joining.open_ledger(agreement.terms.session_id)
         sitting = joining.sit(agreement.terms)
@@ -107,7 +107,7 @@ async def join(
             if on_agreed is not None:
                 on_agreed(agreement)
             if on_end is not None and sitting is not None:
-                on_end(_drawn_entries(sitting))
+                on_end(_entries_of_drawn(sitting))
             return _told(client, outcome_heard)
         to_come = client.losses_to_come(agreement.terms.public)
         joining.check_room(ledger, to_come, session_id=agreement.terms.session_id)
@@ -116,7 +116,7 @@ async def join(
         failing.pop_all()
     plugins = (parts_of(agreement.protocol), Plugin(f"client role {client.role!r}", (type(client),)), network)
     try:
-        with blaming_plugins(plugins, is_last=True):
+        with blame_plugins(plugins, is_last=True):
             client, outcome = await take_part_durably(
                 make_client,
                 connect,
@@ -131,7 +131,7 @@ async def join(
         raise HandshakeError(f"{joining.address}: {error}{clock}", role="client") from None
     finally:
         if on_end is not None:
-            on_end(ledger.entries if sitting is None else _drawn_entries(sitting))
+            on_end(ledger.entries if sitting is None else _entries_of_drawn(sitting))
     return _told(client, outcome)
 
 
@@ -149,14 +149,14 @@ async def _reach(connect: Callable[[], Awaitable[Channel]], patience: RetryPolic
             await patience.wait(error)
 
 
-def _drawn_entries(sitting: JournalSession) -> list[LedgerEntry]:
+def _entries_of_drawn(sitting: JournalSession) -> list[LedgerEntry]:
     return [entry for record in sitting.records if isinstance(record, Drawn) for entry in record.entries]
 
 
 async def _connect(joining: Joining, transport: Transport, network: Plugin, seconds: float) -> Channel:
     with (
-        blaming_plugins([network], is_last=True),
-        naming_address(joining.address, field="the server's address"),
+        blame_plugins([network], is_last=True),
+        name_address_in_errors(joining.address, field="the server's address"),
         trio.move_on_after(seconds),
     ):
         return await transport.connect(joining.address)
@@ -185,14 +185,14 @@ def _make_client(
     return find_client_role(agreement.protocol.client_role)(
         agreement.protocol,
         party,
-        in_charter(mode, agreement.terms.descriptor),
+        with_descriptor(mode, agreement.terms.descriptor),
         patience_seconds=joining.patience_seconds,
         sitting=sitting,
         log=log,
     )
 
 
-def _as_invitation(terms: Terms, party: str) -> Invitation:
+def _make_invitation(terms: Terms, party: str) -> Invitation:
     try:
         parameters = msgspec.msgpack.decode(terms.parameters, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -240,7 +240,7 @@ def join_in_folder(
         run.ending["transcript"] = result.transcript
         if result.late_phase is not None:
             run.ending["late_phase"] = result.late_phase
-    folder.write_json("outcome.json", as_written(result.outcome))
+    folder.write_json("outcome.json", outcome_to_dict(result.outcome))
     if result.own is not None:
         folder.write_json("own_outcome.json", result.own)
     return result

@@ -49,7 +49,7 @@ class TLSKeys:
     @property
     def private_key(self) -> bytes:
         """The private key, in PEM; ConfigurationError: its file cannot be read."""
-        return self._own.private_key
+        return self._find_own_identity.private_key
 
     @property
     def secret(self) -> bytes:
@@ -59,13 +59,13 @@ class TLSKeys:
         """
         return hashlib.sha256(self.private_key).digest()
 
-    def ending_soon(self, names: Mapping[str, str]) -> Iterator[str]:
+    def warn_of_expiry(self, names: Mapping[str, str]) -> Iterator[str]:
         """Yield what is to be said of certificates that are good for less than a day, this side's own among them.
 
         `names` are whose each is, by its fingerprint. ConfigurationError: the file of this side's own cannot be read.
         """
         owners: dict[dt.datetime, list[str]] = {}
-        for certificate in (self._own.certificate, *self.peers):
+        for certificate in (self._find_own_identity.certificate, *self.peers):
             _, expires = read_certificate(ssl.DER_cert_to_PEM_cert(certificate))
             if (
                 dt.timedelta() < expires - dt.datetime.now(dt.UTC) < dt.timedelta(days=1)
@@ -76,7 +76,7 @@ class TLSKeys:
             yield f"the certificate of {', '.join(parties[:_MOST_NAMED])}{more} ends on {expires:%Y-%m-%d %H:%M} UTC"
 
     @functools.cached_property
-    def _own(self) -> Identity:
+    def _find_own_identity(self) -> Identity:
         if isinstance(self.identity, Identity):
             return self.identity
         check_regular(self.identity, field="key")
@@ -113,7 +113,7 @@ def check_address(address: str, *, field: str, transport: Transport) -> None:
     Raises:
         ConfigurationError: it is no address, or leads elsewhere.
     """
-    with naming_address(address, field=field):
+    with name_address_in_errors(address, field=field):
         stays = transport.stays_on_this_machine(address)
     if not (stays or transport.is_authenticated):
         allowed_addresses = f"an address that {transport.name!r} is known to keep on this machine"
@@ -127,7 +127,7 @@ def check_address(address: str, *, field: str, transport: Transport) -> None:
 
 
 @contextlib.contextmanager
-def naming_address(address: str, *, field: str = "address") -> Generator[None]:
+def name_address_in_errors(address: str, *, field: str = "address") -> Generator[None]:
     """Let what the system or a transport says against an address name it; ConfigurationError: it is no address."""
     try:
         yield
@@ -152,7 +152,7 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
     return Simulation(scenario_name, SimulatedNoise(seed, session=scenario_name, round_number=round_number))
 
 
-def in_charter(mode: Mode, descriptor: SessionDescriptor) -> Mode:
+def with_descriptor(mode: Mode, descriptor: SessionDescriptor) -> Mode:
     """Return a mode with what makes its session this one: of a simulation the id follows from its seed."""
     return dataclasses.replace(
         mode, descriptor=msgspec.structs.replace(descriptor, id=mode.descriptor.id or descriptor.id)

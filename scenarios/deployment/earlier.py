@@ -106,7 +106,7 @@ def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], step: int) -> Ite
     names = list(parties.names)
     fingerprints_of_parties = fingerprints_in(parties)
     public = {column.name: parties.table[column.name] for column in protocol.columns() if column.name in parties.table}
-    with parties.naming_lines():
+    with parties.name_lines_in_errors():
         roster = Roster(
             names, protocol.encode_public(public, num_parties=len(names)), fingerprints=fingerprints_of_parties
         )

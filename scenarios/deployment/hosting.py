@@ -25,7 +25,7 @@ from ..running.limits import calm_collector
 from ..running.parties import read_parties
 from ..running.writing import open_run
 from ..system import find_protocol
-from ..verdicts import as_written
+from ..verdicts import outcome_to_dict
 from .agreement import Joining, protocol_of
 from .client import JoinResult, describe, join
 from .common import find_transport
@@ -33,7 +33,7 @@ from .invitations import Invitation, read_invitations
 from .journals import HOST_FILE, default_journal, witness_of
 from .own_entries import read_entries_of_many
 
-__all__ = ["HostResult", "host", "host_in_folder", "hosted_by", "open_host_journal"]
+__all__ = ["HostResult", "host", "host_in_folder", "open_host_journal", "read_hosted"]
 
 _MOMENT_SECONDS: Final = 0.5
 """In which all parties end where it is their session that does."""
@@ -59,7 +59,7 @@ class HostResult:
         return max(self.heard.values(), key=lambda result: result.transcript or "")
 
 
-def hosted_by(
+def read_hosted(
     parties: Path, invitations: Path, choices: Sequence[str] = ()
 ) -> tuple[dict[str, Invitation], dict[str, Mapping[str, Any]]]:
     """Return the invitations of a host's parties, and the entries of each by column.
@@ -267,7 +267,7 @@ def host_in_folder(
         first = result.fullest
         run.ending["transcript"] = first.transcript
         run.ending["heard"] = len(result.heard)
-    folder.write_json("outcome.json", as_written(first.outcome))
+    folder.write_json("outcome.json", outcome_to_dict(first.outcome))
     if own_outcomes := {
         party: join_result.own for party, join_result in result.heard.items() if join_result.own is not None
     }:

@@ -288,14 +288,14 @@ def read_server_session(folder: Path, *, fingerprints: Sequence[str]) -> tuple[S
     if unknown := sorted(set(fingerprints) - keys.fingerprints):
         allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
         raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)
-    revoked = _revoked_in(folder)
+    revoked = _read_revoked(folder)
     peers = [each for each in certificates if fingerprint_of(each) not in revoked]
     allowed = "one of which not all certificates are revoked (a host's parties share one): draw the session up anew"
     refuse(not peers, "--roster", str(folder), allowed)
     return opening, dataclasses.replace(keys, peers=peers)
 
 
-def _revoked_in(folder: Path) -> set[str]:
+def _read_revoked(folder: Path) -> set[str]:
     path = folder / _REVOKED_FILE
     check_regular(path, field="--roster")
     try:
@@ -321,7 +321,7 @@ def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
     """
     fingerprint = find_invitation(folder / INVITATIONS, party=party).certificate
     refuse(not fingerprint, "PARTY", party, "one with a certificate")
-    revoked = sorted(_revoked_in(folder) | {fingerprint})
+    revoked = sorted(_read_revoked(folder) | {fingerprint})
     replace_private(folder / _REVOKED_FILE, msgspec.json.encode(revoked) + b"\n")
     invitations = read_invitations(folder / INVITATIONS)
     return fingerprint, [name for name, each in invitations.items() if each.certificate == fingerprint]

@@ -109,7 +109,7 @@ def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Q
     return Questions(allowed={column.name: column.description for column in protocol.columns() if column.is_own})
 
 
-def own_file_of(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> bytes:
+def write_own_file(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> bytes:
     r"""Return what one party's own file holds, which `read_own_entries` reads.
 
     Args:
@@ -121,7 +121,7 @@ def own_file_of(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
         >>> vote = DPWeVote(Parameters(candidates=("roof",), weights=(1.0, 2.0), epsilon=1.0))
-        >>> own_file_of(vote, {"weight": 1, "roof": "yes"})
+        >>> write_own_file(vote, {"weight": 1, "roof": "yes"})
         b'weight,roof\r\n1,yes\r\n'
     """
     own_entries: OwnEntries | None = part_of(type(protocol), "own_entries", OwnEntries)

@@ -25,7 +25,7 @@ def encode_own(
     try:
         return protocol.encode_own(entries, public)
     except ConfigurationError as error:
-        raise _without_row(error) from None
+        raise _drop_row_number(error) from None
 
 
 def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) -> None:
@@ -59,7 +59,7 @@ def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]
     try:
         return protocol.encode_chosen({name: entry for name, entry in entries.items() if name in choice_names})
     except ConfigurationError as error:
-        raise _without_row(error) from None
+        raise _drop_row_number(error) from None
 
 
 def with_choices(
@@ -79,6 +79,6 @@ def with_choices(
     return (*public[:num_public], *choice_row)
 
 
-def _without_row(error: ConfigurationError) -> ConfigurationError:
+def _drop_row_number(error: ConfigurationError) -> ConfigurationError:
     field = re.sub(r" in row 1(?=$|:)", "", error.field)
     return ConfigurationError(field=field, value=error.value, allowed=error.allowed)

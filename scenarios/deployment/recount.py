@@ -29,9 +29,9 @@ from ..reading.batches import RowBatch, TableFiles
 from ..reading.files import readable
 from ..reading.grouping import numbers_in
 from ..running.folder import RunFolder
-from ..running.plugin_errors import blaming_plugins, parts_of
+from ..running.plugin_errors import blame_plugins, parts_of
 from ..running.resolution import ServerRun
-from ..running.results import published
+from ..running.results import public_result
 from ..running.statements import setting_of
 from ..running.writing import open_run, write_outcome
 
@@ -95,7 +95,7 @@ def recount_in_folder(
     with open_run(folder, side, {"kind": SessionKind.DEPLOYMENT.value, "recounted": True}, has_ledger=False):
         session_result = recount(side, batches)
     scenario, num_parties = side.scenario, len(side.names)
-    result = published(
+    result = public_result(
         side.protocol, session_result, session=scenario.name, kind=SessionKind.DEPLOYMENT, num_parties=num_parties
     )
     title, setting = scenario.title or scenario.name, setting_of(side.protocol, num_parties)
@@ -117,7 +117,7 @@ def recount(side: ServerRun, batches: Iterable[RowBatch]) -> SessionResult:
         allowed = "one in which it is public who reports, and all noise is in reports: a server draws its own only once"
         require(is_own, "phase", phase.name, allowed)
     merged_tallies, num_received = [Merged() for _ in phases], [0] * len(phases)
-    with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+    with blame_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
         for rows in _whole(_checked(side, batches)):
             starts = np.flatnonzero(rows[:, 1] == 0)
             counts = np.diff(np.append(starts, len(rows)))
@@ -171,7 +171,7 @@ def _checked(side: ServerRun, batches: Iterable[RowBatch]) -> Iterator[IntArray]
         allowed = "in the order of places, and of one place in that of phases: each once, and none left out"
         _require_all(batch, _PLACE, follows, allowed)
         last_row = rows[-1:]
-        yield np.concatenate([rows, _decoded(side, batch, rows)], axis=1)
+        yield np.concatenate([rows, _decode_rows(side, batch, rows)], axis=1)
 
 
 def _require_all(batch: RowBatch, column: str, are_fine: Any, allowed: str) -> None:
@@ -180,7 +180,7 @@ def _require_all(batch: RowBatch, column: str, are_fine: Any, allowed: str) -> N
         require(are_fine[row], f"{column} ({batch.where(row + 1)})", str(batch.table[column][row]), allowed)
 
 
-def _decoded(side: ServerRun, batch: RowBatch, rows: IntArray) -> IntArray:
+def _decode_rows(side: ServerRun, batch: RowBatch, rows: IntArray) -> IntArray:
     phases, column = side.protocol.phases, CodedColumn.from_values(batch.table[_PAYLOAD])
     decoded = np.zeros((len(rows), max(phase.num_reported for phase in phases)), dtype=np.int64)
     for number, phase in enumerate(phases):

@@ -29,7 +29,7 @@ from ..running.processes import num_cores
 from ..running.resolution import Local, resolve, resolve_served
 from .agreement import check_trust
 from .invitations import INVITATIONS, stems_of
-from .own_entries import own_file_of
+from .own_entries import write_own_file
 
 __all__ = [
     "MOST_PARTIES",
@@ -43,7 +43,7 @@ __all__ = [
     "most_parties",
     "num_told",
     "rehearse",
-    "reserved_address",
+    "reserve_address",
     "values_of",
     "write_values",
 ]
@@ -243,9 +243,9 @@ def values_of(setup: Local) -> list[bytes]:
     """Return what the file of each party's values holds, in roster order.
 
     Raises:
-        ConfigurationError: as `own_file_of`.
+        ConfigurationError: as `write_own_file`.
     """
-    return [own_file_of(setup.protocol, entries) for entries in _entries_of(setup)]
+    return [write_own_file(setup.protocol, entries) for entries in _entries_of(setup)]
 
 
 def _entries_of(setup: Local) -> list[dict[str, Any]]:
@@ -274,7 +274,7 @@ def write_values(plan: RehearsalPlan, values: Sequence[bytes]) -> None:
 
 
 @contextlib.contextmanager
-def reserved_address() -> Generator[str]:
+def reserve_address() -> Generator[str]:
     """Yield an address on this machine that is nobody else's to take, by a port that is bound and does not listen."""
     with socket.socket() as reserved:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # with which Linux lets the server listen there

@@ -30,13 +30,13 @@ from ...protocol.traffic import TrafficMeter
 from ..plugins import find_server_role
 from ..running.folder import RunFolder
 from ..running.limits import calm_collector, reserve_for_server
-from ..running.plugin_errors import Plugin, blaming_plugins, parts_of
+from ..running.plugin_errors import Plugin, blame_plugins, parts_of
 from ..running.resolution import ServerRun
-from ..running.results import published
+from ..running.results import public_result
 from ..running.rosters import FINGERPRINT_COLUMN, SIGNATURE_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
-from .common import DEFAULT_TRANSPORT, TLSKeys, find_transport, in_charter, naming_address
+from .common import DEFAULT_TRANSPORT, TLSKeys, find_transport, name_address_in_errors, with_descriptor
 
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
 
@@ -137,11 +137,11 @@ async def serve(
         Plugin(f"server role {side.protocol.server_role!r}", (kind,)),
         Plugin(f"transport {serving.transport!r}", (type(transport),)),
     )
-    with blaming_plugins(plugins, is_private=side.protocol.keeps_words, is_last=True):
+    with blame_plugins(plugins, is_private=side.protocol.keeps_words, is_last=True):
         server = kind(
             side.protocol,
             roster,
-            in_charter(mode, msgspec.structs.replace(serving.descriptor, roster=roster.digest)),
+            with_descriptor(mode, msgspec.structs.replace(serving.descriptor, roster=roster.digest)),
             rules=side.rules,
             places=reserve_for_server(num_parties=side.num_connections),
             sitting=sitting,
@@ -149,7 +149,7 @@ async def serve(
             secret=b"" if serving.keys is None else serving.keys.secret,
             observers=observers,
         )
-        with naming_address(serving.address, field="--listen"):
+        with name_address_in_errors(serving.address, field="--listen"):
             listening = await transport.open_listener(serving.address)
         if on_listening is not None:
             on_listening(listening.address)
@@ -231,7 +231,7 @@ def serve_in_folder(
     ):
         meter = None if side.protocol.hides_participation else TrafficMeter(side.protocol)
         has_begun = sitting is not None and bool(sitting.records)  # what was said then, nobody has counted
-        evidence_listener = _keeping_evidence(folder, run.ending, listener)
+        evidence_listener = _evidence_listener(folder, run.ending, listener)
         observers = Observers(log=run.log, listener=evidence_listener, meter=meter)
         session = functools.partial(
             serve, serving, sitting=sitting, observers=observers, on_listening=on_listening, beside=beside
@@ -245,7 +245,7 @@ def serve_in_folder(
             unheard_error = UnheardError(role=side.protocol.client_role, num_parties=len(side.names))
             run.ending["failure"] = describe_failure(unheard_error)
     scenario = side.scenario
-    result = published(
+    result = public_result(
         side.protocol, session_result, session=scenario.name, kind=mode.kind, num_parties=len(side.names)
     )
     title, setting = scenario.title or scenario.name, setting_of(side.protocol, len(side.names))
@@ -255,7 +255,7 @@ def serve_in_folder(
     return session_result
 
 
-def _keeping_evidence(folder: RunFolder, ending: dict[str, Any], listener: EffectListener | None) -> EffectListener:
+def _evidence_listener(folder: RunFolder, ending: dict[str, Any], listener: EffectListener | None) -> EffectListener:
     """Return a listener that also writes what proves who has lied, and adds who that is to what `run.json` says."""
     noted_events: list[dict[str, str]] = []
 

@@ -130,7 +130,7 @@ class Status:
                         answer = _answer_to(request, tell, registry)
                 except h11.RemoteProtocolError as error:
                     answer = _HttpAnswer(http.HTTPStatus(error.error_status_hint))
-                await stream.send_all(_written(answer, connection, is_head=is_head))
+                await stream.send_all(_write_answer(answer, connection, is_head=is_head))
                 await stream.send_eof()
                 num_unread = _MOST_LEFT_UNREAD
                 while num_unread > 0 and (data := await stream.receive_some(num_unread)):
@@ -174,32 +174,32 @@ class _Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         session_status = self._tell()
-        yield _by_label(
+        yield _labelled_gauge(
             "psephos_session_state",
             "1 for the state of the session: gathering (parties join), collecting (they report), released, aborted.",
             "state",
             ((state.value, state is session_status.state) for state in _STATES),
         )
         yield GaugeMetricFamily("psephos_roster_parties", "Parties on the roster.", value=session_status.num_parties)
-        yield _by_label(
+        yield _labelled_gauge(
             "psephos_phase_open",
             "1 for the phase that is open, 0 for those before it.",
             "phase",
             ((name, session_status.is_open and name == session_status.phase) for name in session_status.deadlines),
         )
-        yield _by_label(
+        yield _labelled_gauge(
             "psephos_phase_deadline_timestamp_seconds",
             "When a phase closes, or has closed at the latest.",
             "phase",
             session_status.deadlines.items(),
         )
-        yield from _of_parties(session_status)
+        yield from _party_metrics(session_status)
         for metric in self._process.collect():
             if session_status.connections is not None or metric.name in _OF_ANY_SESSION:
                 yield metric
 
 
-def _of_parties(session_status: SessionStatus) -> Iterator[Metric]:
+def _party_metrics(session_status: SessionStatus) -> Iterator[Metric]:
     """Yield what depends on who comes, where that is not private."""
     attendance, connections = session_status.attendance, session_status.connections
     if attendance is not None:
@@ -232,7 +232,9 @@ def _of_parties(session_status: SessionStatus) -> Iterator[Metric]:
         yield refused_connections
 
 
-def _by_label(name: str, documentation: str, label: str, values: Iterable[tuple[str, float]]) -> GaugeMetricFamily:
+def _labelled_gauge(
+    name: str, documentation: str, label: str, values: Iterable[tuple[str, float]]
+) -> GaugeMetricFamily:
     family = GaugeMetricFamily(name, documentation, labels=[label])
     for of_label, value in values:
         family.add_metric([of_label], value)
@@ -249,7 +251,8 @@ def _healthz(session_status: SessionStatus) -> _HttpAnswer:
     if session_status.state is SessionState.RELEASED:
         return _HttpAnswer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{status_text}")
     return _HttpAnswer(
-        http.HTTPStatus.OK, f"open: phase {printable(session_status.phase)!r} {_until(session_status)}\n{status_text}"
+        http.HTTPStatus.OK,
+        f"open: phase {printable(session_status.phase)!r} {_expiry_text(session_status)}\n{status_text}",
     )
 
 
@@ -262,7 +265,7 @@ def _reasons(session_status: SessionStatus) -> str:
     return "".join(lines)
 
 
-def _until(session_status: SessionStatus) -> str:
+def _expiry_text(session_status: SessionStatus) -> str:
     deadline = session_status.deadlines.get(session_status.phase, math.inf)
     try:
         return f"until {dt.datetime.fromtimestamp(deadline, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
@@ -295,7 +298,7 @@ async def _hear(stream: trio.SocketStream, connection: h11.Connection) -> h11.Re
     return event
 
 
-def _written(answer: _HttpAnswer, connection: h11.Connection, *, is_head: bool) -> bytes:
+def _write_answer(answer: _HttpAnswer, connection: h11.Connection, *, is_head: bool) -> bytes:
     """Return an answer's bytes, after which the connection ends; to a HEAD without its body."""
     headers = {
         "Content-Type": answer.content_type,

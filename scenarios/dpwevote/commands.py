@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ..cli.options import load, make_folder, scenario_options, tell_folder
-from ..cli.reports import reporting
+from ..cli.reports import leave_page
 
 
 @click.command(short_help="Show how often each partner of a weighted vote decides, with noise and without.")
@@ -51,6 +51,6 @@ def power(
     console = make_console()
     show_power(console, powers)
     if folder is not None:
-        with reporting(folder, is_wanted=True):
+        with leave_page(folder, is_wanted=True):
             write_power(powers, folder, title=loaded_scenario.title or loaded_scenario.name)
         tell_folder(console, folder)

@@ -11,7 +11,7 @@ from ...protocol.dpwevote import DPWeVote, Parameters
 from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
-from ..running.forecasts import AIM, Forecast, if_allowed
+from ..running.forecasts import AIM, Forecast, try_forecast
 from ..verdicts import round_up
 
 _QUICK: Final = ("two_point", "signed_rr")  # variants that any price has at once
@@ -82,7 +82,7 @@ def _reaches(
     for name in variants:
         fields = ("threshold", "colluders", "release") if name == parameters.variant else ()  # of the session's own
         settings = {field: getattr(parameters, field) for field in fields}
-        priced_parameters = if_allowed(parameters.with_variant, name, epsilon=epsilon, **settings)
+        priced_parameters = try_forecast(parameters.with_variant, name, epsilon=epsilon, **settings)
         reach = None if priced_parameters is None else DPWeVote(priced_parameters).reach(inputs.public)
         if reach is not None:
             yield reach, name

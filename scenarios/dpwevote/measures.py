@@ -130,10 +130,12 @@ class VoteMeasures(Measures):
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
-        numbers = self.of_block(self.block, _decided(outcome), [TallyBlock.from_tallies([tally]) for tally in tallies])
+        numbers = self.measure_block(
+            self.block, _decisions_of(outcome), [TallyBlock.from_tallies([tally]) for tally in tallies]
+        )
         return {name: float(column_numbers) for name, (column_numbers,) in numbers.items()}
 
-    def of_block(
+    def measure_block(
         self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
     ) -> Mapping[str, FloatArray]:
         assert isinstance(decisions, VoteDecisions)  # noqa: S101  what this protocol decides
@@ -198,7 +200,7 @@ class VoteMeasures(Measures):
         return {measure.name: case_values.mean(axis=1) for measure, case_values in zip(_DECISIONS, cases, strict=True)}
 
 
-def _decided(outcome: Outcome) -> VoteDecisions:
+def _decisions_of(outcome: Outcome) -> VoteDecisions:
     """Return the numbers of one session's release."""
 
     def decide(estimate: Estimate | None) -> FloatArray | None:

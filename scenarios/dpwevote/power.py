@@ -70,7 +70,7 @@ class Powers:
     epsilon: float  # what the vote costs a partner, for one candidate
     model: str  # whom it trusts, in words
 
-    def by_weight(self) -> Mapping[float, Sequence[int]]:
+    def group_by_weight(self) -> Mapping[float, Sequence[int]]:
         """Return the places of the partners of each weight, the heaviest first: they have the same power."""
         places: dict[float, list[int]] = {}
         for place, weight in sorted(enumerate(self.weights), key=lambda pair: -pair[1]):
@@ -98,7 +98,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
     members = game.powers
     is_simulated = not parameters.public_weights or not parameters.kind.counts_by_group
     if is_simulated:
-        released_powers = simulated_power(vote, weights, trials=trials, seed=seed)
+        released_powers = simulate_power(vote, weights, trials=trials, seed=seed)
     else:
         released_powers = [Estimate(power, 0.0) for power in released_power(parameters, weights)]
     return Powers(
@@ -114,7 +114,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
     )
 
 
-def simulated_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, seed: int) -> list[Estimate]:
+def simulate_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, seed: int) -> list[Estimate]:
     """Return how much each partner's opinion moves the decision on one candidate that is released, by simulation."""
     parameters = msgspec.structs.replace(vote.parameters, candidates=vote.parameters.candidates[:1])
     single, name = DPWeVote(parameters), parameters.candidates[0]
@@ -160,7 +160,7 @@ def show_power(console: Console, powers: Powers) -> None:
     orders = ["Shapley-Shubik"] * all(member.shapley_shubik is not None for member in powers.members)
     columns = ["Weight", "Partners", "Share", *orders, "Banzhaf", "Decides", "Moves the release"]
     rows: list[Sequence[str]] = []
-    for weight, places in powers.by_weight().items():
+    for weight, places in powers.group_by_weight().items():
         member, released_estimate = powers.members[places[0]], powers.released[places[0]]
         cells = [f"{weight:g}", _named([powers.names[place] for place in places])]
         cells.append(f"{weight / math.fsum(powers.weights):.4f}")
@@ -200,7 +200,7 @@ def _notes_of(powers: Powers) -> Iterator[str]:
 
 def _verdict_of(powers: Powers) -> str:
     """Return who decides most often, without noise and with it, as a sentence."""
-    weight, places = next(iter(powers.by_weight().items()))
+    weight, places = next(iter(powers.group_by_weight().items()))
     member, released_estimate = powers.members[places[0]], powers.released[places[0]]
     members_text = _named([powers.names[place] for place in places])
     decides = "decides most often:" if len(places) == 1 else "decide most often: each"
@@ -231,9 +231,9 @@ def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
             }
         )
     folder.write_table("power.csv", rows)
-    power_rows = list(powers.by_weight().values())[: drawing.MOST_ROWS]
+    power_rows = list(powers.group_by_weight().values())[: drawing.MOST_ROWS]
     names = [drawing.fold(_named([powers.names[place] for place in places]), most_lines=2) for places in power_rows]
-    cut = "" if len(power_rows) == len(powers.by_weight()) else f" (the {drawing.MOST_ROWS} heaviest)"
+    cut = "" if len(power_rows) == len(powers.group_by_weight()) else f" (the {drawing.MOST_ROWS} heaviest)"
     people = pluralize(len(powers.names), "partner")
     whiskers = f" · {drawing.WHISKERS}" if powers.is_simulated else ""
     chart = Chart(

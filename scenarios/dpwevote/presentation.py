@@ -15,7 +15,7 @@ from ..presentation.charts import EDGES, Axis, Chart, Panel
 from ..presentation.numbers import join_words, pluralize
 from ..presentation.plain import PLAIN, columns_of
 from ..presentation.presenter import Brief, Known, Presenter
-from ..presentation.terminal import estimate_text, show_note, show_table, styled
+from ..presentation.terminal import estimate_text, show_note, show_table, style_entry
 from ..tables import Cell, Entry, Rows, Table, listed, six_digits
 from ..verdicts import at_most, cell_of_decision, round_up
 from ..words import say_number
@@ -172,7 +172,7 @@ def _draw(outcome: Outcome, known_truth: Known) -> Chart | None:
     )
     for row, candidate in enumerate(shown_candidates):
         mark = _MARKS[candidate.verdict.verdict]
-        panel.measured(_shown(candidate)[0], row, cap=8, linewidth=2, **mark)
+        panel.measured(_drawn_estimates(candidate)[0], row, cap=8, linewidth=2, **mark)
         if known_truth.truth is not None:
             subtracted = known_truth.truth["quota"] if candidate.support is None else 0.0
             panel.mark(known_truth.truth[candidate.name] - subtracted, row, **drawing.TRUTH)
@@ -181,7 +181,7 @@ def _draw(outcome: Outcome, known_truth: Known) -> Chart | None:
         drawing.ESTIMATE: {"color": drawing.RULE, "marker": "o", "markersize": 7, "linewidth": 2}
     }
     if _draw_quotas(
-        panel, [_shown(candidate)[1] for candidate in shown_candidates], "" if is_margin else _needed(outcome)
+        panel, [_drawn_estimates(candidate)[1] for candidate in shown_candidates], "" if is_margin else _needed(outcome)
     ):
         band = {"color": drawing.RULE, "alpha": 0.3, "marker": "s", "markersize": 11, "linestyle": "none"}
         marks["quota, band: 2 standard errors"] = band
@@ -211,7 +211,7 @@ def _draw_quotas(panel: Panel, quotas: Sequence[Estimate], needed_text: str) -> 
     return any(quota.standard_error for quota in quotas)
 
 
-def _shown(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
+def _drawn_estimates(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
     """Return what is drawn of a candidate, and what that is held against."""
     if candidate.support is None or candidate.quota is None:
         return candidate.margin or Estimate(0.0, 0.0), Estimate(0.0, 0.0)
@@ -255,7 +255,7 @@ def _sheet(outcome: Outcome, known_truth: Known) -> Table:
 def _brief(outcome: Outcome) -> list[Brief]:
     """Return each candidate's verdict, with the margin that it rests on."""
     return [
-        Brief(each.name, styled(_decision(each)), each.margin, _verdict_in_numbers(each, outcome))
+        Brief(each.name, style_entry(_decision(each)), each.margin, _verdict_in_numbers(each, outcome))
         for each in outcome.candidates
     ]
 

@@ -123,7 +123,7 @@ class VoteVariants(VariantTable):
         note = "the weights phase takes k-RR: a margin needs the weight as a number, and `two_point` gains more there"
         return CountedValues(what="each weight", epsilon=price, num_choices=len(parameters.group_means), note=note)
 
-    def coarser(self) -> Mapping[str, Self]:
+    def simplify(self) -> Mapping[str, Self]:
         """Return votes on one candidate, and with public weights."""
         simpler: dict[str, Parameters] = {}
         if len(self.parameters.candidates) > 1:

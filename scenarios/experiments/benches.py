@@ -28,7 +28,7 @@ from ..running.resolution import Local, resolve
 from ..running.results import expect_traffic, traffic_of
 from .measured import BYTES, MESSAGES, Trial, TrialCell
 from .measures import Measure, Measures, measures_of
-from .redrawing import redrawn, rows_drawn
+from .redrawing import redraw_scenario, rows_drawn
 
 _Beside: TypeAlias = tuple[dict[str, float], dict[str, float]]
 
@@ -90,8 +90,8 @@ class Bench:
             decisions, tallies = decide_sessions(
                 protocol, inputs, noise.make_rounds(range(first, first + len(numbers)))
             )
-            numbers_of_measure = self._own.measures.of_block(inputs, decisions, tallies)
-            references = self._beside(self._own.measures, inputs, tallies, len(numbers))
+            numbers_of_measure = self._own.measures.measure_block(inputs, decisions, tallies)
+            references = self._references_of(self._own.measures, inputs, tallies, len(numbers))
         except Exception:  # noqa: BLE001  whatever it is: its own trial raises it, with that trial's words
             return None
         if not all(np.isfinite(numbers_of_one).all() for numbers_of_one in numbers_of_measure.values()):
@@ -99,7 +99,9 @@ class Bench:
         return numbers_of_measure, references, [row.tobytes() for row in np.ascontiguousarray(decisions.kinds)]
 
     @staticmethod
-    def _beside(measures: Measures, inputs: InputBlock, tallies: Sequence[TallyBlock], size: int) -> list[_Beside]:
+    def _references_of(
+        measures: Measures, inputs: InputBlock, tallies: Sequence[TallyBlock], size: int
+    ) -> list[_Beside]:
         """Return what is known of the measures of so many trials: means by their law, and controls."""
         kind, rows_of_reference = type(measures), list[list[dict[str, float]]]()
         for name, arguments in (("expected", (inputs,)), ("controls", (inputs, tallies))):
@@ -141,7 +143,7 @@ class Bench:
         draws = range(numbers.start // redraw, numbers[-1] // redraw + 1)
         rows = rows_drawn(self._cell.scenario, setup.protocol, draws)
         if rows is None:
-            redrawn_setups = [resolve(redrawn(self._cell.scenario, number)) for number in draws]
+            redrawn_setups = [resolve(redraw_scenario(self._cell.scenario, number)) for number in draws]
             if any(
                 each.protocol.parameters != setup.protocol.parameters or each.names != setup.names
                 for each in redrawn_setups
@@ -162,7 +164,7 @@ class Bench:
         return SimulatedNoise(scenario.seed, session=scenario.name, round_number=scenario.round + number)
 
     def _draw(self, number: int) -> "_Session":
-        return _Session(resolve(redrawn(self._cell.scenario, number)))
+        return _Session(resolve(redraw_scenario(self._cell.scenario, number)))
 
     def whole(self, number: int) -> Trial:
         """Return a trial by a whole session."""
@@ -181,7 +183,7 @@ class Bench:
         reference: _Beside = ({}, {})
         if setup.protocol.parameters == own_setup.protocol.parameters and setup.names == own_setup.names:
             tallies = [TallyBlock.from_tallies([tally]) for tally in record.tallies]
-            (reference,) = self._beside(session.measures, session.measures.block, tallies, 1)
+            (reference,) = self._references_of(session.measures, session.measures.block, tallies, 1)
         return Trial(measured_values, tuple(traffic), *reference)
 
 

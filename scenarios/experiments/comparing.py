@@ -25,14 +25,14 @@ from ..verdicts import Judgement
 from .judging import (
     agree,
     ahead_somewhere,
-    all_above,
     average,
     between,
     difference,
     difference_of_shares,
     errors_of,
+    judge_all_above,
+    judge_with_law,
     on_average,
-    unless_contradicted,
 )
 from .measurements import Measurement, Sample, Share, deviation, mean_square
 
@@ -122,23 +122,25 @@ def compare(line: ClaimRule, tables: Tables, *, trials: int, axes: Mapping[str, 
     """
     judge, *arguments = line.judge.removeprefix(_VAGUE).split()
     name, _, law = line.measure.partition(_BY)
-    pairs = _beside(tables, line, axes)
+    pairs = _compared_rows(tables, line, axes)
     if not pairs:
         return None
     differences = [each for measure in name.split() for each in _differences(pairs, line, measure, arguments, trials)]
     samples = [each.difference for each in differences if isinstance(each.difference, Sample)]
     trials = min((len(each.numbers) for each in samples), default=trials)
-    judgement, numbers = JUDGES[judge](differences, arguments, trials, _varying([pair.row for pair in pairs], axes))
+    judgement, numbers = JUDGES[judge](
+        differences, arguments, trials, _make_row_describer([pair.row for pair in pairs], axes)
+    )
     if law:
         least_difference = min(each.difference.value for each in _differences(pairs, line, law, (), trials))
-        judgement = unless_contradicted(judgement, is_true=least_difference > 0)
+        judgement = judge_with_law(judgement, is_true=least_difference > 0)
         numbers = f"By the law the difference is {least_difference:+.4f} at least. {numbers}"
     if line.judge.startswith(_VAGUE) and judgement is not Judgement.HOLDS:
         judgement = Judgement.OPEN
     return Told(judgement, numbers)
 
 
-def _beside(tables: Tables, line: ClaimRule, axes: Mapping[str, str]) -> list[_Beside]:
+def _compared_rows(tables: Tables, line: ClaimRule, axes: Mapping[str, str]) -> list[_Beside]:
     """Return the rows, and what each is compared with."""
     rows = select(tables, line.rows)
     order, _, fields = line.against.strip().partition(" ")
@@ -185,11 +187,11 @@ def _differences(
     """Yield by how much each row's number exceeds the other's."""
     is_relative = any(each.endswith("%") for each in arguments)
     for pair in pairs:
-        own_value, other, limit = _measured(pair.row[measure]), _measured(pair.other[measure]), None
+        own_value, other, limit = _to_measurement(pair.row[measure]), _to_measurement(pair.other[measure]), None
         if pair.row is pair.other:
             is_field = line.against in pair.row
             limit = None if is_field else float(line.against or 0)
-            other = _measured(pair.row[line.against] if is_field else limit)
+            other = _to_measurement(pair.row[line.against] if is_field else limit)
         are_shares = isinstance(own_value, Share) and isinstance(other, Share)
         differences_found = (
             difference_of_shares(own_value, other, trials) if are_shares else difference(own_value, other)
@@ -207,11 +209,11 @@ def _numbers(arguments: Sequence[str]) -> list[float]:
     return [float(each.removesuffix("%")) / (100 if each.endswith("%") else 1) for each in arguments]
 
 
-def _measured(value: Any) -> Measurement:
+def _to_measurement(value: Any) -> Measurement:
     return value if isinstance(value, Measurement) else Measurement(float(value), 0.0)
 
 
-def _varying(rows: Sequence[Row], axes: Mapping[str, str]) -> Callable[[Row], str]:
+def _make_row_describer(rows: Sequence[Row], axes: Mapping[str, str]) -> Callable[[Row], str]:
     """Return what says where a row stands among others, by the fields in which they differ."""
     fields = [field for field in axes if len({written(row.get(field)) for row in rows}) > 1]
 
@@ -237,14 +239,14 @@ def _said(pair: _RowPair, value: float) -> str:
     return pair.form.format(value if pair.form == "{:+.3g}" else 100 * value)
 
 
-def _in_errors(pair: _RowPair) -> float:
+def _distance_in_errors(pair: _RowPair) -> float:
     return deviation(pair.difference, _NONE)
 
 
 _Judge: TypeAlias = Callable[[Sequence[_RowPair], Sequence[str], int, Callable[[Row], str]], tuple[Judgement, str]]
 
 
-def _directed(judge: Callable[..., Judgement], sign: int) -> _Judge:
+def _make_directed_judge(judge: Callable[..., Judgement], sign: int) -> _Judge:
     """Return what judges that all differences are above 0, or below, or above and below what is given in its place."""
 
     def judge_pairs(
@@ -261,7 +263,7 @@ def _directed(judge: Callable[..., Judgement], sign: int) -> _Judge:
 def _errors(pairs: Sequence[_RowPair]) -> str:
     if not all(pair.difference.standard_error for pair in pairs):
         return ""  # of a law
-    least_error, greatest_error = (choose(map(_in_errors, pairs)) for choose in (min, max))
+    least_error, greatest_error = (choose(map(_distance_in_errors, pairs)) for choose in (min, max))
     return (
         f", {least_error:+.1f} to {greatest_error:+.1f} standard errors"
         if len(pairs) > 1
@@ -269,17 +271,17 @@ def _errors(pairs: Sequence[_RowPair]) -> str:
     )
 
 
-def _agreeing(
+def _judge_agreement(
     pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, place: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
     """Judge that numbers are as others are: within chance, and on average within a margin."""
-    (margin,), deviations = _numbers(arguments), [_in_errors(pair) for pair in pairs]
+    (margin,), deviations = _numbers(arguments), [_distance_in_errors(pair) for pair in pairs]
     mean = average(pair.difference for pair in pairs)
     num_far = sum(abs(each) > errors_of(len(pairs), trials) for each in deviations)
-    greatest = max(pairs, key=lambda pair: abs(_in_errors(pair)))
+    greatest = max(pairs, key=lambda pair: abs(_distance_in_errors(pair)))
     return agree(deviations, mean, margin, trials=trials), (
         f"{num_far} of {len(pairs)} are farther off than chance has it; the greatest difference is "
-        f"{_in_errors(greatest):+.1f} joint standard errors{place(greatest.row)}, the mean square "
+        f"{_distance_in_errors(greatest):+.1f} joint standard errors{place(greatest.row)}, the mean square "
         f"{mean_square(deviations):.2f} where chance gives 1. On average they differ by "
         f"{_said(pairs[0], mean.value)} ± {_said(pairs[0], mean.standard_error).removeprefix('+')}."
     )
@@ -307,7 +309,7 @@ def _on_average(
         values = (" against ".join(dict.fromkeys(written(each[field]) for each in (row, other))) for field in arguments)
         pairs_of_name.setdefault(", ".join(filter(None, (axes_along, *values))), []).append(pair)
     means = {name: average(pair.difference for pair in own_pairs) for name, own_pairs in pairs_of_name.items()}
-    least_error, greatest_error = (choose(map(_in_errors, pairs)) for choose in (min, max))
+    least_error, greatest_error = (choose(map(_distance_in_errors, pairs)) for choose in (min, max))
     averages_text = "; ".join(
         f"{_said(pairs_of_name[name][0], mean.value)} "
         f"({f'{name}, ' if name else ''}{mean.value / mean.standard_error:+.1f} "
@@ -322,10 +324,10 @@ def _on_average(
 
 
 JUDGES: Final[Mapping[str, _Judge]] = {
-    "above": _directed(all_above, 1),
-    "below": _directed(all_above, -1),
-    "ahead": _directed(ahead_somewhere, 1),
-    "agree": _agreeing,
+    "above": _make_directed_judge(judge_all_above, 1),
+    "below": _make_directed_judge(judge_all_above, -1),
+    "ahead": _make_directed_judge(ahead_somewhere, 1),
+    "agree": _judge_agreement,
     "between": _within,
     "average": _on_average,
 }

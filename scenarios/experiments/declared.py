@@ -25,7 +25,7 @@ from .figures import Figure, figure_of, has_rows
 from .findings import BoundedFinding, Finding, sentences
 from .paper_files import rows_beside, text_beside
 from .reproductions import Asked, Experiments, PaperPart, PaperReproduction
-from .sheets import listing, pivoting
+from .sheets import list_rows_of, pivot
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -91,7 +91,7 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sheets: Sequence[PaperTable] = ()
     figures: Sequence[Figure] = ()
 
-    def called(self, field: str, value: str) -> str:
+    def word_for(self, field: str, value: str) -> str:
         """Return what a value is called in a legend: by its word, or a number by its field's letter."""
         is_number = value.replace(".", "").isdecimal()
         return self.words.get(field, {}).get(value, f"{self.axes[field]} = {value}" if is_number else value)
@@ -129,7 +129,7 @@ def experiments_of(
         return {name: getattr(run, name) for name in page.tables}
 
     def judge_findings(file: str) -> Callable[[Any], Iterator[Finding]]:
-        return lambda run: _judged(rows_beside(module, file), tables_of(run), run, page.axes, laws)
+        return lambda run: _judge_lines(rows_beside(module, file), tables_of(run), run, page.axes, laws)
 
     return Experiments(
         found=rows_class,
@@ -141,7 +141,7 @@ def experiments_of(
         additions=None if data else judge_findings("additions.csv"),
         sheets=lambda run: _sheets(page, tables_of(run), run),
         pictures=lambda run: {
-            figure.name: figure_of(figure, tables_of(run), page.colors, page.called, run)
+            figure.name: figure_of(figure, tables_of(run), page.colors, page.word_for, run)
             for figure in page.figures
             if has_rows(figure, tables_of(run))
         },
@@ -200,7 +200,7 @@ def _leaves_of(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, d
             yield f"{prefix}{name}", table
 
 
-def _judged(
+def _judge_lines(
     lines: Sequence[Mapping[str, str]],
     tables: Tables,
     run: PaperReproduction,
@@ -210,7 +210,7 @@ def _judged(
     """Yield each line's verdict: of rows, or of a law where the line has none."""
     if not run.own:
         keys = {key for line in lines for key in line["keys"].split()}
-        yield from (each.in_sentences for each in sentences(law for law in laws() if law.key in keys)) if keys else ()
+        yield from (each.to_finding for each in sentences(law for law in laws() if law.key in keys)) if keys else ()
     for line in lines:
         if not line["rows"]:
             continue
@@ -259,5 +259,5 @@ def _table(
     caption, note = sheet.caption.format(run=run, **names_of_values), sheet.note.format(run=run)
     table_fields: dict[str, Any] = {"caption": caption, "note": note, "labels": sheet.labels, "words": words}
     if blocks:
-        return pivoting(sheet.lines, *blocks, missing=sheet.missing, **table_fields)
-    return listing(sheet_rows, sheet.lines, **table_fields)
+        return pivot(sheet.lines, *blocks, missing=sheet.missing, **table_fields)
+    return list_rows_of(sheet_rows, sheet.lines, **table_fields)

@@ -54,7 +54,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     on_stand_in: bool = False
 
 
-def by_heading(
+def group_findings(
     on_paper: Iterable[Finding], own_findings: Iterable[Finding], *, is_own_data: bool = False
 ) -> dict[str, tuple[Finding, ...]]:
     """Return what was found of a paper's claims, and beside them, by headings.
@@ -63,7 +63,7 @@ def by_heading(
 
     Examples:
         >>> held = Finding(claim="It is exact.", source="Section 3", judgement=Judgement.HOLDS, numbers="1 of 1.")
-        >>> list(by_heading([held], []))
+        >>> list(group_findings([held], []))
         ['What the paper says']
     """
     paper_findings = tuple(on_paper)
@@ -200,7 +200,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.quantity}: {claimed}, found {self.found_text} ({_CERTAINTIES[self.certainty]})."
 
     @property
-    def in_sentences(self) -> Finding:
+    def to_finding(self) -> Finding:
         """The finding as a reproduction tells it."""
         numbers = f"{self.truth} {self.numbers[0].upper()}{self.numbers[1:]}".strip()
         source = f"reading {self.key.rstrip(string.ascii_lowercase)}"
@@ -247,7 +247,7 @@ def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def found_in(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
+def make_finder(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
     """Return what makes findings on a paper's claims: of their keys, what was found, and what the paper's files lack.
 
     That is the number that the paper claims, where it follows from others, and numbers that its words have in braces.
@@ -273,9 +273,9 @@ class Sentence(NamedTuple):
     findings: Sequence[BoundedFinding]
 
     @property
-    def in_sentences(self) -> Finding:
+    def to_finding(self) -> Finding:
         """The sentence as a reproduction tells it: all that judges it, behind the one verdict."""
-        sentences = [finding.in_sentences for finding in self.findings]
+        sentences = [finding.to_finding for finding in self.findings]
         first, *other_keys = sorted({finding.key.rstrip(string.ascii_lowercase) for finding in self.findings})
         return msgspec.structs.replace(
             sentences[0],
@@ -309,10 +309,10 @@ def _of_all(judgements: AbstractSet[Judgement]) -> Judgement:
     return Judgement.REFUTED if Judgement.REFUTED in judgements else Judgement.OPEN
 
 
-def in_sentences(findings: Iterable[BoundedFinding], *keys: str) -> Iterator[Finding]:
+def to_finding(findings: Iterable[BoundedFinding], *keys: str) -> Iterator[Finding]:
     """Yield those of these keys as a reproduction tells them."""
     by_key = {finding.key: finding for finding in findings}
-    yield from (by_key[key].in_sentences for key in keys)
+    yield from (by_key[key].to_finding for key in keys)
 
 
 def _number(value: float) -> str:

@@ -92,7 +92,7 @@ def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) 
             show_facts(console, facts, spaced=False)
 
 
-def bounded_finding_as_data(finding: BoundedFinding) -> Mapping[str, object]:
+def bounded_finding_to_dict(finding: BoundedFinding) -> Mapping[str, object]:
     """Return a finding for a program: its fields, the verdict, and where the manual explains the reading."""
     return msgspec.structs.asdict(finding) | {"judgement": finding.judgement, "reading": finding.reading}
 

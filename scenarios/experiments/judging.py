@@ -18,7 +18,7 @@ from scipy.special import chdtri, stdtrit
 from ...protocol.arrays import FloatArray
 from ...protocol.elementary import square
 from ..verdicts import Judgement
-from .measurements import Measurement, Sample, Share, apart, mean_square, sample_of
+from .measurements import Measurement, Sample, Share, count_apart, mean_square, sample_of
 
 RISK: Final = 0.01
 """That any claim at all is judged wrongly, in either direction."""
@@ -39,24 +39,24 @@ def errors_of(number: int, trials: int) -> float:
     return float(stdtrit(trials - 1, 1 - RISK / MOST_CLAIMS / (2 * number)))
 
 
-def judged(*, is_true: bool) -> Judgement:
+def judge_exact(*, is_true: bool) -> Judgement:
     """Return the verdict where numbers have no error: by a law, or by data that are there whole.
 
     Examples:
-        >>> judged(is_true=True).value
+        >>> judge_exact(is_true=True).value
         'holds'
     """
     return Judgement.HOLDS if is_true else Judgement.REFUTED
 
 
-def unless_contradicted(judgement: Judgement, *, is_true: bool) -> Judgement:
+def judge_with_law(judgement: Judgement, *, is_true: bool) -> Judgement:
     """Return the verdict of a law, which trials beside it can only contradict.
 
     Examples:
-        >>> unless_contradicted(Judgement.OPEN, is_true=True).value
+        >>> judge_with_law(Judgement.OPEN, is_true=True).value
         'holds'
     """
-    return judged(is_true=is_true) if judgement in {Judgement.HOLDS, Judgement.OPEN} else judgement
+    return judge_exact(is_true=is_true) if judgement in {Judgement.HOLDS, Judgement.OPEN} else judgement
 
 
 def average(numbers: Iterable[Measurement]) -> Measurement:
@@ -67,7 +67,7 @@ def average(numbers: Iterable[Measurement]) -> Measurement:
         Measurement(value=2.0, standard_error=0.25)
     """
     measurements = list(numbers)
-    if samples := _paired(*measurements):
+    if samples := _common_trials(*measurements):
         return _alike(measurements, np.mean(samples, axis=0))
     error = math.sqrt(math.fsum(square(each.standard_error) for each in measurements))
     return Measurement(math.fsum(each.value for each in measurements) / len(measurements), error / len(measurements))
@@ -80,13 +80,13 @@ def difference(one: Measurement, other: Measurement) -> Measurement:
         >>> difference(Measurement(1.0, 0.3), Measurement(0.5, 0.4))
         Measurement(value=0.5, standard_error=0.5)
     """
-    if samples := _paired(one, other):
+    if samples := _common_trials(one, other):
         return _alike([one, other], np.subtract(samples[0], samples[1]))
     error = math.sqrt(square(one.standard_error) + square(other.standard_error))
     return Measurement(one.value - other.value, error)
 
 
-def _paired(*measurement: Measurement) -> list[Sequence[float]]:
+def _common_trials(*measurement: Measurement) -> list[Sequence[float]]:
     """Return the trials that all of some samples have; nothing where one of them is none."""
     samples = [each.numbers for each in measurement if isinstance(each, Sample)]
     num_common = min(map(len, samples), default=0)
@@ -119,20 +119,22 @@ def _share(share: Measurement, trials: int) -> Measurement:
     return Measurement(share.value, (abs(middle - share.value) + half) / errors)
 
 
-def all_above(differences: Iterable[Measurement], *, trials: int) -> Judgement:
+def judge_all_above(differences: Iterable[Measurement], *, trials: int) -> Judgement:
     """Judge that each of some differences is above 0.
 
     It holds where each interval is above 0. Where one is below, it does not, or in part: where another is above.
 
     Examples:
-        >>> all_above([Measurement(1.0, 0.1), Measurement(2.0, 0.1)], trials=100).value
+        >>> judge_all_above([Measurement(1.0, 0.1), Measurement(2.0, 0.1)], trials=100).value
         'holds'
     """
     measurements = list(differences)
-    num_above, num_below = apart(measurements, errors_of(len(measurements), trials))
+    num_above, num_below = count_apart(measurements, errors_of(len(measurements), trials))
     if num_below:
         return Judgement.IN_PART if num_above else Judgement.REFUTED
-    return Judgement.HOLDS if apart(measurements, errors_of(1, trials))[0] == len(measurements) else Judgement.OPEN
+    return (
+        Judgement.HOLDS if count_apart(measurements, errors_of(1, trials))[0] == len(measurements) else Judgement.OPEN
+    )
 
 
 def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judgement:
@@ -145,8 +147,8 @@ def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judge
         'holds'
     """
     measurements = list(differences)
-    judgement = all_above(measurements, trials=trials)
-    num_above, _ = apart(measurements, errors_of(len(measurements), trials))
+    judgement = judge_all_above(measurements, trials=trials)
+    num_above, _ = count_apart(measurements, errors_of(len(measurements), trials))
     return Judgement.HOLDS if num_above and judgement is Judgement.OPEN else judgement
 
 
@@ -165,7 +167,7 @@ def on_average(means: Iterable[Measurement], minimum: float, number: int, *, tri
         >>> on_average([Measurement(1.0, 0.1)], -1.0, 4, trials=100).value
         'holds'
     """
-    judgement = all_above(means, trials=trials)
+    judgement = judge_all_above(means, trials=trials)
     is_contradicted = judgement is Judgement.HOLDS and minimum < -errors_of(number, trials)
     return Judgement.IN_PART if is_contradicted else judgement
 

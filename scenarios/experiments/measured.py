@@ -21,13 +21,13 @@ from ..running.resolution import Local
 from .grids import Settings
 from .measurements import Measurement, mean_of
 from .measures import Measure, measures_of
-from .redrawing import LEAST_DRAWS, in_draws
+from .redrawing import LEAST_DRAWS, group_by_draw
 from .summaries import (
     LEAST_TRIALS,
     MeasureSummary,
     Refined,
-    refined_by_control,
-    refined_by_law,
+    refine_by_control,
+    refine_by_law,
     summary_of,
     summary_of_draws,
 )
@@ -124,7 +124,7 @@ class MeasuredCell:
         summary_of_measure: dict[str, MeasureSummary] = {}
         for measure in self.measures:
             numbers = [trial.measures.get(measure.name) for trial in self.trials]
-            draws = in_draws(numbers, self.redraw or 1)
+            draws = group_by_draw(numbers, self.redraw or 1)
             if self.redraw and len(draws) >= LEAST_DRAWS:
                 limits = (-math.inf, math.inf) if measure.is_bound_by_parties else measure.range
                 summary_of_measure[measure.name] = summary_of_draws(measure.name, draws, limits=limits)
@@ -140,15 +140,15 @@ class MeasuredCell:
         for measure in self.measures:
             plain = self.summaries.get(measure.name)
             means, controls, numbers = (
-                self._of_draws(field, measure.name) for field in ("expected", "controls", "measures")
+                self._means_of_draws(field, measure.name) for field in ("expected", "controls", "measures")
             )
             limits = (-math.inf, math.inf) if self.redraw and measure.is_bound_by_parties else measure.range
             if plain is None or len(numbers) * (self.redraw or 1) < len(self.trials):
                 continue
             if len(means) == len(numbers):
-                refined_of_measure[measure.name] = refined_by_law(plain, means, limits=limits, are_same=not self.redraw)
+                refined_of_measure[measure.name] = refine_by_law(plain, means, limits=limits, are_same=not self.redraw)
             elif len(controls) == len(numbers):
-                refined_of_measure[measure.name] = refined_by_control(plain, numbers, controls, limits=limits)
+                refined_of_measure[measure.name] = refine_by_control(plain, numbers, controls, limits=limits)
         return {name: refined for name, refined in refined_of_measure.items() if refined is not None}
 
     @property
@@ -156,10 +156,10 @@ class MeasuredCell:
         """Each measure over the trials, refined where that is known."""
         return {**self.summaries, **self.refined}
 
-    def _of_draws(self, field: str, name: str) -> list[float]:
+    def _means_of_draws(self, field: str, name: str) -> list[float]:
         """Return the mean of each draw of the parties, or trial, in which all trials have the number."""
         numbers = [getattr(trial, field).get(name) for trial in self.trials]
-        return [math.fsum(draw) / len(draw) for draw in in_draws(numbers, self.redraw or 1)]
+        return [math.fsum(draw) / len(draw) for draw in group_by_draw(numbers, self.redraw or 1)]
 
     def differences_from(self, other: "MeasuredCell", *, field: str = "measures") -> dict[str, Measurement]:
         """Return by how much each mean is more than another cell's, by its name, trial against trial.
@@ -179,7 +179,7 @@ class MeasuredCell:
                     strict=False,
                 )
             ]
-            draws = in_draws(differences, self.redraw or 1)
+            draws = group_by_draw(differences, self.redraw or 1)
             if len(draws) >= LEAST_TRIALS:
                 difference_of_measure[measure.name] = mean_of([math.fsum(draw) / len(draw) for draw in draws])
         return difference_of_measure
@@ -223,7 +223,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
         return summary is not None and max(summary.high - summary.mean, summary.mean - summary.low) <= self.error
 
 
-def wanted_of(measure: str, error: float, setups: Sequence[Local]) -> Wanted:
+def precision_of(measure: str, error: float, setups: Sequence[Local]) -> Wanted:
     """Return how well a measure's mean is to be known; by default that of the verdict.
 
     Raises:

@@ -83,11 +83,11 @@ def share_in(share: float, number: int) -> Share:
     return Share(share, math.sqrt(share * (1 - share) / number), number)
 
 
-def as_published(value: float, own_mean: Measurement, *, trials: int, runs: int) -> Measurement:
+def to_published(value: float, own_mean: Measurement, *, trials: int, runs: int) -> Measurement:
     """Return a published mean of so many runs, which spread as our own trials do.
 
     Examples:
-        >>> as_published(0.7, Measurement(0.72, 0.01), trials=400, runs=100).standard_error
+        >>> to_published(0.7, Measurement(0.72, 0.01), trials=400, runs=100).standard_error
         0.02
     """
     return Measurement(value, own_mean.standard_error * math.sqrt(trials / runs))
@@ -118,13 +118,13 @@ def sample_of(numbers: ArrayLike, *, is_share: bool = False) -> Sample:
     return Sample(mean.value, mean.standard_error, tuple(values), is_share)
 
 
-def in_blocks(
+def run_in_blocks(
     run: Callable[[int, int], Mapping[str, NDArray[Any]]], *, trials: int, at_a_time: int
 ) -> Mapping[str, NDArray[Any]]:
     """Return what trials gave, a number each: arrays by name, which `run` makes from one trial up to another.
 
     Examples:
-        >>> in_blocks(lambda start, stop: {"n": np.arange(start, stop)}, trials=5, at_a_time=2)["n"].tolist()
+        >>> run_in_blocks(lambda start, stop: {"n": np.arange(start, stop)}, trials=5, at_a_time=2)["n"].tolist()
         [0, 1, 2, 3, 4]
     """
     parts = [run(start, min(start + at_a_time, trials)) for start in range(0, trials, at_a_time)]
@@ -147,11 +147,11 @@ def deviation(own_mean: Measurement, other: Measurement) -> float:
     return difference / error
 
 
-def apart(differences: Iterable[Measurement], errors: float) -> tuple[int, int]:
+def count_apart(differences: Iterable[Measurement], errors: float) -> tuple[int, int]:
     """Return how many differences are above 0, and how many below, by more than so many of their standard errors.
 
     Examples:
-        >>> apart([Measurement(1.0, 0.1), Measurement(-0.1, 0.1)], 2.0)
+        >>> count_apart([Measurement(1.0, 0.1), Measurement(-0.1, 0.1)], 2.0)
         (1, 0)
     """
     value_margins = [(each.value, errors * each.standard_error) for each in differences]
@@ -160,22 +160,22 @@ def apart(differences: Iterable[Measurement], errors: float) -> tuple[int, int]:
     )
 
 
-def apart_by(number: int) -> float:
+def separating_errors(number: int) -> float:
     """Return by how many joint standard errors two of so many equal numbers are apart in 1 of 20 cases at most.
 
     Examples:
-        >>> round(apart_by(2), 3)
+        >>> round(separating_errors(2), 3)
         1.96
     """
     pairs = number * (number - 1) / 2
     return float(ndtri(1 - _RISK / (2 * pairs))) if pairs else math.inf
 
 
-def unseen(trials: int) -> float:
+def error_of_unseen(trials: int) -> float:
     """Return the standard error that a share is given of which all trials agree: half of what may be otherwise.
 
     Examples:
-        >>> round(unseen(100), 4)
+        >>> round(error_of_unseen(100), 4)
         0.0181
     """
     return (1 - (_RISK / 2) ** (1 / trials)) / 2

@@ -84,7 +84,7 @@ class Measures(abc.ABC):
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
         """Return the numbers of one trial, by their names: of what it released, and of each phase's tally."""
 
-    def of_block(
+    def measure_block(
         self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
     ) -> Mapping[str, FloatArray]:
         """Return the numbers of many trials, by their names, shape (trials,): what `of` gives of each, bit for bit.
@@ -116,9 +116,9 @@ class Measures(abc.ABC):
 
     @property
     def go_in_blocks(self) -> bool:
-        """Whether trials are measured by `of_block`."""
+        """Whether trials are measured by `measure_block`."""
         kind = type(self)
-        return kind.of_block is not Measures.of_block and goes_with(kind, "of_block", "of")
+        return kind.measure_block is not Measures.measure_block and goes_with(kind, "measure_block", "of")
 
 
 class EstimateErrors(Measures):

@@ -79,7 +79,7 @@ class PlainVariants(SimulatedVariants):
         root = math.sqrt(summary.mean)
         return Measurement(root / self._whole, summary.standard_error / (2 * root * self._whole) if root else 0.0)
 
-    def measured_at(self, error: float) -> float:
+    def measure_of(self, error: float) -> float:
         return (error * self._whole) ** 2
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:

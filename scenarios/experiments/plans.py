@@ -160,7 +160,7 @@ def make_table(scenario: Scenario, *, people: int | None = None, trials: int = T
     """
     honest = msgspec.structs.replace(scenario, adversary=(), network={})
     table = table_of(variants_of(scenario.protocol, part="plan"), honest, trials=trials)
-    return table if people is None else table.of_people(people)
+    return table if people is None else table.with_people(people)
 
 
 def make_plan(
@@ -226,7 +226,7 @@ class _PlanSearch(VariantSearch):
         self._aim = aim or 0.0
         self.price = table.price if epsilon is None else epsilon
 
-    def _planned(
+    def _make_planned(
         self,
         name: str,
         offer: VariantOffer | None,
@@ -236,7 +236,7 @@ class _PlanSearch(VariantSearch):
         is_tried: bool = True,
         do: str = "",
     ) -> PlannedVariant:
-        table_of_people = table or (self._table if people is None else self.of_people(self._table, people))
+        table_of_people = table or (self._table if people is None else self.with_people(self._table, people))
         return PlannedVariant(
             name=name,
             model=table_of_people.model_of(name),
@@ -258,20 +258,20 @@ class _PlanSearch(VariantSearch):
             ConfigurationError: no variant brings what is wanted, or none was found in time.
         """
         if self._sought == "epsilon":
-            return self._for_error()
-        variants_at_price = self._at(to=_DONE_BEFORE_OPTIONS / (1 if self._sought == "error" else 2))
+            return self._search_error()
+        variants_at_price = self._search_price(to=_DONE_BEFORE_OPTIONS / (1 if self._sought == "error" else 2))
         return variants_at_price if self._sought == "error" else self._people_of(variants_at_price)
 
-    def _at(self, *, to: float) -> list[PlannedVariant]:
+    def _search_price(self, *, to: float) -> list[PlannedVariant]:
         """Return what variants offer at the price; the work so far is then done to a share."""
         price, variants_found = self.price, list[PlannedVariant]()
         self.clock.expect(dict.fromkeys(self._table.names, 1.0), to=to)
         for name in self._table.names:
             self.clock.begin(name, f"{name} at ε = {price:.4g}")
-            offer, is_tried = self.in_time(self.at, self._table, name, price)
+            offer, is_tried = self.search_in_time(self.at, self._table, name, price)
             if self._has_curves and not self._table.needs_values:
                 self.grid(self._table, name, price)
-            variants_found.append(self._planned(name, offer, self._table.people, is_tried=is_tried))
+            variants_found.append(self._make_planned(name, offer, self._table.people, is_tried=is_tried))
         if not any(each.is_met for each in variants_found):
             self._check_time(variants_found)
             offers = [self.grid(self._table, each.name, self._table.price) for each in variants_found]
@@ -286,29 +286,29 @@ class _PlanSearch(VariantSearch):
         allowed = "more: no variant's errors were found by then. Fewer --trials are quicker as well"
         refuse(variants_found and not all(each.is_tried for each in variants_found), "--minutes", "over", allowed)
 
-    def _for_error(self) -> list[PlannedVariant]:
+    def _search_error(self) -> list[PlannedVariant]:
         """Return what variants cost for the error; by trials, first those that seem to cost least."""
         names, costs = list(self._table.names), dict.fromkeys(self._table.names, 1.0)
         first_names = frozenset(names)
         if self._table.needs_values:
-            names, costs, first_names = self._looked_at()
+            names, costs, first_names = self._look_at()
         self.clock.expect(costs, to=_DONE_BEFORE_OPTIONS)
         planned_by_name: dict[str, PlannedVariant] = {}
         for name in names:
             self.clock.allow(1.0 if name in first_names else _DONE_BEFORE_OPTIONS)
             self.clock.begin(name, f"the ε of {name}")
             seconds = 0.0 if name in first_names else costs[name]
-            offer, is_tried = self.in_time(self.price_for, self._table, name, self._aim, seconds=seconds)
-            planned_variant = self._planned(name, offer, self._table.people, is_tried=is_tried)
+            offer, is_tried = self.search_in_time(self.price_for, self._table, name, self._aim, seconds=seconds)
+            planned_variant = self._make_planned(name, offer, self._table.people, is_tried=is_tried)
             too_little = 0.0 if is_tried else self._too_little(name)
             planned_by_name[name] = msgspec.structs.replace(planned_variant, too_little=too_little)
         variants_in_order = [planned_by_name[name] for name in self._table.names]
         if not any(each.is_met for each in variants_in_order):
             self._check_time(variants_in_order)
-            raise self._refused(self._best_to_be_had(variants_in_order))
+            raise self._refuse_plan(self._best_to_be_had(variants_in_order))
         return variants_in_order
 
-    def _refused(self, allowed: str) -> ConfigurationError:
+    def _refuse_plan(self, allowed: str) -> ConfigurationError:
         return ConfigurationError(field="--error", value=f"{100 * self._aim:.4g} %", allowed=allowed)
 
     def _too_little(self, name: str) -> float:
@@ -320,7 +320,7 @@ class _PlanSearch(VariantSearch):
         ]
         return max(known_epsilons, default=0.0)
 
-    def _looked_at(self) -> tuple[list[str], dict[str, float], frozenset[str]]:
+    def _look_at(self) -> tuple[list[str], dict[str, float], frozenset[str]]:
         """Return the variants, how many seconds each takes, and which lead, all by a first look at each.
 
         Of each model of trust that one leads, and comes first, which seems to cost least; then those that take least
@@ -331,8 +331,8 @@ class _PlanSearch(VariantSearch):
         self.clock.expect(costs, to=_DONE_BY_FIRST_LOOKS)
         for name in self._table.names:
             began = self.clock.begin(name, f"a first look at {name}")
-            offer, _ = self.in_time(self.at, self._table, name, self._table.price, aim=target_error)
-            costs[name] = _LOOKS * max(self.clock.since(began), 1e-3)
+            offer, _ = self.search_in_time(self.at, self._table, name, self._table.price, aim=target_error)
+            costs[name] = _LOOKS * max(self.clock.seconds_since(began), 1e-3)
             if offer is not None:
                 guesses[name] = offer.epsilon * offer.error.value / target_error
         of_models = ([name for name in self._table.names if self._table.model_of(name) is each] for each in TrustModel)
@@ -357,13 +357,13 @@ class _PlanSearch(VariantSearch):
             people, offer, is_tried = None, each.offered, each.is_tried
             if each.name in tried_names:
                 self.clock.begin(each.name, f"the number of people of {each.name}")
-                result, is_tried = self.in_time(self.people_for, self._table, each.name, self._aim, self.price)
+                result, is_tried = self.search_in_time(self.people_for, self._table, each.name, self._aim, self.price)
                 people, offer = result or (None, offer)
-            variants_found.append(self._planned(each.name, offer, people, is_tried=is_tried))
+            variants_found.append(self._make_planned(each.name, offer, people, is_tried=is_tried))
         if not any(each.is_met for each in variants_found):
             self._check_time([each for each in variants_found if each.name in tried_names])
             no_number = f"and no number of people is known to bring it at ε = {self.price:g}"
-            raise self._refused(f"{self._best_to_be_had(variants_at_price)}; {no_number}")
+            raise self._refuse_plan(f"{self._best_to_be_had(variants_at_price)}; {no_number}")
         return variants_found
 
     def _best_to_be_had(self, variants_found: Sequence[PlannedVariant]) -> str:
@@ -384,7 +384,7 @@ class _PlanSearch(VariantSearch):
         """Return variants with what they offer at prices around those that are chosen."""
         prices = [each.epsilon for each in chosen_variants]
         if self._table.needs_values:
-            self.in_time(self._try_around, [each for each in variants_found if each.is_tried], {*prices})
+            self.search_in_time(self._try_around, [each for each in variants_found if each.is_tried], {*prices})
         for each in () if self._table.needs_values else variants_found:
             for power in range(-_HALVES, _HALVES + 1):
                 for price in (min(prices), max(prices)):
@@ -426,23 +426,23 @@ class _PlanSearch(VariantSearch):
             options += self._cheapest(_MORE_ERROR, self._table, first, 2 * aim)
         elif quantity == "people":
             options += self._with_people(_MORE_ERROR, first.name, 2 * aim, price)
-        for do, table in self._table.coarser().items():
-            options += self._coarser(do, table, first)
+        for do, table in self._table.simplify().items():
+            options += self._search_simpler(do, table, first)
         return [each for each in options if each.sought(quantity) < first.sought(quantity)]
 
-    def _coarser(self, do: str, table: VariantTable, first: PlannedVariant) -> list[PlannedVariant]:
+    def _search_simpler(self, do: str, table: VariantTable, first: PlannedVariant) -> list[PlannedVariant]:
         """Return what is sought of a session that asks for less, without more trust; nothing where none is known."""
         if self._sought == "epsilon":
             return self._cheapest(do, table, first, self._aim)
         variants_found: list[PlannedVariant] = []
         for name in self._like(table, first):
             if self._sought == "error":
-                offer, _ = self.in_time(self.at, table, name, self.price)
-                variants_found.append(self._planned(name, offer, table.people, table=table, do=do))
+                offer, _ = self.search_in_time(self.at, table, name, self.price)
+                variants_found.append(self._make_planned(name, offer, table.people, table=table, do=do))
             elif not table.needs_values:
                 people, offer = self.people_for(table, name, self._aim, self.price)
-                table_of_people = table if people is None else table.of_people(people)
-                variants_found.append(self._planned(name, offer, people, table=table_of_people, do=do))
+                table_of_people = table if people is None else table.with_people(people)
+                variants_found.append(self._make_planned(name, offer, people, table=table_of_people, do=do))
         return _best_option(variants_found, self._sought)
 
     def _with_people(self, do: str, name: str, aim: float, price: float) -> list[PlannedVariant]:
@@ -451,19 +451,19 @@ class _PlanSearch(VariantSearch):
             return []
         self.clock.begin(do, f"the number of people of {name} at ε = {price:g}")
         try:
-            result, _ = self.in_time(self.people_for, self._table, name, aim, price)
+            result, _ = self.search_in_time(self.people_for, self._table, name, aim, price)
         except ConfigurationError:  # nobody knows who others would be
             return []
         people, offer = result or (None, None)
-        return [self._planned(name, offer, people, do=do)] if people is not None and offer is not None else []
+        return [self._make_planned(name, offer, people, do=do)] if people is not None and offer is not None else []
 
     def _cheapest(self, do: str, table: VariantTable, first: PlannedVariant, aim: float) -> list[PlannedVariant]:
         """Return the least price of an error without more trust; nothing where no price is known."""
         self.clock.begin(do, f"what it costs to {do}")
         variants_found: list[PlannedVariant] = []
         for name in [first.name] if table.needs_values else self._like(table, first):
-            offer, _ = self.in_time(self.price_for, table, name, aim)
-            variants_found.append(self._planned(name, offer, table.people, table=table, do=do))
+            offer, _ = self.search_in_time(self.price_for, table, name, aim)
+            variants_found.append(self._make_planned(name, offer, table.people, table=table, do=do))
         return _best_option(variants_found, "epsilon")
 
     def _like(self, table: VariantTable, first: PlannedVariant) -> list[str]:

@@ -30,7 +30,7 @@ def _draw(panels: Any, *, plan: Plan, error: str, trust: Mapping[TrustModel, str
     low, high = min(chosen_epsilons) / _REACH, max(chosen_epsilons) * _REACH
     axes.set_xscale("log")
     axes.set_yscale("log")
-    shown_variants = _most_telling(plan)
+    shown_variants = _best_variants(plan)
     ends: dict[str, tuple[float, str]] = {}
     middle = plan.aim or plan.best[0].share
     last, least_epsilon, greatest = max(chosen_epsilons), middle, middle
@@ -89,7 +89,7 @@ def _marks(plan: Plan, trust: Mapping[TrustModel, str]) -> Marks:
     return marks
 
 
-def _most_telling(plan: Plan) -> list[PlannedVariant]:
+def _best_variants(plan: Plan) -> list[PlannedVariant]:
     """Return as many variants as there are colors, the best first."""
     met = [each for each in plan.variants if each.offered is not None]
     met.sort(key=lambda each: (each.offered.epsilon, each.share) if each.offered else (0.0, 0.0))

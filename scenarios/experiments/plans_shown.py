@@ -15,12 +15,12 @@ from ..presentation.numbers import join_words, pluralize
 from ..presentation.terminal import show_note, show_table
 from ..running.folder import RunFolder
 from ..running.parties import sources_of
-from ..running.statements import certainty_of, held_by, meaning_of, up_to, warning_of
+from ..running.statements import certainty_of, describe_bound, meaning_of, private_data_of, warning_of
 from ..tables import Entry, Table, snapped
 from .plans import Plan, PlannedVariant
 from .plans_drawn import picture_of
 from .variants import VariantOffer, VariantTable
-from .variants_shown import best_of, trusting
+from .variants_shown import best_of, describe_trusted
 
 _TABLE: Final = "plan.csv"
 _HEADINGS: Final = {
@@ -46,7 +46,7 @@ def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
             sentence = f"{people} at {epsilon} get{s} {plan.unit.long(each.share)}"
         else:
             sentence = f"it takes {pluralize(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
-        sentences.append(f"{trusting(each.model, table, people=each.people)}, {sentence}: by {each.name}.")
+        sentences.append(f"{describe_trusted(each.model, table, people=each.people)}, {sentence}: by {each.name}.")
     return sentences
 
 
@@ -108,7 +108,7 @@ def _cells(each: PlannedVariant, plan: Plan, table: VariantTable) -> list[str]:
 
 
 def _numbers(people: int, epsilon: float, error: str) -> list[str]:
-    return [f"{people:,}", f"{epsilon:.4g}", up_to(certainty_of(epsilon)), error]
+    return [f"{people:,}", f"{epsilon:.4g}", describe_bound(certainty_of(epsilon)), error]
 
 
 def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
@@ -124,7 +124,7 @@ def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
 
 def _notes(plan: Plan, table: VariantTable) -> list[str]:
     role = table.resolved.protocol.client_role
-    notes = [f"certainty: how sure someone who starts at 50 : 50 can be of {held_by(role)}"]
+    notes = [f"certainty: how sure someone who starts at 50 : 50 can be of {private_data_of(role)}"]
     if any(each.model.is_masked and (each.people or math.inf) >= LEAST_FOR_CIRCLE for each in plan.variants):
         notes.append("masked: where more than 1,000 have to take part, ε holds against a semi-honest server only")
     if table.needs_values:
@@ -132,7 +132,7 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
         return [
             *notes,
             f"{error_note}. An ε or a number of {role}s so found is up to a third above the least",
-            *([_cut(plan)] if plan.is_cut else []),
+            *([_describe_missed(plan)] if plan.is_cut else []),
         ]
     unit_notes = [plan.unit.explained] if plan.unit.explained else []
     if any(each.offered is not None and each.share > 1 for each in plan.variants):
@@ -140,7 +140,7 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
     return [*notes, f"{_ERRORS}; exact, and of nobody's values", *unit_notes]
 
 
-def _cut(plan: Plan) -> str:
+def _describe_missed(plan: Plan) -> str:
     """Return what there was no time for, and what would help."""
     untried = [each.name for each in plan.variants if not each.is_tried]
     untried_text = join_words(untried) if untried else "some of what else could be done"
@@ -168,12 +168,12 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
         words += ["--set", f"{role}s=FILE"]
     console.print()
     command_text = shlex.join(words)
-    if left_out := _left_out(offer, table):
+    if left_out := _parameters_left_out(offer, table):
         command_text += f", and leave out {join_words(left_out)}"
     console.print(Text.assemble(("To hold it: ", "bold"), command_text), soft_wrap=True)
 
 
-def _left_out(offer: VariantOffer, table: VariantTable) -> list[str]:
+def _parameters_left_out(offer: VariantOffer, table: VariantTable) -> list[str]:
     """Return the scenario's own parameters that a variant goes without, if none of its settings takes their place."""
     setting_names = {key for key, value in offer.settings.items() if value is not None}
     alternatives = sources_of(type(table.resolved.protocol)).alternatives
@@ -254,5 +254,5 @@ def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: 
     if pictures:
         scenario, role = table.resolved.scenario, table.resolved.protocol.client_role
         title = f"{scenario.title or scenario.name}: {pluralize(plan.people, role)}"
-        trust = {each.model: trusting(each.model, table, people=plan.people) for each in plan.variants}
+        trust = {each.model: describe_trusted(each.model, table, people=plan.people) for each in plan.variants}
         save_picture(picture_of(plan, error=table.error, trust=trust), folder=folder.path, name="plan", title=title)

@@ -39,7 +39,7 @@ class Spread(NamedTuple):
     """Of a trial around that mean, by the noise."""
 
 
-def redrawn(scenario: Scenario, number: int) -> Scenario:
+def redraw_scenario(scenario: Scenario, number: int) -> Scenario:
     """Return a scenario whose parties are the draw of this number: a generator's, and what it gives each of them."""
     parties = scenario.parties
     assert isinstance(parties, Mapping)  # noqa: S101  `check_redrawn` has seen a generator's table
@@ -84,10 +84,10 @@ def check_redrawn(setup: Local) -> None:
             f"(they stay the same without --redraw)"
         )
         raise ConfigurationError(field="--redraw", value=f"{role}s {file}", allowed=allowed)
-    resolve(redrawn(scenario, 1))
+    resolve(redraw_scenario(scenario, 1))
 
 
-def in_draws(numbers: Sequence[float | None], size: int) -> list[Sequence[float]]:
+def group_by_draw(numbers: Sequence[float | None], size: int) -> list[Sequence[float]]:
     """Return the trials of each draw in which every one has a number; `size` follow each other, from the first on."""
     draws = [numbers[start : start + size] for start in range(0, len(numbers), size)]
     complete = [[each for each in draw if each is not None] for draw in draws]

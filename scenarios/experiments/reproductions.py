@@ -26,7 +26,7 @@ from ..running.progress import OnStep
 from ..running.studies import Study, StudyTable, write_study
 from ..tables import Rows, Table, markdown_of
 from ..verdicts import Judgement
-from .findings import ON_OWN_DATA, ON_PAPER, ON_STAND_IN, Finding, by_heading
+from .findings import ON_OWN_DATA, ON_PAPER, ON_STAND_IN, Finding, group_findings
 from .findings_shown import count_in_words, findings_in_markdown, show_findings
 from .paper import Paper
 from .sheets import Row, flat
@@ -59,7 +59,7 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
         """All findings, by their heading."""
-        return by_heading(self.paper_findings, self.own_findings, is_own_data=bool(self.own))
+        return group_findings(self.paper_findings, self.own_findings, is_own_data=bool(self.own))
 
     @property
     def tables(self) -> dict[str, tuple[Row, ...]]:
@@ -179,7 +179,7 @@ def check_part(
 
 
 @contextlib.contextmanager
-def as_option(**options: str) -> Generator[None]:
+def rename_fields(**options: str) -> Generator[None]:
     """Let errors name an option where a scenario would name a field, or a part of it, by the first of these names."""
     try:
         yield
@@ -190,7 +190,7 @@ def as_option(**options: str) -> Generator[None]:
         raise ConfigurationError(field=option, value=error.value, allowed=error.allowed) from None
 
 
-def missing_in(folder: str, data_sets: Mapping[str, str]) -> dict[str, str]:
+def find_missing(folder: str, data_sets: Mapping[str, str]) -> dict[str, str]:
     """Return why data sets are not there, by their names, of which each is called otherwise in the folder of all."""
     if not folder:
         return dict.fromkeys(data_sets, "no folder of data sets was named")
@@ -354,7 +354,7 @@ def page_of(paper: Paper, reproduction: PaperReproduction, *, pictures: bool = T
     """Return the page of a reproduction: what holds and what does not, pictures by a prefix, and all tables."""
     experiments = _experiments_of(paper, is_own=bool(reproduction.own))
     parts = [f"# {experiments.title}", experiments.introduction.format(run=reproduction), *experiments.remarks]
-    parts += [*_lacks(reproduction), *_left_out(reproduction)]
+    parts += [*_describe_missing(reproduction), *_describe_left_out(reproduction)]
     for heading, findings in reproduction.findings.items():
         parts += [f"## {heading}", *_remark_on(heading), count_in_words(findings), findings_in_markdown(findings)]
     if pictures:
@@ -381,13 +381,17 @@ def show_reproduction(console: Console, paper: Paper, reproduction: PaperReprodu
     console.print()
     cells = experiments.cells.format(run=reproduction)
     notes = (f"{cells}, seed {reproduction.seed}; ± is one standard error", *experiments.remarks)
-    warned = [*_lacks(reproduction), *_left_out(reproduction), *_remark_on(ON_OWN_DATA if reproduction.own else "")]
+    warned = [
+        *_describe_missing(reproduction),
+        *_describe_left_out(reproduction),
+        *_remark_on(ON_OWN_DATA if reproduction.own else ""),
+    ]
     for style, lines in (("yellow", warned), ("dim", notes)):
         for line in lines:
             console.print(Text(line, style=style))
 
 
-def _left_out(reproduction: PaperReproduction) -> Iterator[str]:
+def _describe_left_out(reproduction: PaperReproduction) -> Iterator[str]:
     """Yield a sentence where not all of the paper's experiments were run, or others in their place."""
     if reproduction.is_part:
         settings = [f"--set {setting}" for setting in reproduction.settings]
@@ -395,7 +399,7 @@ def _left_out(reproduction: PaperReproduction) -> Iterator[str]:
         yield f"A part of the paper's experiments, or others: {options}. Claims whose rows are not there are left out."
 
 
-def _lacks(reproduction: PaperReproduction) -> Iterator[str]:
+def _describe_missing(reproduction: PaperReproduction) -> Iterator[str]:
     """Yield a sentence for each reason why something is not there."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in reproduction.missing.items():

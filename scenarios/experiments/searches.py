@@ -74,7 +74,7 @@ class SearchClock:
         self._show(0.0)
         return self._began
 
-    def since(self, moment: float) -> float:
+    def seconds_since(self, moment: float) -> float:
         """Return how many seconds have passed."""
         return self._clock() - moment
 
@@ -82,7 +82,7 @@ class SearchClock:
         """Take note of a trial that begins; OutOfTimeError where there is no time for it."""
         del text, done, total
         self.check()
-        spent = self.since(self._began)
+        spent = self.seconds_since(self._began)
         self._show(spent / (spent + self._weight) if spent else 0.0)  # never all of it: nobody knows how long it takes
 
     def check(self) -> None:

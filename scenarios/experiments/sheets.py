@@ -33,14 +33,16 @@ class _TableNotes(TypedDict, total=False):
     full: Rows
 
 
-def listing(rows: Iterable[Row], columns: str, *, words: Words | None = None, **notes: Unpack[_TableNotes]) -> Table:
+def list_rows_of(
+    rows: Iterable[Row], columns: str, *, words: Words | None = None, **notes: Unpack[_TableNotes]
+) -> Table:
     """Return a table with a line for each row, of headers and cells as the module says."""
     headers, cells = zip(*_columns(columns), strict=True)
-    lines = [[_written(cell, row, words) for cell in cells] for row in rows]
+    lines = [[_format_text(cell, row, words) for cell in cells] for row in rows]
     return Table(columns=headers, rows=lines, **notes)
 
 
-def pivoting(
+def pivot(
     lines: str,
     *blocks: tuple[Iterable[Row], str],
     missing: str = "",
@@ -62,10 +64,10 @@ def pivoting(
     for number, (rows, block) in enumerate(blocks):
         parts = _columns(block)
         for row in rows:
-            place = number, tuple(_written(header, row, words) for header, _ in parts)
+            place = number, tuple(_format_text(header, row, words) for header, _ in parts)
             columns[place] = None
-            line = table.setdefault(tuple(_written(name, row, words) for name in names), {})
-            line[place] = [_written(cell, row, words) for _, cell in parts]
+            line = table.setdefault(tuple(_format_text(name, row, words) for name in names), {})
+            line[place] = [_format_text(cell, row, words) for _, cell in parts]
     pivoted_rows = [
         [*row_key, *(cell for place in columns for cell in line.get(place, [missing] * len(place[1])))]
         for row_key, line in table.items()
@@ -84,7 +86,7 @@ def flat(rows: Iterable[Row]) -> Rows:
         for name, value in row.items()
         if isinstance(value, Measurement)
     }
-    return [_columns_of(row, measured_columns) if isinstance(row, Mapping) else _flattened(row) for row in row_list]
+    return [_columns_of(row, measured_columns) if isinstance(row, Mapping) else _flatten_row(row) for row in row_list]
 
 
 def _columns_of(row: Mapping[str, Any], measured_columns: Collection[str]) -> dict[str, object]:
@@ -96,7 +98,7 @@ def _columns_of(row: Mapping[str, Any], measured_columns: Collection[str]) -> di
     return columns
 
 
-def _flattened(row: msgspec.Struct) -> dict[str, object]:
+def _flatten_row(row: msgspec.Struct) -> dict[str, object]:
     columns: dict[str, object] = {}
     for field in msgspec.structs.fields(type(row)):
         name, value = field.name, getattr(row, field.name)
@@ -118,7 +120,7 @@ def _value(row: Row, name: str) -> Any:
     return row[name] if isinstance(row, Mapping) else getattr(row, name)
 
 
-def _written(text: str, row: Row, words: Words | None) -> str:
+def _format_text(text: str, row: Row, words: Words | None) -> str:
     return _FORMATTER.vformat(text, (row,), words or {})
 
 

@@ -104,32 +104,32 @@ class Refined(MeasureSummary, frozen=True, kw_only=True):
         return self.low == self.high
 
 
-def refined_by_law(
+def refine_by_law(
     plain: MeasureSummary, means: Sequence[float], *, limits: tuple[float, float], are_same: bool
 ) -> Refined:
     """Return a summary refined by the means over all noise, of each draw of the parties; they may be the same.
 
     Examples:
         >>> plain = summary_of("error", np.array([1.0, 2.0, 3.0]))
-        >>> refined_by_law(plain, [1.9], limits=(0.0, math.inf), are_same=True).is_exact
+        >>> refine_by_law(plain, [1.9], limits=(0.0, math.inf), are_same=True).is_exact
         True
     """
     if are_same:
-        return _refined(plain, "law", Measurement(means[0], 0.0), (means[0], means[0]))
+        return _make_refined(plain, "law", Measurement(means[0], 0.0), (means[0], means[0]))
     mean_summary = summary_of(plain.measure, np.array(means), limits=limits)
-    return _refined(
+    return _make_refined(
         plain, "law", Measurement(mean_summary.mean, mean_summary.standard_error), (mean_summary.low, mean_summary.high)
     )
 
 
-def refined_by_control(
+def refine_by_control(
     plain: MeasureSummary, numbers: Sequence[float], controls: Sequence[float], *, limits: tuple[float, float]
 ) -> Refined | None:
     """Return a summary refined by a control, one of each independent number; None where it explains too little.
 
     Examples:
         >>> plain = summary_of("error", np.array([1.0, 2.0, 3.0]))
-        >>> refined_by_control(plain, [1.0, 2.0, 3.0], [0.1, 0.0, -0.1], limits=(0.0, 9.0)) is None  # too few trials
+        >>> refine_by_control(plain, [1.0, 2.0, 3.0], [0.1, 0.0, -0.1], limits=(0.0, 9.0)) is None  # too few trials
         True
     """
     count, deviations, control = len(numbers), np.array(numbers), np.array(controls)
@@ -145,12 +145,12 @@ def refined_by_control(
         return None
     mean -= slope * middle
     reach = float(stdtrit(count - 2, 1 - _RISK / 2)) * error
-    return _refined(
+    return _make_refined(
         plain, "control", Measurement(mean, error), (max(mean - reach, limits[0]), min(mean + reach, limits[1]))
     )
 
 
-def _refined(plain: MeasureSummary, method: str, mean: Measurement, ends: tuple[float, float]) -> Refined:
+def _make_refined(plain: MeasureSummary, method: str, mean: Measurement, ends: tuple[float, float]) -> Refined:
     is_known = mean.standard_error > 0 and plain.standard_error > 0
     return Refined(
         measure=plain.measure,

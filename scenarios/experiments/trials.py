@@ -29,9 +29,9 @@ from ...protocol.errors import ConfigurationError, refuse, require
 from ..plugins import ARRAY
 from ..reading.frames import frames_in
 from ..running.config import Scenario, with_absolute_paths
-from ..running.journaling import ConflictingCopyError, FinishedParts, own_versions
+from ..running.journaling import ConflictingCopyError, FinishedParts, installed_versions
 from ..running.parties import sources_of
-from ..running.processes import Pool, Processes, named_answers, num_cores, working
+from ..running.processes import Pool, Processes, make_worker, name_answers, num_cores
 from ..running.progress import OnStep
 from ..running.resolution import Local, Streamed, resolve
 from ..system import find_protocol
@@ -252,16 +252,16 @@ def run_trials(
             if journal is not None:
                 journal.add(f"{place} {start}", msgspec.msgpack.encode(runs[place].of(start, stop)))
         for place in still:
-            measured_cell = _measured(cells[place], benches[place], runs[place].of(first, end))
+            measured_cell = _measure_cell(cells[place], benches[place], runs[place].of(first, end))
             if end == first + trials or (precision is not None and precision.is_reached(measured_cell)):
                 ends[place] = end
     return [
-        _measured(cell, bench, cell_run.of(first, ends[place]))
+        _measure_cell(cell, bench, cell_run.of(first, ends[place]))
         for place, (cell, bench, cell_run) in enumerate(zip(cells, benches, runs, strict=True))
     ]
 
 
-def _measured(cell: TrialCell, bench: Bench, trials: tuple[Trial, ...]) -> MeasuredCell:
+def _measure_cell(cell: TrialCell, bench: Bench, trials: tuple[Trial, ...]) -> MeasuredCell:
     return MeasuredCell(
         settings=cell.settings,
         measures=bench.measures,
@@ -320,7 +320,7 @@ def _answers(
             place, start, _ = shares[number][0]
             return f"trials from {start} of cell {place + 1}"
 
-        come = named_answers(pool, __name__, tasks, make_task)
+        come = name_answers(pool, __name__, tasks, make_task)
     with contextlib.closing(come):
         for number, answer in come:
             # Where a process failed, its share is run here, so that it fails here.
@@ -340,7 +340,9 @@ def open_journal(folder: Path, cells: Sequence[TrialCell], setups: Sequence[Loca
     for cell, each in zip(cells, setups, strict=True):
         digest.update(msgspec.msgpack.encode((_with_seed(cell, None), Bench(each, cell).held)))
     journal_fields = {"command": "trials", "scenario": cells[0].scenario.name, "seed": str(cells[0].scenario.seed)}
-    return FinishedParts(folder, {**journal_fields, "cells": digest.hexdigest(), **own_versions()}, resumes=resumes)
+    return FinishedParts(
+        folder, {**journal_fields, "cells": digest.hexdigest(), **installed_versions()}, resumes=resumes
+    )
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -383,5 +385,5 @@ def _run_parts(task: _TrialTask) -> list[list[Trial]]:
     return trials_of_parts
 
 
-work: Final = working(_TrialTask, _run_parts)
+work: Final = make_worker(_TrialTask, _run_parts)
 """Run by other processes."""

@@ -116,7 +116,7 @@ def _numeric_axis(cells: Sequence[MeasuredCell]) -> int | None:
     for place in range(len(cells[0].settings)):
         values = [cell.settings[place][1] for cell in cells]
         if all(map(_is_number, values)) and len({*values}) > 1:
-            tied_axes = _tied_to(cells, place)
+            tied_axes = _axes_tied_to(cells, place)
             return place if len({_series_of(cell, tied_axes) for cell in cells}) <= len(drawing.COLORS) else None
     return None
 
@@ -128,7 +128,7 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _tied_to(cells: Sequence[MeasuredCell], axis: int) -> list[int]:
+def _axes_tied_to(cells: Sequence[MeasuredCell], axis: int) -> list[int]:
     """Return the keys whose values go together with those of an axis, itself among them."""
     rows = [[value for _, value in cell.settings] for cell in cells]
     number = len({row[axis] for row in rows})
@@ -145,7 +145,7 @@ def _series_of(cell: MeasuredCell, tied_axes: Sequence[int]) -> str:
 
 
 def _draw_lines(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence[Measure], axis: int) -> drawing.Marks:
-    tied_axes = _tied_to(cells, axis)
+    tied_axes = _axes_tied_to(cells, axis)
     key = ", ".join(cells[0].settings[place][0] for place in (axis, *(each for each in tied_axes if each != axis)))
     names = list(dict.fromkeys(_series_of(cell, tied_axes) for cell in cells))
     looks = {

@@ -31,7 +31,7 @@ from ..running.studies import Study, StudyTable, write_study
 from ..tables import Table, listed, snapped
 from ..verdicts import round_up
 from .measured import BYTES, MESSAGES, MeasuredCell, RefusedCell, Wanted
-from .measurements import Measurement, apart_by, unseen
+from .measurements import Measurement, error_of_unseen, separating_errors
 from .measures import Measure
 from .summaries import QUANTILES, MeasureSummary, Refined
 from .trials_drawn import picture_of
@@ -85,15 +85,15 @@ def write_trials(
     if form == "csv":
         folder.write_table("trials.csv", rows)
     else:
-        folder.write_bytes("trials.parquet", _in_parquet(rows))
+        folder.write_bytes("trials.parquet", _write_parquet(rows))
     has_refined = any(cell.refined for cell in cells)
     summaries = [
         {
             **dict(cell.settings),
             **_columns(losses),
-            **_flat(summary),
+            **_summary_to_row(summary),
             **_difference(differences.get(name)),
-            **(_refined(cell.refined.get(name)) if has_refined else {}),
+            **(_refined_to_dict(cell.refined.get(name)) if has_refined else {}),
         }
         for cell, losses in zip(cells, losses_of(cells), strict=True)
         for differences in [_differences(cell, cells)]
@@ -150,7 +150,7 @@ def check_form(form: str) -> None:
     refuse(form == "parquet" and importlib.util.find_spec("pyarrow") is None, "--format", form, allowed)
 
 
-def _in_parquet(rows: Sequence[Mapping[str, object]]) -> bytes:
+def _write_parquet(rows: Sequence[Mapping[str, object]]) -> bytes:
     """Return rows as a file of Parquet; settings that are numbers in all cells are numbers there."""
     arrow: Any = importlib.import_module("pyarrow")
     parquet: Any = importlib.import_module("pyarrow.parquet")
@@ -226,7 +226,7 @@ def _difference(difference: Measurement | None) -> dict[str, object]:
     }
 
 
-def _refined(refinement: Refined | None) -> dict[str, object]:
+def _refined_to_dict(refinement: Refined | None) -> dict[str, object]:
     names = ("mean", "standard_error", "low", "high", "by", "worth")
     values = {name: None if refinement is None else getattr(refinement, name) for name in names}
     return {("worth_trials" if name == "worth" else f"refined_{name}"): value for name, value in values.items()}
@@ -252,7 +252,7 @@ def _worth_of_all(cells: Sequence[MeasuredCell]) -> str:
     return ""
 
 
-def _flat(summary: MeasureSummary) -> dict[str, object]:
+def _summary_to_row(summary: MeasureSummary) -> dict[str, object]:
     """Return a summary as a row; what is left out of it is an empty cell."""
     row: dict[str, object] = {}
     for name, value in msgspec.structs.asdict(summary).items():
@@ -296,9 +296,9 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
                 f"{template.format(format_number(least_summary, measure))}, on average over all noise: by its exact "
                 "law."
             )
-        interval_text = " and ".join(_together([least_summary.low, least_summary.high], measure, least_summary)) + (
-            " %" if measure.is_share else ""
-        )
+        interval_text = " and ".join(
+            _format_like_mean([least_summary.low, least_summary.high], measure, least_summary)
+        ) + (" %" if measure.is_share else "")
         certainty_text = f"with 95 % certainty the mean is between {interval_text}"
         if isinstance(least_summary, Refined) and (worth := _worth(least_summary)):
             trials += f" that are worth {worth}"
@@ -323,10 +323,10 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
         sorted_cells[-1].differences_from(sorted_cells[0], field=source).get(measure.name, Measurement(0.0, 0.0))
     )
     least_error = (
-        2 * unseen(least_summary.num_independent) if measure.is_share and not by_law else 0.0
+        2 * error_of_unseen(least_summary.num_independent) if measure.is_share and not by_law else 0.0
     )  # it is from -1 to 1
     error = difference.standard_error or least_error
-    is_told = difference.value > apart_by(len(cells)) * error
+    is_told = difference.value > separating_errors(len(cells)) * error
     end = "" if is_told else f"; but {trials} of each do not tell these apart"
     return f"{range_text}: {extremes_text}{end}."
 
@@ -416,9 +416,11 @@ def _show_cell(console: Console, cell: MeasuredCell) -> None:
         if (summary := cell.summaries.get(measure.name)) is None:
             continue
         value_of_level = {quantile.level: quantile.value for quantile in summary.quantiles}
-        interval_texts = _together([summary.low, summary.high], measure, summary)
+        interval_texts = _format_like_mean([summary.low, summary.high], measure, summary)
         places = iter(
-            _together([value_of_level[level] for level in QUANTILES if level in value_of_level], measure, summary)
+            _format_like_mean(
+                [value_of_level[level] for level in QUANTILES if level in value_of_level], measure, summary
+            )
         )
         cells = [next(places) if level in value_of_level else "" for level in QUANTILES]
         unit = " %" if measure.is_share else ""
@@ -536,7 +538,7 @@ def format_number(summary: MeasureSummary, measure: Measure) -> str:
     return f"{rounded(mean, decimals)} ± {error:,.{decimals}f}{unit}"
 
 
-def _together(values: Sequence[float], measure: Measure, summary: MeasureSummary) -> list[str]:
+def _format_like_mean(values: Sequence[float], measure: Measure, summary: MeasureSummary) -> list[str]:
     """Return numbers of one measure with as many decimals as its mean has."""
     times = 100 if measure.is_share else 1
     decimals = decimals_of([times * summary.mean], [times * summary.standard_error])

@@ -40,11 +40,11 @@ class VariantSearch:
         self.is_cut = False
         self._tables: dict[tuple[VariantTable, int], VariantTable] = {}
 
-    def of_people(self, table: VariantTable, number: int) -> VariantTable:
+    def with_people(self, table: VariantTable, number: int) -> VariantTable:
         """Return the variants for so many people, whose parties are made once."""
         key = table, number
         if key not in self._tables:
-            self._tables[key] = table.of_people(number)
+            self._tables[key] = table.with_people(number)
         return self._tables[key]
 
     def at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> VariantOffer | None:
@@ -53,7 +53,7 @@ class VariantSearch:
             self.clock.check()
         return table.at(name, price, aim=aim, tell=self.clock.on_trial)
 
-    def in_time(
+    def search_in_time(
         self, search: Callable[..., _T], *arguments: Any, seconds: float = 0.0, **settings: Any
     ) -> tuple[_T | None, bool]:
         """Return what a search finds, and whether there was time for the seconds that it takes about."""
@@ -67,7 +67,7 @@ class VariantSearch:
         """Return what a variant offers at prices around one; by trials, at few of them, and by few trials."""
         low, high = (-2, 2) if table.needs_values else _PRICES
         for power in range(low, high + 1):
-            self.in_time(self.at, table, name, center * _FACTOR**power, aim=math.inf)
+            self.search_in_time(self.at, table, name, center * _FACTOR**power, aim=math.inf)
         return table.curve(name)
 
     def price_for(self, table: VariantTable, name: str, aim: float) -> VariantOffer | None:
@@ -134,27 +134,27 @@ class VariantSearch:
             return self._people_by_trials(table, name, aim, price)
 
         @functools.cache
-        def offered_to(number: int) -> VariantOffer | None:
+        def make_offer(number: int) -> VariantOffer | None:
             try:
-                return table.of_people(number).offer(name, price)
+                return table.with_people(number).offer(name, price)
             except ConfigurationError:
                 if number == table.people:
                     raise
                 return None  # fewer than there are groups
 
         def suffices(number: int) -> bool:
-            offer_made = offered_to(number)
-            return offer_made is not None and offer_made.error.value <= aim * table.of_people(number).unit.whole
+            offer_made = make_offer(number)
+            return offer_made is not None and offer_made.error.value <= aim * table.with_people(number).unit.whole
 
         low, high = 0, table.people
         while not suffices(high):
             if high >= MOST_PEOPLE:
-                return None, offered_to(table.people)
+                return None, make_offer(table.people)
             low, high = high, min(2 * high, MOST_PEOPLE)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if suffices(middle) else (middle, high)
-        return high, offered_to(high)
+        return high, make_offer(high)
 
     def _people_by_trials(
         self, table: VariantTable, name: str, aim: float, price: float
@@ -163,20 +163,20 @@ class VariantSearch:
 
         def offer(number: float) -> tuple[int, VariantOffer] | None:
             people = max(round(number), 1)
-            table_of_people = self.of_people(table, people)
+            table_of_people = self.with_people(table, people)
             offer_at_price = self.at(table_of_people, name, price, aim=aim * table_of_people.unit.whole)
             return None if offer_at_price is None else (people, offer_at_price)
 
         def excess(people_and_offer: tuple[int, VariantOffer]) -> float:
             people, offer_at_price = people_and_offer
-            return share_of(self.of_people(table, people), offer_at_price) / aim
+            return share_of(self.with_people(table, people), offer_at_price) / aim
 
         limits = table.people / _MOST_TIMES_PEOPLE, table.people * _MOST_TIMES_PEOPLE
         people_and_offer = least_by_trials(offer, excess, start=table.people, limits=limits, power=0.5)
         if people_and_offer is not None:
             for people in (people_and_offer[0], math.ceil(people_and_offer[0] * _NEXT)):
                 offer_at_price = self.at(
-                    self.of_people(table, people), name, price
+                    self.with_people(table, people), name, price
                 )  # by all trials, as its error is said
                 if offer_at_price is not None and excess((people, offer_at_price)) <= 1:
                     return people, offer_at_price

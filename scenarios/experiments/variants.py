@@ -258,7 +258,7 @@ class VariantTable(abc.ABC):
         is_sparse = model.is_masked and of_all.sizes_of(is_masked=True)[SIZES[0]] >= LEAST_FOR_CIRCLE
         return model.trusted_party(self.resolved.protocol.server_role, is_sparse=is_sparse)
 
-    def of_people(self, number: int) -> Self:
+    def with_people(self, number: int) -> Self:
         """Return the variants of the same session with another number of parties, at least 1.
 
         Raises:
@@ -273,11 +273,11 @@ class VariantTable(abc.ABC):
         vars(other).update(attributes, _known={})
         return other
 
-    def coarser(self) -> Mapping[str, Self]:
+    def simplify(self) -> Mapping[str, Self]:
         """Return the variants of sessions that ask for less, by what to do, as an imperative."""
         return {}
 
-    def resolved_with(self, settings: Mapping[str, Any]) -> Resolved:
+    def setup_with(self, settings: Mapping[str, Any]) -> Resolved:
         """Return the session with some parameters set anew, or left out where they are None.
 
         Raises:
@@ -290,7 +290,7 @@ class VariantTable(abc.ABC):
         settings = dict(offer.settings)
         if isinstance(settings.get(SIZES[0]), int):  # of as many people as there are
             settings |= self.changed(people=len(self.resolved.names)).sizes_of(is_masked=True)
-        return self.resolved_with(settings).protocol.losses
+        return self.setup_with(settings).protocol.losses
 
     def best(self, offers: Sequence[VariantOffer]) -> VariantOffer:
         """Return the best of them."""
@@ -362,11 +362,11 @@ class SimulatedVariants(VariantTable):
         del parties, number
         return None
 
-    def of_people(self, number: int) -> Self:
+    def with_people(self, number: int) -> Self:
         """Return the variants of the same session with more made-up parties, or fewer."""
         if number == self.people:
             return self
-        super().of_people(number)  # which checks it
+        super().with_people(number)  # which checks it
         scenario, role = self.resolved.scenario, self.resolved.protocol.client_role
         table = self.parties_of(scenario.parties, number) if isinstance(scenario.parties, Mapping) else None
         if table is None:
@@ -381,7 +381,7 @@ class SimulatedVariants(VariantTable):
 
     def offer(self, name: str, price: float) -> VariantOffer | None:
         """Return what a variant offers at a price, by trials."""
-        variant_setup = self._resolved_at(name, price)
+        variant_setup = self._setup_at_price(name, price)
         offer_found = None if variant_setup is None else self._find(name, price, variant_setup, aim=None, tell=None)
         if variant_setup is None or offer_found is None:
             return None
@@ -402,7 +402,7 @@ class SimulatedVariants(VariantTable):
         key = name, price
         if key in self._known and (self._known[key] is None or self._is_enough(key, aim)):
             return self._known[key]
-        if (variant_setup := self._resolved_at(name, price)) is not None:
+        if (variant_setup := self._setup_at_price(name, price)) is not None:
             return self._find(name, price, variant_setup, aim=aim, tell=tell)
         self._known[key] = None
         return None
@@ -434,7 +434,7 @@ class SimulatedVariants(VariantTable):
                 self._known[key] = None
                 continue
             error = self.error_of(summary)
-            cells = {self.error: self._written(error, summary)}
+            cells = {self.error: self._format_error(error, summary)}
             epsilon = price_of(setup.protocol)
             at_most = self._limit_of(error, summary, len(measured_cell.trials))
             self._known[key] = VariantOffer(
@@ -452,7 +452,7 @@ class SimulatedVariants(VariantTable):
             return 1 - summary.low if self.is_lack else summary.high
         return error.value + float(stdtrit(trials - 1, _CONFIDENCE)) * error.standard_error
 
-    def measured_at(self, error: float) -> float:
+    def measure_of(self, error: float) -> float:
         """Return the measure of an error: what `error_of` makes of one, turned around."""
         return 1 - error if self.is_lack else error
 
@@ -470,7 +470,7 @@ class SimulatedVariants(VariantTable):
         summary = measured_cell.summaries.get(self.measure)
         if aim is None or summary is None:
             return False
-        target_error = self.measured_at(aim)
+        target_error = self.measure_of(aim)
         is_far = abs(summary.mean - target_error) > _CLEAR * summary.standard_error
         return is_far and not summary.low <= target_error <= summary.high
 
@@ -479,19 +479,19 @@ class SimulatedVariants(VariantTable):
         del protocol, other
         return True
 
-    def resolved_with(self, settings: Mapping[str, Any]) -> Local:
+    def setup_with(self, settings: Mapping[str, Any]) -> Local:
         """Return the session with some parameters set anew, with its parties' values."""
         return resolve(_with(self.resolved.scenario, settings))
 
-    def _resolved_at(self, name: str, price: float) -> tuple[Mapping[str, Any], Local] | None:
+    def _setup_at_price(self, name: str, price: float) -> tuple[Mapping[str, Any], Local] | None:
         """Return the session of a variant at a price with its settings; None where it cannot have that price."""
         try:
             settings = self.settings(name, price)
-            return None if settings is None else (settings, self._priced(name, settings))
+            return None if settings is None else (settings, self._make_setup(name, settings))
         except ConfigurationError:  # this mechanism cannot have this price, or not with these parties
             return None
 
-    def _priced(self, name: str, settings: Mapping[str, Any]) -> Local:
+    def _make_setup(self, name: str, settings: Mapping[str, Any]) -> Local:
         """Return the session of a variant, whose parties are those of another price of it where there was one."""
         if (encoded_inputs := self._encoded.get(name)) is not None:
             price_settings = {key: settings[key] for key in self.of_price}
@@ -503,12 +503,12 @@ class SimulatedVariants(VariantTable):
                 return msgspec.structs.replace(
                     encoded_inputs, scenario=_with(encoded_inputs.scenario, settings), protocol=protocol
                 )
-        setup = self.resolved_with(settings)
+        setup = self.setup_with(settings)
         if self.of_price:
             self._encoded[name] = setup
         return setup
 
-    def _written(self, error: Measurement, summary: MeasureSummary) -> str:
+    def _format_error(self, error: Measurement, summary: MeasureSummary) -> str:
         """Return a share that is an error, in percent; where all trials agree, how far it may be from that."""
         if error.standard_error:
             return self.unit.short(error.value, standard_error=error.standard_error)
@@ -578,7 +578,7 @@ def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
     """Return a scenario with some parameters set anew, or left out where they are None: they say who is trusted."""
     kept_parameters = {name: value for name, value in scenario.parameters.items() if name not in settings}
     new_parameters = {name: value for name, value in settings.items() if value is not None}
-    trust_words, parameters = scenario.said_of_trust, {**kept_parameters, **new_parameters}
+    trust_words, parameters = scenario.trust_note, {**kept_parameters, **new_parameters}
     return msgspec.structs.replace(
         scenario, trust=trust_words, parameters=parameters, budget=None, budget_delta=0.0, budget_datum=None
     )

@@ -16,7 +16,7 @@ from ..presentation.terminal import show_note, show_table
 from ..running.statements import meaning_of
 from ..tables import Cell, Entry, Table, snapped
 from .counting import counting_errors
-from .measurements import Measurement, apart_by, deviation, unseen
+from .measurements import Measurement, deviation, error_of_unseen, separating_errors
 from .variants import VariantOffer, VariantTable
 
 Prices: TypeAlias = Mapping[str, VariantOffer | None]
@@ -24,7 +24,7 @@ Prices: TypeAlias = Mapping[str, VariantOffer | None]
 _NO_PRICES: Final[Prices] = {}
 
 
-def trusting(model: TrustModel, table: VariantTable, *, people: int | None = None) -> str:
+def describe_trusted(model: TrustModel, table: VariantTable, *, people: int | None = None) -> str:
     """Return whom a variant of so many people trusts, by default the table's, as words that begin a sentence."""
     return f"Trusting {table.trusted(model, people=people)}{', under masks' * model.is_masked}"
 
@@ -38,29 +38,30 @@ def verdict_of_variants(
     """
     people, s = pluralize(table.people, table.resolved.protocol.client_role), "s" * (table.people == 1)
     sentences: list[str] = []
-    for model, of_model in _by_model(table, offers):
+    for model, of_model in _group_by_model(table, offers):
         best = table.best(of_model)
         error_there = f"{best.cells[table.error]} {table.unit.of}"
         if not table.needs_values:
             error_there = table.unit.long(best.error.value / table.unit.whole)
         sentence = (
-            f"{trusting(model, table)}, {people} at ε = {best.epsilon:.4g} in all get{s} {error_there}: by {best.name}"
+            f"{describe_trusted(model, table)}, {people} at ε = {best.epsilon:.4g} in all get{s} {error_there}: by "
+            f"{best.name}"
         )
         sentences.append(f"{sentence}{_ties(best, offers, of_model, table)}.")
     if error is None:
         return sentences
     aim = table.unit.long(error / table.unit.whole)
     known_offers = [offer for offer in prices.values() if offer is not None]
-    for model, of_model in _by_model(table, known_offers):
+    for model, of_model in _group_by_model(table, known_offers):
         least_offer = min(of_model, key=lambda offer: offer.epsilon)
         need_text = f"{people} need{s} ε = {least_offer.epsilon:.4g} in all for {aim}"
-        sentences.append(f"{trusting(model, table)}, {need_text}: by {least_offer.name}.")
+        sentences.append(f"{describe_trusted(model, table)}, {need_text}: by {least_offer.name}.")
     return (
         sentences if known_offers else [*sentences, f"No variant is known to bring {aim}, at any price that was tried."]
     )
 
 
-def _by_model(table: VariantTable, offers: Sequence[VariantOffer]) -> list[tuple[TrustModel, list[VariantOffer]]]:
+def _group_by_model(table: VariantTable, offers: Sequence[VariantOffer]) -> list[tuple[TrustModel, list[VariantOffer]]]:
     """Return the offers of each model of trust that has any; first of that in which nobody is trusted."""
     offers_of_models = [
         (model, [each for each in offers if table.model_of(each.name) is model]) for model in TrustModel
@@ -74,7 +75,7 @@ def _ties(
     """Return the words for those of a model that are as good as the best of it, as far as trials tell."""
     if not table.needs_values:
         return ""
-    is_as_good = as_good(best.error, [each.error for each in offers], trials=table.trials)
+    is_as_good = find_equally_good(best.error, [each.error for each in offers], trials=table.trials)
     names = [each.name for each, is_alike in zip(offers, is_as_good, strict=True) if is_alike and each in of_model]
     other_names = [name for name in names if name != best.name]
     if not other_names:
@@ -83,22 +84,22 @@ def _ties(
     return f", though {table.trials:,} trials do not tell it from {words}"
 
 
-def as_good(best: Measurement, errors: Sequence[Measurement], *, trials: int) -> list[bool]:
+def find_equally_good(best: Measurement, errors: Sequence[Measurement], *, trials: int) -> list[bool]:
     """Return of which errors, shares found by trials, it is not clear that they are more than the best of them.
 
     Of variants that are all equally good any is called worse in 1 of 20 comparisons at most.
 
     Examples:
         >>> errors = [Measurement(0.10, 0.01), Measurement(0.11, 0.01), Measurement(0.30, 0.01)]
-        >>> as_good(errors[0], errors, trials=50)
+        >>> find_equally_good(errors[0], errors, trials=50)
         [True, True, False]
     """
-    max_distance = apart_by(len(errors))
+    max_distance = separating_errors(len(errors))
 
-    def surely(error: Measurement) -> Measurement:
-        return error if error.standard_error else Measurement(error.value, unseen(trials))
+    def compare_surely(error: Measurement) -> Measurement:
+        return error if error.standard_error else Measurement(error.value, error_of_unseen(trials))
 
-    return [deviation(surely(each), surely(best)) <= max_distance for each in errors]
+    return [deviation(compare_surely(each), compare_surely(best)) <= max_distance for each in errors]
 
 
 def show_variants(

@@ -97,7 +97,7 @@ def _draft(sheet: SavedTable, option_values: Chosen) -> Draft:
         )
         raise ConfigurationError(field=sheet.path.name, value=count_column, allowed=allowed)
     person_columns = [answer(option_values, key) for key in ("voter", "group")]
-    silent_words = _silent(sheet, option_values)
+    silent_words = _words_of_silence(sheet, option_values)
     other_columns = [
         name
         for name in sheet.header
@@ -130,7 +130,7 @@ def _draft(sheet: SavedTable, option_values: Chosen) -> Draft:
             "the sign between alternatives in one cell",
         ),
         ScenarioLine("not_ranked", [*silent_words.values()], "no alternatives, and no places"),
-        *_settled(sheet, option_values, tiers, names, voter),
+        *_settle_ties(sheet, option_values, tiers, names, voter),
     )
     groups = list(dict.fromkeys(sheet.column(group))) if group else []
     _check_unlike(groups, f"{sheet.path.name}, {group}", "write one group alike in the file")
@@ -173,7 +173,7 @@ def _check_needed(sheet: SavedTable, options: Chosen, ranking_columns: _RankingC
         require(word.casefold() in words, "--not-ranked", word, f"a word that stands in {sheet.path.name}")
 
 
-def _silent(sheet: SavedTable, options: Chosen) -> dict[str, str]:
+def _words_of_silence(sheet: SavedTable, options: Chosen) -> dict[str, str]:
     """Return what stands for no alternative, in header or cells, as it is written, by its small letters."""
     named_alternatives = [name.casefold() for name in listed(options.get("alternatives", ()), ())]
     words = [*sheet.header, *dict.fromkeys(cell for row in sheet.rows for cell in row)]
@@ -199,7 +199,7 @@ def _rankings(
         if key == "ranking":
             columns = columns[-1:]
             return _RankingColumns("ranking", columns, between=sign or _sign_of(sheet, columns[0]))
-        return _of_columns(sheet, _KINDS[key], columns, sign)
+        return _ranking_columns(sheet, _KINDS[key], columns, sign)
     if sign:
         candidates = [
             _RankingColumns("ranking", [name], between=sign)
@@ -207,7 +207,7 @@ def _rankings(
             if _sets(sheet.column(name), sign)
         ]
     else:
-        candidates = _by_form(sheet, options, other_columns, questions, silent_words)
+        candidates = _find_rankings(sheet, options, other_columns, questions, silent_words)
     if len(candidates) == 1:
         return candidates[0]
     question = (
@@ -217,7 +217,7 @@ def _rankings(
     raise UnclearError("ranking", question, [each.columns[0] for each in candidates] or other_columns)
 
 
-def _of_columns(sheet: SavedTable, kind: str, columns: Sequence[str], sign: str = "") -> _RankingColumns:
+def _ranking_columns(sheet: SavedTable, kind: str, columns: Sequence[str], sign: str = "") -> _RankingColumns:
     if kind != "choices":
         parts = [_PART.fullmatch(name) for name in columns]
         return _RankingColumns(
@@ -240,7 +240,7 @@ def _questions(header: Sequence[str]) -> dict[str, dict[str, str]]:
     return {question: columns for question, columns in questions.items() if len(columns) > 1}
 
 
-def _by_form(
+def _find_rankings(
     sheet: SavedTable,
     options: Chosen,
     column_names: Sequence[str],
@@ -265,14 +265,14 @@ def _by_form(
             are_called = any(_PLACES.search(word) for word in words)
             rows = [dict(zip(columns, row, strict=True)) for row in zip(*levels, strict=True)]
             kind = _kind_of(columns, rows, options, are_called=are_called)
-            candidates.append(_of_columns(sheet, kind, columns))
+            candidates.append(_ranking_columns(sheet, kind, columns))
     for columns in questions.values():
         is_in_turn = list(map(place_in, columns.values())) == list(range(1, len(columns) + 1))
         rows = [[cell for cell in row_entries if cell] for row_entries in zip(*map(sheet.column, columns), strict=True)]
         is_text = all(math.isnan(number_in(cell)) for row_entries in rows for cell in row_entries)
         is_ranked = sum(len(row_entries) == len(set(row_entries)) for row_entries in rows) > len(rows) / _LEAST
         if is_in_turn and is_text and is_ranked:
-            candidates.append(_of_columns(sheet, "choices", list(columns)))
+            candidates.append(_ranking_columns(sheet, "choices", list(columns)))
     return candidates
 
 
@@ -412,7 +412,7 @@ def _check_unlike(names: Sequence[str], place_text: str, to_do: str) -> None:
         raise ConfigurationError(field=place_text, value=second_name, allowed=allowed)
 
 
-def _settled(
+def _settle_ties(
     sheet: SavedTable, options: Chosen, tiers: Sequence[Tiers], names: Sequence[str], voter: str
 ) -> list[ScenarioLine]:
     """Return what was said of ties, and of what stands there twice; UnclearError for what was not."""

@@ -60,7 +60,7 @@ class ElectionRelease:
     random_winners: IntArray | None = None
     of_ties: FloatArray | None = None
 
-    def rescaled(self) -> "ElectionRelease":
+    def rescale(self) -> "ElectionRelease":
         """Return Algorithm 2's counts on the printed scale S_k/n_k instead of the unbiased one (reading F3)."""
         return dataclasses.replace(self, unit=Fraction(1), denominators=self.sizes)
 
@@ -113,7 +113,7 @@ def elect(election_release: ElectionRelease, objective: Objective) -> IntArray:
 def clean_release(parameters: Parameters, profiles: Profiles) -> ElectionRelease:
     """Return what there is without privacy."""
     scoring = parameters.make_scoring(is_centered=False)
-    return _of_sums(profiles.sums(scoring), scoring, profiles)
+    return _release_sums(profiles.sums(scoring), scoring, profiles)
 
 
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> ElectionRelease:
@@ -130,7 +130,7 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
     disclosed = vote.disclosed_phase
     if disclosed.choice is None:
         return _laplace(vote, disclosed, profiles, trials=trials, noise=noise)
-    return _sampled(vote, disclosed, disclosed.elects_by(SampledChoice), profiles, trials=trials, noise=noise)
+    return _release_sampled(vote, disclosed, disclosed.elects_by(SampledChoice), profiles, trials=trials, noise=noise)
 
 
 def has_quick_law(vote: FairVoting) -> bool:
@@ -203,7 +203,7 @@ def _laplace(
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=laplace.slots_of(width))
     values = np.broadcast_to(sums.reshape(-1, width), (trials, width))
     noisy = laplace.randomize_rows(np.ascontiguousarray(values), uniforms).reshape(trials, *sums.shape[1:])
-    return _of_sums(noisy, phase.scoring, profiles)
+    return _release_sums(noisy, phase.scoring, profiles)
 
 
 def _masked(
@@ -214,10 +214,10 @@ def _masked(
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=sums[0].size).reshape(trials, *sums.shape[1:])
     share_noise = share_quantiles(uniforms, planned=phase.share.planned, number=number)
     share_noise = np.rint(share_noise * math.sqrt(number * phase.share.noise_variance)).astype(np.int64)
-    return _of_sums(sums + share_noise, phase.scoring, profiles)
+    return _release_sums(sums + share_noise, phase.scoring, profiles)
 
 
-def _sampled(
+def _release_sampled(
     vote: FairVoting,
     phase: DisclosedRankings,
     choice: SampledChoice,
@@ -247,7 +247,7 @@ def _sampled(
     sizes = profiles.group_sizes
     unit = Fraction(size * choice.scoring.range, 2 * choice.num_samples) * Fraction(choice.scoring.step)
     sampled_release = ElectionRelease(values, unit, (1,) * len(sizes), sizes, random_winners, uniforms[:, 1])
-    return sampled_release.rescaled() if choice.scale == "printed" else sampled_release
+    return sampled_release.rescale() if choice.scale == "printed" else sampled_release
 
 
 def _sums_of_sampled(
@@ -336,7 +336,7 @@ def _uniforms(
     return noise.uniforms(protocol=vote.name, phase=stream, start=0, stop=trials, slots=slots)
 
 
-def _of_sums(sums: IntArray, scoring: Scoring, profiles: Profiles) -> ElectionRelease:
+def _release_sums(sums: IntArray, scoring: Scoring, profiles: Profiles) -> ElectionRelease:
     """Return what winners are elected by where groups' sums of utilities are known, with noise or without."""
     sizes, step = profiles.group_sizes, Fraction(scoring.step)
     return ElectionRelease(sums, step, sizes, sizes)

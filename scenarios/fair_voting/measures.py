@@ -34,7 +34,7 @@ _OF_CROSSINGS = Measure(
 )
 
 
-def _of_feature(feature: Feature) -> Measure:
+def _disparity_measure(feature: Feature) -> Measure:
     description = f"ΔW of the winner between the groups of {feature.name}"
     return Measure(name=f"disparity of {feature.name}", about=description, is_detail=True)
 
@@ -60,7 +60,7 @@ class ElectionMeasures(Measures):
                 _EQUAL.name: float(place in best),
                 _DISPARITY.name: float(disparities[place]),
                 _WELFARE.name: float(welfare_of(utilities, sizes, place)),
-                **self._of_features(utilities, sizes, place),
+                **self._disparities(utilities, sizes, place),
             }
             for place, name in enumerate(parameters.alternatives)
         }
@@ -68,17 +68,17 @@ class ElectionMeasures(Measures):
     @property
     def measures(self) -> Sequence[Measure]:
         """The same whatever the mechanism releases; no winner has more or less than all alternatives have."""
-        of_features = (*map(_of_feature, self._features), _OF_CROSSINGS) if self._features else ()
+        of_features = (*map(_disparity_measure, self._features), _OF_CROSSINGS) if self._features else ()
         return _EQUAL, *(self._within(measure) for measure in (_DISPARITY, _WELFARE, *of_features))
 
-    def _of_features(self, utilities: Utilities, sizes: Sequence[int], place: int) -> Mapping[str, float]:
+    def _disparities(self, utilities: Utilities, sizes: Sequence[int], place: int) -> Mapping[str, float]:
         """Return ΔW of an alternative by each feature and between their crossings; nothing without features."""
         if not self._features:
             return {}
         disparities = {_OF_CROSSINGS.name: float(disparity_of(utilities, place))}
         for feature in self._features:
             joined_utilities = join_groups(utilities, sizes, feature.partition, place)
-            disparities[_of_feature(feature).name] = float(max(joined_utilities) - min(joined_utilities))
+            disparities[_disparity_measure(feature).name] = float(max(joined_utilities) - min(joined_utilities))
         return disparities
 
     def _within(self, measure: Measure) -> Measure:
@@ -90,7 +90,7 @@ class ElectionMeasures(Measures):
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         return self._of[outcome.winner]
 
-    def of_block(
+    def measure_block(
         self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
     ) -> Mapping[str, FloatArray]:
         assert isinstance(decisions, ElectionDecisions)  # noqa: S101  what this protocol decides

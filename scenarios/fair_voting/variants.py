@@ -165,12 +165,14 @@ class WelfareErrors(VariantTable):
     def model_of(self, name: str) -> TrustModel:
         return model_of(name)
 
-    def of_people(self, number: int) -> Self:
+    def with_people(self, number: int) -> Self:
         """Return the same vote with more voters, or fewer, in groups of the same shares."""
         sizes = sizes_of(number, self.parameters.group_sizes)
-        return super().of_people(number).changed(parameters=msgspec.structs.replace(self.parameters, group_sizes=sizes))
+        return (
+            super().with_people(number).changed(parameters=msgspec.structs.replace(self.parameters, group_sizes=sizes))
+        )
 
-    def coarser(self) -> Mapping[str, Self]:
+    def simplify(self) -> Mapping[str, Self]:
         """Return the vote on two alternatives, and with one ε of all voters."""
         simpler: dict[str, Parameters] = {}
         if self.parameters.own_levels.epsilons:

@@ -74,7 +74,7 @@ class PreferenceMeasures(Measures):
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         return self._numbers_of(outcome.preferences)
 
-    def of_block(
+    def measure_block(
         self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
     ) -> Mapping[str, FloatArray]:
         assert isinstance(decisions, PreferenceDecisions)  # noqa: S101  what this protocol decides

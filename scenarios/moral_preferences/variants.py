@@ -102,7 +102,7 @@ class PreferenceVariants(SimulatedVariants):
 
     def clean_of(self, settings: Mapping[str, Any]) -> list[float]:
         """Return what a variant would release without noise."""
-        setup = self.resolved_with(settings)
+        setup = self.setup_with(settings)
         truth = setup.protocol.truth(setup.inputs) or {}
         return [float(truth[feature]) for feature in self.parameters.features]
 

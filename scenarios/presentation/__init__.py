@@ -18,25 +18,25 @@ from ...protocol.phases import Truth
 from ...protocol.plugin_faults import is_ours, place_of, reason_of
 from ..system import load_each
 from ..tables import Rows, Table
-from .attack_reports import show_lesson, written_lesson
+from .attack_reports import attack_report_to_dict, show_lesson
 from .charts import save_chart
 from .plain import PLAIN, plain_briefs, plain_verdict
 from .presenter import Brief, Known, Presenter
 from .terminal import make_console
 
 __all__ = [
+    "attack_report_to_dict",
     "briefs_of",
+    "describe_phase_outcome",
     "draw_outcome",
     "is_plain",
     "make_console",
     "rows_of",
-    "said_of",
     "sheet_of",
     "show_lesson",
     "show_outcome",
     "show_verdict",
     "verdict_of",
-    "written_lesson",
 ]
 
 
@@ -53,19 +53,19 @@ def show_outcome(
 
     For `truth`, `gold`, `table` and `is_brief` see `Known`.
     """
-    with _asking(outcome, "show") as presenter:
+    with _calling_presenter(outcome, "show") as presenter:
         presenter.show(console, outcome, Known(truth=truth, gold=gold, table=table, is_brief=is_brief))
 
 
-def said_of(outcome: msgspec.Struct) -> Text:
+def describe_phase_outcome(outcome: msgspec.Struct) -> Text:
     """Return what a line adds of the outcome of a phase that closes.
 
     Examples:
         >>> import msgspec
-        >>> said_of(msgspec.defstruct("Survey", [("mean", float)])(2.5)).plain
+        >>> describe_phase_outcome(msgspec.defstruct("Survey", [("mean", float)])(2.5)).plain
         ''
     """
-    with _asking(outcome, "say") as presenter:
+    with _calling_presenter(outcome, "say") as presenter:
         return Text() if presenter.say is None else presenter.say(outcome)
 
 
@@ -79,7 +79,7 @@ def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
         >>> [(brief.name, brief.said.plain) for brief in briefs_of(Survey(Estimate(2998.2, 12.3), "Bern"))]
         [('town', 'Bern'), ('mean', '2,998 ± 12')]
     """
-    with _asking(outcome, "brief") as presenter:
+    with _calling_presenter(outcome, "brief") as presenter:
         return plain_briefs(outcome) if presenter.brief is None else presenter.brief(outcome)
 
 
@@ -99,7 +99,7 @@ def verdict_of(outcome: msgspec.Struct) -> str:
         >>> verdict_of(Survey(Estimate(2998.2, 12.3), "Bern"))
         'Town is Bern and mean is 2,998 ± 12. Each ± is one standard error.'
     """
-    with _asking(outcome, "verdict") as presenter:
+    with _calling_presenter(outcome, "verdict") as presenter:
         verdict_text = plain_verdict(briefs_of(outcome)) if presenter.verdict is None else presenter.verdict(outcome)
     return printable(verdict_text)
 
@@ -122,7 +122,7 @@ def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, 
         >>> rows_of(Survey(Estimate(2998.2, 12.3), "Bern"), truth={"mean": 3000.0})
         [{'mean': 2998.2, 'mean_standard_error': 12.3, 'town': 'Bern', 'true_mean': 3000.0}]
     """
-    with _asking(outcome, "rows") as presenter:
+    with _calling_presenter(outcome, "rows") as presenter:
         return presenter.rows(outcome, Known(truth=truth, gold=gold))
 
 
@@ -134,7 +134,7 @@ def sheet_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str,
         >>> sheet_of(msgspec.defstruct("Survey", [("mean", float)])(2.5), truth=None) is None
         True
     """
-    with _asking(outcome, "sheet") as presenter:
+    with _calling_presenter(outcome, "sheet") as presenter:
         known_truth = Known(truth=truth, gold=gold)
         return None if presenter.sheet is None else presenter.sheet(outcome, known_truth)
 
@@ -152,7 +152,7 @@ def draw_outcome(
 
     Below the title stands the setting: how many took part, under which promise.
     """
-    with _asking(outcome, "draw") as presenter:
+    with _calling_presenter(outcome, "draw") as presenter:
         chart = presenter.draw(outcome, Known(truth=truth, gold=gold))
         if chart is None:
             return []
@@ -173,7 +173,7 @@ def is_plain(outcome: msgspec.Struct) -> bool:
 
 
 @contextlib.contextmanager
-def _asking(outcome: msgspec.Struct, step: str) -> Generator[Presenter[Any]]:
+def _calling_presenter(outcome: msgspec.Struct, step: str) -> Generator[Presenter[Any]]:
     """Yield an outcome's presenter.
 
     What somebody else's raises is turned into a sentence; what it is given is published, and may be quoted.

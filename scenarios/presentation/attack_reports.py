@@ -38,7 +38,7 @@ def show_lesson(console: Console, attack_report: AttackReport) -> None:
         show_table(console, Table(columns=[title_of(key) for key in sorted_keys], rows=rows, labels=len(texts)))
 
 
-def written_lesson(attack_report: AttackReport) -> dict[str, Any]:
+def attack_report_to_dict(attack_report: AttackReport) -> dict[str, Any]:
     """Return a lesson as plain data; JSON has no infinity, so that such a number is null."""
     plain: dict[str, Any] = msgspec.to_builtins(attack_report)
     if not attack_report.refutes_ledger:

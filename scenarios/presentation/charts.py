@@ -28,11 +28,11 @@ from .drawing import (
     ChartFrame,
     Marks,
     NumberWithError,
-    apart,
     embeddable,
     frame_of,
-    in_short_lines,
-    in_words,
+    join_panel_words,
+    spread_heights,
+    wrap_short,
 )
 from .seals import seal
 
@@ -238,7 +238,7 @@ def save_chart(chart: Chart, *, folder: Path, name: str, title: str = "", settin
         The file that is no phone's.
     """
     words = {"title": title + chart.title, "setting": " · ".join(filter(None, (setting, chart.setting)))}
-    sentences = [words["setting"], *map(_described, chart.panels), chart.note]
+    sentences = [words["setting"], *map(_describe_panel, chart.panels), chart.note]
     metadata = {
         "title": words["title"],
         "description": " ".join(f"{each.removesuffix('.')}." for each in sentences if each),
@@ -251,10 +251,10 @@ def save_chart(chart: Chart, *, folder: Path, name: str, title: str = "", settin
     return paths[:1]
 
 
-def _described(panel: Panel) -> str:
+def _describe_panel(panel: Panel) -> str:
     """Return in words what is written in a panel, for those who cannot see where it stands."""
     rows = (f"{panel.y.names[row]}: {words}" for row, (words, _) in panel.beside.items())
-    return in_words([panel.title, panel.x.label, panel.y.label, *rows, *panel.above.values(), *panel.ends])
+    return join_panel_words([panel.title, panel.x.label, panel.y.label, *rows, *panel.above.values(), *panel.ends])
 
 
 def _narrow(chart: Chart) -> Chart:
@@ -265,16 +265,14 @@ def _narrow(chart: Chart) -> Chart:
         panels.append(
             dataclasses.replace(
                 panel,
-                title=in_short_lines(panel.title),
-                x=dataclasses.replace(panel.x, label=in_short_lines(panel.x.label)),
-                y=dataclasses.replace(panel.y, names=[in_short_lines(name, is_name=True) for name in names_with_notes]),
-                ends={in_short_lines(name, is_name=True): end for name, end in panel.ends.items()},
+                title=wrap_short(panel.title),
+                x=dataclasses.replace(panel.x, label=wrap_short(panel.x.label)),
+                y=dataclasses.replace(panel.y, names=[wrap_short(name, is_name=True) for name in names_with_notes]),
+                ends={wrap_short(name, is_name=True): end for name, end in panel.ends.items()},
                 beside={},
             )
         )
-    return dataclasses.replace(
-        chart, panels=panels, marks={in_short_lines(key): mark for key, mark in chart.marks.items()}
-    )
+    return dataclasses.replace(chart, panels=panels, marks={wrap_short(key): mark for key, mark in chart.marks.items()})
 
 
 def _width(text: str) -> float:
@@ -306,20 +304,20 @@ def _said(panel: Panel) -> list[str]:
     return [*panel.ends, *(words for words, _ in panel.beside.values())]
 
 
-def _beside(panel: Panel) -> Mapping[float, str]:
+def _notes_of_rows(panel: Panel) -> Mapping[float, str]:
     """Return what stands at the left of a panel."""
     return panel.y.words(max(int(_height_of(panel) / _UPRIGHT), 1))
 
 
-def _below(panel: Panel) -> float:
+def _height_below(panel: Panel) -> float:
     """Return how high the words of ticks below a panel are."""
     return max(map(_height, panel.x.words(1).values()), default=0.0)
 
 
-def _left_of(panel: Panel) -> float:
+def _width_left(panel: Panel) -> float:
     """Return how much stands there."""
     label = _height(panel.y.label) + _GAP * bool(panel.y.label)
-    names = max(map(_width, _beside(panel).values())) * (_BOLD if panel.strong else 1.0)
+    names = max(map(_width, _notes_of_rows(panel).values())) * (_BOLD if panel.strong else 1.0)
     return label + names + 2 * _GAP
 
 
@@ -347,13 +345,13 @@ class _SvgSheet:
         for text, size, color in ((frame.head, _HEAD, INK), (frame.small, _SMALL, MUTED)):
             self._write(text, _GAP, top, size=size, color=color, is_bold=color == INK)
             top += _height(text, size)
-        left_margin, right = (max(map(side, chart.panels)) for side in (_left_of, _right_of))
+        left_margin, right = (max(map(side, chart.panels)) for side in (_width_left, _right_of))
         span = self._width - left_margin - right + _GAP
         for panel in chart.panels:
             top += _height(panel.title, _TITLE) + _height("x") * bool(panel.above) + 2 * _GAP
             bottom = top + _height_of(panel)
             self._draw_panel(panel, (left_margin, top, left_margin + span - _GAP, bottom))
-            top = bottom + _GAP + (_below(panel) + _height(panel.x.label))
+            top = bottom + _GAP + (_height_below(panel) + _height(panel.x.label))
         top = self._draw_legend(chart.marks, frame.columns, top + _GAP)
         self._write(frame.foot, _GAP, top, size=_SMALL, color=MUTED)
         size = f"{self._width:.1f}", f"{top + _height(frame.foot, _SMALL) + _GAP:.1f}"
@@ -371,7 +369,7 @@ class _SvgSheet:
         while sum(_width(words) + _GAP for words in panel.x.words(max_ticks).values()) > right - left and max_ticks > 1:
             max_ticks -= 1
         ticks = panel.x.words(max_ticks)
-        notes = _beside(panel)
+        notes = _notes_of_rows(panel)
         lines = [[(tick, end) for end in EDGES] for tick in ticks if panel.y.names]
         lines += [[(end, tick) for end in EDGES] for tick in notes if not panel.y.names]
         grid = [Shape(line, _GRID, 0.5) for line in lines]
@@ -385,7 +383,7 @@ class _SvgSheet:
         for place, words in ticks.items():
             self._draw({"linewidth": 0.8}, [(across(place), bottom), (across(place), bottom + _GAP / 2)])
             self._write(words, across(place), bottom + _GAP, anchor="middle")
-        self._write(panel.x.label, (left + right) / 2, bottom + _GAP + _below(panel), anchor="middle")
+        self._write(panel.x.label, (left + right) / 2, bottom + _GAP + _height_below(panel), anchor="middle")
         for place, words in notes.items():
             color = panel.strong.get(int(place), INK)
             self._write(words, left - _GAP, up(place), rise=0.5, color=color, anchor="end", is_bold=color != INK)
@@ -397,7 +395,7 @@ class _SvgSheet:
             self._write(words, right + _GAP, up(row), rise=0.5, color=color)
         ends = {name: bottom - up(value) for name, (value, _) in panel.ends.items()}
         gap = max((_height(name, _SMALL) for name in ends), default=0.0)
-        for name, height in apart(ends, gap, bottom - top).items():
+        for name, height in spread_heights(ends, gap, bottom - top).items():
             color = INKS.get(panel.ends[name][1], panel.ends[name][1])
             self._write(name, right + _GAP, bottom - height, rise=0.5, color=color, size=_SMALL, is_bold=True)
 

@@ -194,11 +194,11 @@ def _columns_of_legend(labels: Sequence[str], width: float) -> Sequence[Sequence
     return columns
 
 
-def in_short_lines(text: str, *, is_name: bool = False) -> str:
+def wrap_short(text: str, *, is_name: bool = False) -> str:
     """Return words in lines for which a phone has room, a row's name in shorter ones; lines that end stay apart.
 
     Examples:
-        >>> print(in_short_lines("joint data space of all members", is_name=True))
+        >>> print(wrap_short("joint data space of all members", is_name=True))
         joint data space
         of all members
     """
@@ -237,7 +237,7 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
             height = picture.size[1] * columns
             figure = figures.Figure(figsize=(NARROW_INCHES, height), layout="constrained")
             panels = figure.subplots(rows * columns, 1, squeeze=False).reshape(rows, columns)
-            marks = {in_short_lines(label): mark for label, mark in (picture.draw(panels) or {}).items()}
+            marks = {wrap_short(label): mark for label, mark in (picture.draw(panels) or {}).items()}
             height += sum(_narrow(axes, line[0]) for line in panels for axes in line if axes in figure.axes)
             narrow = dataclasses.replace(picture, size=(NARROW_INCHES, height))
             _frame(figure, narrow, marks, **words)
@@ -250,7 +250,7 @@ def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", 
 def _write_svg(figure: Any, picture: Picture, path: Path, *, title: str, setting: str) -> None:
     svg = io.StringIO()
     figure.savefig(svg, format="svg", metadata={"Date": None})
-    described = _described(figure, setting=setting, note=picture.note)
+    described = _describe_figure(figure, setting=setting, note=picture.note)
     replace_private(path, embeddable(svg.getvalue(), title=title, description=described).encode())
 
 
@@ -262,17 +262,17 @@ def _narrow(axes: Any, first: Any) -> float:
     ticker: Any = importlib.import_module("matplotlib.ticker")
     if isinstance(locator := axes.xaxis.get_major_locator(), ticker.MaxNLocator):
         locator.set_params(nbins=_NARROW_TICKS)
-    axes.set_title(in_short_lines(axes.get_title("left")))
-    axes.set_xlabel(in_short_lines(axes.get_xlabel()))
+    axes.set_title(wrap_short(axes.get_title("left")))
+    axes.set_xlabel(wrap_short(axes.get_xlabel()))
     for text in axes.texts:
         if getattr(text, "xycoords", "") == "axes fraction":
-            text.set_text(in_short_lines(text.get_text(), is_name=True))
+            text.set_text(wrap_short(text.get_text(), is_name=True))
     if not isinstance(axes.yaxis.get_major_locator(), ticker.FixedLocator):  # no rows with names
         return 0.0
     names = [tick.label1.get_text() for tick in axes.yaxis.get_major_ticks()]
     if not any(names):
         names = [tick.label1.get_text() for tick in first.yaxis.get_major_ticks()]
-    lines = [in_short_lines(name, is_name=True) for name in names]
+    lines = [wrap_short(name, is_name=True) for name in names]
     axes.set_yticks(axes.get_yticks(), lines)
     return sum(
         _LINE_INCHES * (own_line.count("\n") - name.count("\n")) for own_line, name in zip(lines, names, strict=True)
@@ -311,21 +311,21 @@ def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: 
         )
 
 
-def _described(figure: Any, *, setting: str, note: str) -> str:
+def _describe_figure(figure: Any, *, setting: str, note: str) -> str:
     """Return in words what is written in a figure's panels, for those who cannot see where it stands."""
     sentences: list[str] = []
     for axes in figure.axes:
         if axes.get_visible():
             texts = [text.get_text() for text in axes.texts]
-            sentences.append(in_words([axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel(), *texts]))
+            sentences.append(join_panel_words([axes.get_title("left"), axes.get_xlabel(), axes.get_ylabel(), *texts]))
     return " ".join(f"{each}." for each in (setting, *sentences, note) if each)
 
 
-def in_words(parts: Iterable[str]) -> str:
+def join_panel_words(parts: Iterable[str]) -> str:
     r"""Return what is written in a panel, in one line.
 
     Examples:
-        >>> in_words(["What each\nvote released", "", "estimate"])
+        >>> join_panel_words(["What each\nvote released", "", "estimate"])
         'What each vote released; estimate'
     """
     return "; ".join(" ".join(part.split()) for part in parts if part.strip())
@@ -439,7 +439,7 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
     scale = axes.yaxis.get_transform().transform
     bottom, top = scale([low])[0], scale([high])[0]
     parts = {name: (scale([value])[0] - bottom) / (top - bottom) for name, (value, _) in ends.items()}
-    for text, height in apart(parts, gap, 1.0).items():
+    for text, height in spread_heights(parts, gap, 1.0).items():
         color = ends[text][1]
         axes.annotate(
             text,
@@ -452,11 +452,11 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
         )
 
 
-def apart(heights: Mapping[str, float], gap: float, max_height: float) -> dict[str, float]:
+def spread_heights(heights: Mapping[str, float], gap: float, max_height: float) -> dict[str, float]:
     """Return heights that differ by a gap at least, the lowest first; none is higher than so much.
 
     Examples:
-        >>> apart({"ann": 1.0, "bob": 1.0}, gap=0.5, max_height=2.0)
+        >>> spread_heights({"ann": 1.0, "bob": 1.0}, gap=0.5, max_height=2.0)
         {'ann': 1.0, 'bob': 1.5}
     """
     names = sorted(heights, key=lambda name: heights[name])

@@ -70,11 +70,11 @@ def join_words(words: Iterable[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def capitalized(sentence: str) -> str:
+def capitalize(sentence: str) -> str:
     """Return a sentence with a large first letter; the others stay as they are.
 
     Examples:
-        >>> capitalized("roof of ACME")
+        >>> capitalize("roof of ACME")
         'Roof of ACME'
     """
     return sentence[:1].upper() + sentence[1:]

@@ -58,7 +58,9 @@ def text_of(value: object) -> str:
                 f"  {value.of} {place.words}: {text.words}"
                 for place, text in (table_of_rows(rows).cells if rows else ())
             ]
-            return "\n".join([f"{pluralize(len(value), 'estimate')}:", *lines, _explained(len(value) - len(lines))])
+            return "\n".join(
+                [f"{pluralize(len(value), 'estimate')}:", *lines, _describe_omitted(len(value) - len(lines))]
+            )
         case AttackReport():
             return "\n".join(map(printable, [f"{value.role}, {value.who}", *value.sentences]))
         case msgspec.Struct():
@@ -75,10 +77,10 @@ def _lines_of(outcome: msgspec.Struct) -> Iterator[str]:
         return
     for brief in briefs[:_MOST_LINES]:
         yield printable(f"  {brief.name} {brief.told}" if brief.told else f"  {brief.name}: {brief.said.plain}")
-    yield _explained(len(briefs) - _MOST_LINES)
+    yield _describe_omitted(len(briefs) - _MOST_LINES)
 
 
-def _explained(num_more: int) -> str:
+def _describe_omitted(num_more: int) -> str:
     """Return the line below estimates, of which so many more were left out."""
     left_out = f"and {num_more:,} more, which to_frame() has; " if num_more > 0 else ""
     return f"  ({left_out}± is one standard error)"

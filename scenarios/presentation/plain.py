@@ -13,7 +13,7 @@ from ..outcomes import Field, Lines, OutcomeLine, number_of, plain, tables_of, t
 from ..tables import Rows, Table
 from . import drawing
 from .charts import EDGES, Axis, Chart, Panel
-from .numbers import capitalized, decimals_of, join_words, pluralize, rounded
+from .numbers import capitalize, decimals_of, join_words, pluralize, rounded
 from .presenter import Brief, Known, Presenter
 from .terminal import show_note, show_table, title_of
 
@@ -79,10 +79,10 @@ def _show_table(console: Console, table: Lines, known_truth: Known) -> None:
         cells = [line.cells.get(column) for line in table.lines]
         is_number = all(cell is None or number_of(cell) is not None for cell in cells)
         kind, title = numbers if is_number else texts, title_of(column)
-        kind[title] = _written(cells)
+        kind[title] = _format_estimates(cells)
         if (truths := _truths(table, column, known_truth)) is not None:
             title = f"True {column.replace('_', ' ')}"
-            kind[title] = _written(truths)
+            kind[title] = _format_estimates(truths)
             true.append(title)
     rows = list(zip(*texts.values(), *numbers.values(), strict=True))[:_MOST_LINES]
     drop = [*reversed(list(numbers)[1:]), *reversed(list(texts)[1:])]
@@ -108,7 +108,7 @@ def _show_fields(console: Console, tables: Sequence[Lines], known_truth: Known) 
         for column in () if table.name else table.columns:
             (line,) = table.lines
             true = _truth_in(table, line, column, known_truth)
-            rows.append([column, *_written([line.cells[column]]), "" if true is None else _number(true[1])])
+            rows.append([column, *_format_estimates([line.cells[column]]), "" if true is None else _number(true[1])])
     rows += [
         [f"{name} (true)", _number(value), ""]
         for name, value in (known_truth.truth or {}).items()
@@ -120,7 +120,7 @@ def _show_fields(console: Console, tables: Sequence[Lines], known_truth: Known) 
         show_table(console, Table(columns=headers, rows=[row[: len(headers)] for row in rows], labels=len(headers)))
 
 
-def _written(cells: Sequence[Field]) -> list[str]:
+def _format_estimates(cells: Sequence[Field]) -> list[str]:
     """Return the cells of one column, estimates with as many decimals as the least error deserves."""
     drawn_cells = [cell for cell in cells if isinstance(cell, Estimate) and _is_drawn(cell)]
     decimals = (
@@ -207,7 +207,7 @@ def _briefs_of_estimates(table: Lines) -> list[Brief]:
         of_column = "" if column == table.measured[0] else f" ({words})"
         names = [f"{line.name}{of_column}" if line.name else words for line in table.lines]
         cells = [line.cells.get(column) for line in table.lines]
-        named_texts = zip(names, _written(cells), cells, strict=True)
+        named_texts = zip(names, _format_estimates(cells), cells, strict=True)
         briefs += [Brief(name, Text(text), cell) for name, text, cell in named_texts if isinstance(cell, Estimate)]
     return briefs
 
@@ -219,7 +219,7 @@ def plain_verdict(briefs: Sequence[Brief]) -> str:
     clauses = [f"{brief.name} is {brief.said.plain}" for brief in briefs[:_MOST_SAID]]
     if len(briefs) > _MOST_SAID:
         clauses.append(f"there {'is' if len(briefs) == _MOST_SAID + 1 else 'are'} {len(briefs) - _MOST_SAID:,} more")
-    sentence = f"{capitalized(join_words(clauses))}."
+    sentence = f"{capitalize(join_words(clauses))}."
     return f"{sentence} Each ± is one standard error." if "±" in sentence else sentence
 
 
@@ -253,7 +253,7 @@ def _draw(outcome: msgspec.Struct, known_truth: Known) -> Chart | None:
     if any(bar.true is not None for bar in bars):
         marks["truth"] = drawing.TRUTH
     title = "" if shown_panels == panels else f" (the first {len(shown_panels)} of {len(panels)} kinds of estimates)"
-    return Chart(panels=[_drawn(panel, max_rows) for panel in shown_panels], marks=marks, title=title)
+    return Chart(panels=[_draw_panel(panel, max_rows) for panel in shown_panels], marks=marks, title=title)
 
 
 def _panels_of(table: Lines, known_truth: Known) -> Iterator[_Kind]:
@@ -294,7 +294,7 @@ def _reach(bar: _Bar) -> float:
     return abs(bar.estimate.value) + drawing.ERRORS_SHOWN * bar.estimate.standard_error
 
 
-def _drawn(panel: _Kind, max_rows: int) -> Panel:
+def _draw_panel(panel: _Kind, max_rows: int) -> Panel:
     """Return a panel with so many bars."""
     shown_bars = panel.bars[:max_rows]
     cut = "" if len(shown_bars) == len(panel.bars) else f" (the first {len(shown_bars)} of {len(panel.bars):,})"

@@ -16,7 +16,7 @@ from rich.text import Text
 from ...protocol.errors import printable
 from ...protocol.estimators import Estimate
 from ..tables import Cell, Entry, Table, Tone, six_digits
-from ..words import shown_in
+from ..words import replace_unencodable
 from .numbers import join_words
 
 STYLES: Final[Mapping[Tone, str]] = {
@@ -65,7 +65,7 @@ class _Console(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         blanks: list[Segment] = []  # which are told once something follows in their line
-        for segment in self._printable(renderable, options):
+        for segment in self._make_printable(renderable, options):
             text = segment.text
             if segment.control:
                 yield from (*blanks, segment)
@@ -81,7 +81,7 @@ class _Console(Console):
             yield Segment(_BLANKS.sub("\n", stripped), segment.style)
         yield from blanks  # the line may go on in what is printed next
 
-    def _printable(self, renderable: RenderableType, options: ConsoleOptions | None) -> Iterator[Segment]:
+    def _make_printable(self, renderable: RenderableType, options: ConsoleOptions | None) -> Iterator[Segment]:
         printable_text = _shown(self, renderable) if isinstance(renderable, Text) else renderable
         for segment in super().render(printable_text, options):
             text = segment.text
@@ -100,9 +100,9 @@ class _Console(Console):
 def _shown(console: Console, text: Text) -> Text:
     """Return a text in the signs that a console can show, in the same colors."""
     encoding = console.encoding
-    if shown_in(encoding, text.plain) == text.plain:
+    if replace_unencodable(encoding, text.plain) == text.plain:
         return text
-    parts = ((shown_in(encoding, part.text), part.style or "") for part in text.render(console))
+    parts = ((replace_unencodable(encoding, part.text), part.style or "") for part in text.render(console))
     return Text.assemble(*parts, justify=text.justify, overflow=text.overflow, no_wrap=text.no_wrap, end=text.end)
 
 
@@ -119,7 +119,7 @@ def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0,
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     for label, text in facts.items():
-        grid.add_row(_shown(console, Text(label, style="bold")), _shown(console, styled(text)))
+        grid.add_row(_shown(console, Text(label, style="bold")), _shown(console, style_entry(text)))
     console.print(Padding(grid, (0, 0, 0, indent)))
     if spaced:
         console.print()
@@ -145,18 +145,18 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
     A console that is too narrow goes without the columns to `drop`, in their order, and a line below names them, and
     `whole`, which has them all. Where even the others do not fit, each row is a block with a line for each of them.
     """
-    headers = [shown_in(console.encoding, header) for header in table.columns]
+    headers = [replace_unencodable(console.encoding, header) for header in table.columns]
     columns = {
-        header: [_shown(console, styled(row[place])) for row in table.rows] for place, header in enumerate(headers)
+        header: [_shown(console, style_entry(row[place])) for row in table.rows] for place, header in enumerate(headers)
     }
     texts = headers[: table.labels]
     left_out: list[str] = []
-    for dropped_header in dict.fromkeys(shown_in(console.encoding, header) for header in drop):
-        if _spare(console, columns, texts) >= 0:
+    for dropped_header in dict.fromkeys(replace_unencodable(console.encoding, header) for header in drop):
+        if _spare_width(console, columns, texts) >= 0:
             break
         if columns.pop(dropped_header, None) is not None:
             left_out.append(dropped_header)
-    spare = _spare(console, columns, texts)
+    spare = _spare_width(console, columns, texts)
     if spare < 0:
         _show_blocks(console, columns)
     else:
@@ -193,7 +193,7 @@ def show_sheet(console: Console, table: Table) -> None:
     console.print()
     console.print(Text(table.caption, style="bold"))
     columns = {
-        header: [_shown(console, styled(row[place])) for row in table.rows]
+        header: [_shown(console, style_entry(row[place])) for row in table.rows]
         for place, header in enumerate(table.columns)
     }
     terminal_table = _drawn(padding=1)
@@ -202,8 +202,8 @@ def show_sheet(console: Console, table: Table) -> None:
             _shown(console, Text(header)), justify="left" if place < table.labels else "right", no_wrap=True
         )
     for row in table.rows:
-        terminal_table.add_row(*(_shown(console, styled(entry)) for entry in row))
-    if _spare(console, columns, ()) >= 0:
+        terminal_table.add_row(*(_shown(console, style_entry(entry)) for entry in row))
+    if _spare_width(console, columns, ()) >= 0:
         console.print(terminal_table)
     else:
         _show_blocks(console, columns)
@@ -256,7 +256,7 @@ def percent(probability: float | None) -> str:
     return "< 0.01 %" if probability < min_shown else f"{100 * probability:.2f} %"
 
 
-def _spare(console: Console, columns: Mapping[str, Sequence[Text]], texts: Sequence[str]) -> int:
+def _spare_width(console: Console, columns: Mapping[str, Sequence[Text]], texts: Sequence[str]) -> int:
     """Return how much of a line these columns leave at their narrowest; negative where they do not fit."""
     min_widths = (_least_width(header, cells, may_wrap=header in texts) for header, cells in columns.items())
     return console.width - sum(min_widths) - _SPACE_BETWEEN_COLUMNS * len(columns)
@@ -268,11 +268,11 @@ def _least_width(header: str, cells: Iterable[Text], *, may_wrap: bool) -> int:
     return max(cell_len(part) for text in texts for part in (text.split() or [""] if may_wrap else [text]))
 
 
-def styled(entry: Entry) -> Text:
+def style_entry(entry: Entry) -> Text:
     """Return an entry of a table in the colors of its tone.
 
     Examples:
-        >>> styled(Cell("passes", tone="good")).plain
+        >>> style_entry(Cell("passes", tone="good")).plain
         'passes'
     """
     if isinstance(entry, Cell):

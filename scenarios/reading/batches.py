@@ -22,7 +22,7 @@ from ...protocol.columns import CodedColumn
 from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries
 from .cells import text_of
-from .columnar import naming_arrow_faults, pyarrow_for
+from .columnar import pyarrow_for, translate_arrow_errors
 from .columns import read_blocks
 from .files import MAX_FILE_BYTES, WatchedFile, readable
 from .headers import USUAL, TableOptions, check_column_names
@@ -153,7 +153,7 @@ class TableFiles:
         options: TableOptions = USUAL,
     ) -> None:
         self._field, self.options = field, options.alone()
-        paths_found = _found(path, field)
+        paths_found = _find_files(path, field)
         with readable(Path(path), field=field):
             self._states = [_state_of(each) for each in paths_found]
         self._files = [_opened(each, field, self.options) for each in paths_found]
@@ -252,7 +252,7 @@ class TableFiles:
         return count_of_entry
 
 
-def _found(path: str, field: str) -> list[Path]:
+def _find_files(path: str, field: str) -> list[Path]:
     """Return the files that a path names, in order."""
     whole = Path(path)
     with readable(whole, field=field):
@@ -374,8 +374,8 @@ class _Columnar(_File):
     """A file that pyarrow reads."""
 
     def __init__(self, path: Path) -> None:
-        with self._naming_faults(path):
-            schema, self._piece_rows = self._looked_at(path)
+        with self._translate_errors(path):
+            schema, self._piece_rows = self._look_at(path)
         for name, number in collections.Counter(field.name for field in schema).items():
             refuse(number > 1, f"columns of {path.name}", f"{name!r} twice", "distinct names")
         super().__init__(path, {field.name: _kind_of(field.type) for field in schema}, sum(self._piece_rows))
@@ -384,10 +384,10 @@ class _Columnar(_File):
         return self._piece_rows
 
     @staticmethod
-    def _naming_faults(path: Path) -> contextlib.AbstractContextManager[None]:
-        return naming_arrow_faults(path, _form_of(path).removeprefix("."))
+    def _translate_errors(path: Path) -> contextlib.AbstractContextManager[None]:
+        return translate_arrow_errors(path, _form_of(path).removeprefix("."))
 
-    def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
+    def _look_at(self, path: Path) -> tuple[Any, Sequence[int]]:
         """Return the schema and the number of rows of each piece."""
         raise NotImplementedError
 
@@ -397,7 +397,7 @@ class _Columnar(_File):
 
     def read(self, names: Sequence[str], pieces: range | None = None) -> Generator[RowBatch]:
         num_rows = 0 if pieces is None else sum(self._piece_rows[: pieces.start])
-        with self._naming_faults(self.path):
+        with self._translate_errors(self.path):
             for batch in self._tables(names, pieces):
                 if batch.num_rows:
                     columns = zip(names, batch.columns, strict=True)
@@ -407,7 +407,7 @@ class _Columnar(_File):
 
 
 class _Parquet(_Columnar):
-    def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
+    def _look_at(self, path: Path) -> tuple[Any, Sequence[int]]:
         with importlib.import_module("pyarrow.parquet").ParquetFile(path) as file:
             metadata = file.metadata
             return file.schema_arrow, [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
@@ -422,7 +422,7 @@ class _Parquet(_Columnar):
 
 
 class _Arrow(_Columnar):
-    def _looked_at(self, path: Path) -> tuple[Any, Sequence[int]]:
+    def _look_at(self, path: Path) -> tuple[Any, Sequence[int]]:
         arrow = pyarrow_for(path)
         with arrow.memory_map(str(path)) as mapped, arrow.ipc.open_file(mapped) as file:
             return file.schema, [file.get_batch(number).num_rows for number in range(file.num_record_batches)]

@@ -16,7 +16,7 @@ BEGINNINGS: Final = (b"PAR1", b"ARROW1")
 
 
 @functools.cache
-def _imported() -> Any:
+def _import_pyarrow() -> Any:
     try:
         return importlib.import_module("pyarrow")  # an extra, which files of text do not need
     except ImportError:
@@ -26,12 +26,12 @@ def _imported() -> Any:
 def pyarrow_for(path: Path) -> Any:
     """Return pyarrow; ConfigurationError, of a file that needs it, where it is not installed."""
     allowed = "a CSV file; or pip install 'psephos[columnar]', which reads Parquet and Arrow"
-    require(arrow := _imported(), path.name, str(path), allowed)
+    require(arrow := _import_pyarrow(), path.name, str(path), allowed)
     return arrow
 
 
 @contextlib.contextmanager
-def naming_arrow_faults(path: Path, form: str) -> Generator[None]:
+def translate_arrow_errors(path: Path, form: str) -> Generator[None]:
     """Turn what pyarrow says of a damaged file into a ConfigurationError."""
     arrow = pyarrow_for(path)
     try:
@@ -46,7 +46,7 @@ def naming_arrow_faults(path: Path, form: str) -> Generator[None]:
 def rows_of_columns(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a file of columns as text, its names before them, numbered as the lines of a CSV file."""
     check_size(path, field=path.name)
-    with naming_arrow_faults(path, "Parquet or Arrow"), path.open("rb") as file:
+    with translate_arrow_errors(path, "Parquet or Arrow"), path.open("rb") as file:
         is_parquet = file.read(len(BEGINNINGS[0])) == BEGINNINGS[0]
         arrow = pyarrow_for(path)
         if is_parquet:

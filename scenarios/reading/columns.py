@@ -171,11 +171,11 @@ def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[CodedCo
             return None
         for column, column_words in zip(columns, words, strict=True):
             column.add(column_words)
-    stripped_columns = [_stripped(column.made()) for column in columns]
+    stripped_columns = [_strip_column(column.made()) for column in columns]
     return stripped_columns if all(all(column.names) for column in stripped_columns) else None
 
 
-def _stripped(column: CodedColumn) -> CodedColumn:
+def _strip_column(column: CodedColumn) -> CodedColumn:
     """Return a column without the blanks around its entries, of which several may become one."""
     stripped = CodedColumn.from_values(name.strip() for name in column.names)
     return CodedColumn(stripped.names, stripped.codes[column.codes])
@@ -229,7 +229,7 @@ def _plain_blocks(
         is_header_due = True
         for block in _blocks(file, _BLOCK_BYTES // parts):
             num_bytes += len(block)
-            lines = _without_empty_lines(block) if max_rows is None or num_bytes <= max_rows else None
+            lines = _drop_empty_lines(block) if max_rows is None or num_bytes <= max_rows else None
             num_lines = block.count(b"\n") + (not block.endswith(b"\n"))
             if lines is not None and not skips_blanks and lines.count(b"\n") != num_lines:
                 lines = None
@@ -249,7 +249,7 @@ def _blocks(file: IO[bytes], num_bytes: int) -> Iterator[bytes]:
         block = file.read(num_bytes)
 
 
-def _without_empty_lines(block: bytes) -> bytes | None:
+def _drop_empty_lines(block: bytes) -> bytes | None:
     """Return the lines that are not empty, each ended by LF; None where characters need care."""
     if b'"' in block or b"\0" in block:
         return None
@@ -308,7 +308,7 @@ class _Coding:
 
     def add(self, words: NDArray[np.uint64]) -> None:
         """Take up the entries of a block's rows."""
-        codes, first = _coded(words)
+        codes, first = _encode_words(words)
         texts = _texts_of(words[first]).tolist()
         lookup = np.array([self.texts.setdefault(text, len(self.texts)) for text in texts], dtype=np.int64)
         self.codes.append(lookup.astype(np.min_scalar_type(len(self.texts)))[codes])
@@ -353,7 +353,7 @@ def _texts_of(words: NDArray[np.uint64]) -> NDArray[np.bytes_]:
     return np.ascontiguousarray(padded, dtype=">u8").view(f"S{padded.shape[1] * _WORD_BYTES}").ravel()
 
 
-def _coded(words: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
+def _encode_words(words: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
     """Return codes of entries in the order of their appearance, and the first row of each code."""
     pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
     codes: IntArray = np.zeros(len(words), dtype=np.int64)

@@ -116,26 +116,26 @@ def open_text(path: Path, encoding: str = "utf-8-sig", *, errors: str = "strict"
     if isinstance(path, HeldFile):
         return io.TextIOWrapper(open_bytes(path), encoding=encoding, errors=errors, newline="")
     if path.suffix == ".gz":
-        return _watched(path, gzip.open(path, "rt", encoding=encoding, errors=errors, newline=""))
-    return _watched(path, path.open(encoding=encoding, errors=errors, newline=""))
+        return _watch_file(path, gzip.open(path, "rt", encoding=encoding, errors=errors, newline=""))
+    return _watch_file(path, path.open(encoding=encoding, errors=errors, newline=""))
 
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Return a file, which may be packed (`.gz`)."""
     if isinstance(path, HeldFile):
         return io.BytesIO(path.data)
-    return _watched(path, cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb"))
+    return _watch_file(path, cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb"))
 
 
-def _watched(path: Path, open_file: IO[AnyStr]) -> IO[AnyStr]:
+def _watch_file(path: Path, open_file: IO[AnyStr]) -> IO[AnyStr]:
     if isinstance(path, WatchedFile):
         path.opened = open_file
     return open_file
 
 
-def decoded(file: IO[bytes], path: Path) -> Iterator[str]:
+def decode_lines(file: IO[bytes], path: Path) -> Iterator[str]:
     """Yield the lines of a file of UTF-8, with or without a byte order mark, as text with their ends."""
-    for number, line in bounded_lines(file, path):
+    for number, line in read_bounded_lines(file, path):
         yield decode_line(line.removeprefix(BOM) if number == 1 else line, f"{path.name} line {number}")
 
 
@@ -154,7 +154,7 @@ def decode_line(line: bytes, place_text: str, *, hint: str = "") -> str:
     return text
 
 
-def bounded_lines(file: IO[AnyStr], path: Path) -> Iterator[tuple[int, AnyStr]]:
+def read_bounded_lines(file: IO[AnyStr], path: Path) -> Iterator[tuple[int, AnyStr]]:
     """Yield the number of each line, from 1, and the line with its end; ConfigurationError if it is over `MAX_LINE`."""
     number = 1
     while line := file.readline(MAX_LINE):

@@ -138,7 +138,7 @@ def frames_in(parties: object) -> list[FrameText]:
 
 
 @contextlib.contextmanager
-def naming_rows(parties: object) -> Generator[None]:
+def name_rows_in_errors(parties: object) -> Generator[None]:
     """Let errors name the rows of parties' frames by their labels, rather than the lines of their texts."""
     frames = frames_in(parties)
     try:
@@ -148,11 +148,11 @@ def naming_rows(parties: object) -> Generator[None]:
             raise
         field, allowed = error.field, error.allowed
         for frame in frames:
-            field, allowed = (_relabeled(text, frame) for text in (field, allowed))
+            field, allowed = (_relabel(text, frame) for text in (field, allowed))
         raise ConfigurationError(field=field, value=error.value, allowed=allowed) from None
 
 
-def _relabeled(text: str, frame: FrameText) -> str:
+def _relabel(text: str, frame: FrameText) -> str:
     text = text.replace(f"{frame} (line 1)", frame)
     text = re.sub(rf"{re.escape(frame)} line (\d+)", lambda match: frame.place(int(match[1])), text)
     return re.sub(r"(?<=\balso )(in )?line (\d+)", lambda match: (match[1] or "") + frame.place(int(match[2])), text)

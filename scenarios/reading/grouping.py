@@ -57,7 +57,7 @@ class Names:
 
     def codes_in(self, batch: RowBatch, start: int) -> IntArray:
         """Return the codes of a batch's entries, from row `start` on; ConfigurationError: an entry is empty."""
-        entries = coded(batch.table[self._column])
+        entries = encode_entries(batch.table[self._column])
         pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
         codes, distinct = pandas.factorize(entries.codes)
         used_codes: list[int] = distinct.tolist()
@@ -78,7 +78,7 @@ class Names:
         return own_codes[codes]
 
 
-def coded(entries: Entries) -> CodedColumn:
+def encode_entries(entries: Entries) -> CodedColumn:
     """Return a column with codes; numbers are text as a CSV would have them."""
     if isinstance(entries, np.ndarray):
         distinct, codes = np.unique(entries, return_inverse=True)
@@ -91,7 +91,7 @@ def coded(entries: Entries) -> CodedColumn:
 
 def hashed(entries: Entries) -> IntArray:
     """Return a number for each entry, which two of one person share with a chance of 2**-64."""
-    column = coded(entries)
+    column = encode_entries(entries)
     pandas: Any = importlib.import_module("pandas.util")  # by name: half a second that most commands save
     hashes = pandas.hash_array(np.array(list(column.names), dtype=object), categorize=False)
     return hashes.view(np.int64)[column.codes]
@@ -117,7 +117,7 @@ def check_each_once(files: TableFiles, role: str, *, are_unlike: bool) -> None:
 
     def hashes() -> Generator[tuple[RowBatch, CodedColumn, NDArray[np.uint64]]]:
         for batch in files.batches([files.naming]):
-            entries = coded(batch.table[files.naming])
+            entries = encode_entries(batch.table[files.naming])
             text = "\n".join(entries.names)
             is_plain = text.isascii() and text.count("\n") < len(entries.names) and not _BLANKS.search(text)
             folded_names = (
@@ -160,8 +160,8 @@ def _refuse_second(
             place = place_of_name.setdefault(named_column[row], (number, row))
             if place != (number, row):
                 of_first, *_ = next(itertools.islice(batches(), place[0], None))
-                first, first_name = of_first.where(place[1] + 1), coded(of_first.table[column])[place[1]]
-                place_text, name = batch.where(row + 1), coded(batch.table[column])[row]
+                first, first_name = of_first.where(place[1] + 1), encode_entries(of_first.table[column])[place[1]]
+                place_text, name = batch.where(row + 1), encode_entries(batch.table[column])[row]
                 same = (
                     "named once"
                     if name.strip() == first_name.strip()
@@ -208,7 +208,7 @@ class RowsOnDisk:
         self._folder = folder
         self._width = width
         self._counts = np.zeros(0, dtype=np.int64)
-        with self._writing():
+        with self._write_parts():
             self._temporary = tempfile.TemporaryDirectory(dir=folder, prefix="private-")
         self._all = Path(self._temporary.name, "all")
 
@@ -218,7 +218,7 @@ class RowsOnDisk:
     def __exit__(self, *_: object) -> None:
         self._temporary.cleanup()
 
-    def _writing(self) -> Any:
+    def _write_parts(self) -> Any:
         return readable(self._folder, field="temporary files", what="a folder with room for them")
 
     def add(self, rows: IntArray) -> None:
@@ -226,7 +226,7 @@ class RowsOnDisk:
         counts = np.bincount(rows[:, 0], minlength=len(self._counts))
         counts[: len(self._counts)] += self._counts
         self._counts = counts
-        with self._writing(), self._all.open("ab") as file:
+        with self._write_parts(), self._all.open("ab") as file:
             file.write(rows.tobytes())
 
     def in_order(self, place_of_code: IntArray) -> Generator[IntArray]:
@@ -245,7 +245,7 @@ class RowsOnDisk:
             order = np.argsort(parts, kind="stable")
             distinct, starts = np.unique(parts[order], return_index=True)
             for part, part_rows in zip(distinct.tolist(), np.split(rows[order], starts[1:]), strict=True):
-                with self._writing(), self._part(part).open("ab") as file:
+                with self._write_parts(), self._part(part).open("ab") as file:
                     file.write(part_rows.tobytes())
         self._all.unlink(missing_ok=True)
         for part in np.unique(part_of_place).tolist():
@@ -253,7 +253,7 @@ class RowsOnDisk:
             self._part(part).unlink()
             yield rows[np.argsort(rows[:, 0], kind="stable")]
 
-    def in_batches(self, place_of_code: IntArray, max_rows: int) -> Generator[tuple[int, int, IntArray]]:
+    def split_batches(self, place_of_code: IntArray, max_rows: int) -> Generator[tuple[int, int, IntArray]]:
         """Yield the first place, the number and the rows, as `in_order` has them, of so many places at most."""
         for rows in self.in_order(place_of_code):
             first, last = int(rows[0, 0]), int(rows[-1, 0])

@@ -316,7 +316,7 @@ def _names(lines: Sequence[Sequence[str]]) -> list[str]:
     rows = [[*map(str.strip, row), *[""] * width][:width] for row in lines]
     if len(rows) > 1 and any(rows[-1]) and all(cell.startswith(_IMPORTED) for cell in filter(None, rows[-1])):
         names, texts = rows[0], rows[1] if len(rows) > 2 else [""] * width  # noqa: PLR2004  names, texts, what is imported
-        return [_of_part(name, text) for name, text in zip(names, texts, strict=True)]
+        return [_name_of_part(name, text) for name, text in zip(names, texts, strict=True)]
     for upper_cell, lower_cell in itertools.pairwise(rows):
         for place in range(1, width):
             if lower_cell[place] and not upper_cell[place]:
@@ -328,7 +328,7 @@ def _names(lines: Sequence[Sequence[str]]) -> list[str]:
     return name_list
 
 
-def _of_part(name: str, text: str) -> str:
+def _name_of_part(name: str, text: str) -> str:
     """Return `Q3 [pool]` of Qualtrics' name `Q3_1` and the text `Rank them - pool`, and any other name as it is."""
     question, _, number = name.rpartition("_")
     part = text.rpartition(_BEFORE_PART)[2] if _BEFORE_PART in text else ""

@@ -19,7 +19,7 @@ _MOST_PARTIES: Final = 1 << 40
 _ROW: Final = re.compile(r"(.*) in row (\d+)(: .*)?$")
 
 
-def located(error: ConfigurationError, place_of: Callable[[int], str]) -> ConfigurationError | None:
+def locate_error(error: ConfigurationError, place_of: Callable[[int], str]) -> ConfigurationError | None:
     """Return an error of a row, the first being 1, with where that stands in place of its number; None of any other."""
     if (row := _ROW.search(error.field)) is None:
         return None
@@ -27,7 +27,7 @@ def located(error: ConfigurationError, place_of: Callable[[int], str]) -> Config
     return ConfigurationError(field=field, value=error.value, allowed=error.allowed)
 
 
-def _of_nothing(files: TableFiles) -> dict[str, Any]:
+def _find_nothing(files: TableFiles) -> dict[str, Any]:
     """Return no parameters."""
     del files
     return {}
@@ -54,7 +54,7 @@ class RowFiles:
     columns: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     only: Sequence[str] = ()
     prepared: Callable[[Mapping[str, Entries]], dict[str, Entries]] = dict
-    parameters_of: Callable[[TableFiles], Mapping[str, Any]] = _of_nothing
+    parameters_of: Callable[[TableFiles], Mapping[str, Any]] = _find_nothing
     options: TableOptions = USUAL
     each_once: Literal["", "same", "unlike"] = "same"
 
@@ -170,7 +170,7 @@ class PartiesTable:
         table = {name: [entries[row] for row in rows] for name, entries in self.table.items()}
         return dataclasses.replace(self, names=names, table=table, lines=lines)
 
-    def noting(self, sentence: str) -> "PartiesTable":
+    def with_note(self, sentence: str) -> "PartiesTable":
         """Return the parties with a sentence more on what became of their rows; it may be empty."""
         return dataclasses.replace(self, note=f"{self.note} {sentence}".strip())
 
@@ -186,13 +186,13 @@ class PartiesTable:
         return {**self.parameters, **given}
 
     @contextlib.contextmanager
-    def naming_lines(self) -> Generator[None]:
+    def name_lines_in_errors(self) -> Generator[None]:
         """Let errors name line and party rather than the row, and the file's header unless they are of parameters."""
         try:
             yield
         except ConfigurationError as error:
             is_of_header = self.lines and self.has_header and not error.field.startswith("parameters.")
-            if (located_error := located(error, self._where)) is not None:
+            if (located_error := locate_error(error, self._where)) is not None:
                 raise located_error from None
             if not is_of_header:
                 raise
@@ -218,7 +218,7 @@ class ReadParties(Protocol):
         ...
 
 
-def _as_it_is(path: str) -> str:
+def _keep_path(path: str) -> str:
     """Return the path itself."""
     return path
 
@@ -262,7 +262,7 @@ class PartySources:
     path_tables: Sequence[str] = ()
     synthetic: frozenset[str] = frozenset()
     published: frozenset[str] = frozenset()
-    table_of: Callable[[str], str | dict[str, Any]] = _as_it_is
+    table_of: Callable[[str], str | dict[str, Any]] = _keep_path
     own_parameters: Mapping[str, frozenset[str]] = dataclasses.field(default_factory=dict[str, frozenset[str]])
     of_each: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
     parameters_of_table: frozenset[str] = frozenset()

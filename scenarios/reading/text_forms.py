@@ -22,7 +22,16 @@ from typing import IO, Any, Final
 
 from ...protocol.errors import ConfigurationError, refuse
 from .columnar import BEGINNINGS, rows_of_columns
-from .files import BOM, HeldFile, bounded_lines, decode_line, open_bytes, open_text, readable, readable_in_data_folder
+from .files import (
+    BOM,
+    HeldFile,
+    decode_line,
+    open_bytes,
+    open_text,
+    read_bounded_lines,
+    readable,
+    readable_in_data_folder,
+)
 from .frames import path_of
 from .headers import USUAL, HeadedRows, Rows, TableOptions
 from .workbooks import FoundSheet, find_sheet, rows_of
@@ -208,7 +217,7 @@ def _open(path: Path, encoding: str) -> IO[str]:
 def _lines_in(text: IO[str], path: Path, max_lines: int | None = None) -> Iterator[str]:
     """Yield lines with their ends, of a file that was opened by `_open`."""
     num_remaining = math.inf if max_lines is None else max_lines
-    for number, line in bounded_lines(text, path):
+    for number, line in read_bounded_lines(text, path):
         num_remaining -= len(line)
         if num_remaining < 0:
             allowed = f"a file of at most {max_lines:,} characters: all of it has to fit into memory"
@@ -244,7 +253,7 @@ def _encoding_of(file: IO[bytes], path: Path) -> str:
         return "utf-16"
     if block.startswith(BOM):
         return _UTF_8
-    if (unmarked := _unmarked_utf_16(block)) is not None:
+    if (unmarked := _find_unmarked_utf_16(block)) is not None:
         return unmarked
     utf_8, fallback = (codecs.getincrementaldecoder(name)() for name in (_UTF_8, _FALLBACK))
     is_utf_8 = is_fallback = True
@@ -259,7 +268,7 @@ def _encoding_of(file: IO[bytes], path: Path) -> str:
     return _UTF_8 if is_utf_8 or not is_fallback else _FALLBACK
 
 
-def _unmarked_utf_16(block: bytes) -> str | None:
+def _find_unmarked_utf_16(block: bytes) -> str | None:
     """Return which UTF-16 a text without a mark is, by where the NULs of its ASCII stand; None where it is none."""
     number = block.count(b"\0")
     if not block or number < _PART_OF * len(block):

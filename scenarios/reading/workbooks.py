@@ -103,7 +103,7 @@ def find_sheet(path: Path, sheet: str = "") -> FoundSheet:
 
 def rows_of(path: Path, sheet: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of each row of a sheet, and its cells as text: numbers without needless zeros."""
-    with _naming_faults(path):
+    with _translate_errors(path):
         rows = _open(path).get_sheet_by_name(sheet).to_python(skip_empty_area=False)
     for number, row in enumerate(rows, start=1):
         yield number, list(map(text_of, row))
@@ -118,7 +118,7 @@ def _state_of(path: Path) -> tuple[int, int]:
 def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_SheetSize]:
     """Return the worksheets of a workbook as it is in this state, in order."""
     del state
-    with _naming_faults(path):
+    with _translate_errors(path):
         allowed = f"This is no workbook of .xlsx or .ods. Open it, and {_SAVE}."
         require(zipfile.is_zipfile(path), path.name, str(path), allowed)
         with zipfile.ZipFile(path) as archive:
@@ -126,7 +126,7 @@ def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_SheetSize]:
             allowed = f"a workbook of at most {MAX_FILE_BYTES:,} bytes, unpacked: all of it has to fit into memory"
             refuse(num_bytes > MAX_FILE_BYTES, path.name, f"{num_bytes:,} bytes", allowed)
             is_ods = "content.xml" in archive.namelist()
-            sheets = list(_in_ods(archive) if is_ods else _in_xlsx(archive))
+            sheets = list(_sizes_in_ods(archive) if is_ods else _sizes_in_xlsx(archive))
     number = sum(each.height * each.width for each in sheets)
     largest_sheet = max(sheets, key=lambda each: each.height * each.width, default=_SheetSize(""))
     allowed = (
@@ -139,7 +139,7 @@ def _sheets_of(path: Path, state: tuple[int, int]) -> Sequence[_SheetSize]:
 
 
 @contextlib.contextmanager
-def _naming_faults(path: Path) -> Generator[None]:
+def _translate_errors(path: Path) -> Generator[None]:
     """Turn whatever goes wrong in a damaged file into one ConfigurationError; a library's panic is no Exception."""
     try:
         yield
@@ -165,7 +165,7 @@ def _open(path: Path) -> Any:
     return _library(path).CalamineWorkbook.from_path(path)
 
 
-def _in_xlsx(archive: zipfile.ZipFile) -> Iterator[_SheetSize]:
+def _sizes_in_xlsx(archive: zipfile.ZipFile) -> Iterator[_SheetSize]:
     relations = "xl/_rels/workbook.xml.rels"
     parts = {each.get("Id"): each for event, each in _elements(archive, relations) if event == "end"}
     parts_of_book = [each for event, each in _elements(archive, "xl/workbook.xml") if event == "end"]
@@ -212,38 +212,38 @@ def _fault_of(kind: str, value: str) -> tuple[str, ...] | None:
     return (value, _LONG) if kind == "n" and value and abs(float(value)) >= _GREATEST else None
 
 
-def _in_ods(archive: zipfile.ZipFile) -> Iterator[_SheetSize]:
+def _sizes_in_ods(archive: zipfile.ZipFile) -> Iterator[_SheetSize]:
     hidden_styles, style = set[str](), ""
     sheet = _SheetSize("")
     row = column = width = num_filled = 0
     for event, each in _elements(archive, "content.xml"):
         tag = _tag(each)
         if event == "start" and tag == "style":
-            style = _own(each, "name")
-        elif event == "start" and tag == "table-properties" and _own(each, "display") == "false":
+            style = _attribute(each, "name")
+        elif event == "start" and tag == "table-properties" and _attribute(each, "display") == "false":
             hidden_styles.add(style)
         elif event == "start" and tag == "table":
-            sheet, row = _SheetSize(_own(each, "name"), _own(each, "style-name") not in hidden_styles), 0
+            sheet, row = _SheetSize(_attribute(each, "name"), _attribute(each, "style-name") not in hidden_styles), 0
         elif event == "start" and tag == "table-row":
             column = width = num_filled = 0
         elif event == "end" and tag in {"table-cell", "covered-table-cell"}:
-            repeats = int(_own(each, "number-columns-repeated") or 1)
-            kind = _own(each, "value-type")
+            repeats = int(_attribute(each, "number-columns-repeated") or 1)
+            kind = _attribute(each, "value-type")
             if kind or len(each):
                 width, num_filled = column + repeats, num_filled + repeats
-            fault: tuple[str, ...] | None = _NEVER if _own(each, "formula") and not kind else None
+            fault: tuple[str, ...] | None = _NEVER if _attribute(each, "formula") and not kind else None
             if "error" in {value for key, value in each.attrib.items() if key.endswith("}value-type")}:
                 fault = "".join(each.itertext()), _FAILED
-            elif kind == "float" and abs(float(_own(each, "value"))) >= _GREATEST:
-                fault = _own(each, "value"), _LONG
+            elif kind == "float" and abs(float(_attribute(each, "value"))) >= _GREATEST:
+                fault = _attribute(each, "value"), _LONG
             if sheet.fault is None and fault is not None:
                 sheet.fault = f"{_letters(column + 1)}{row + 1}", *fault
             column += repeats
             each.clear()
         elif event == "end" and tag == "table-row":
-            if sheet.fault is None and num_filled and _own(each, "visibility") in {"collapse", "filter"}:
+            if sheet.fault is None and num_filled and _attribute(each, "visibility") in {"collapse", "filter"}:
                 sheet.fault = f"A{row + 1}", *_HIDDEN
-            row += int(_own(each, "number-rows-repeated") or 1)
+            row += int(_attribute(each, "number-rows-repeated") or 1)
             sheet.add_row(row, width, num_filled)
             each.clear()
         elif event == "end" and tag == "table":
@@ -260,7 +260,7 @@ def _tag(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _own(element: ET.Element, name: str) -> str:
+def _attribute(element: ET.Element, name: str) -> str:
     """Return an attribute of an element by its name in the first name space that has it."""
     return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), "")
 

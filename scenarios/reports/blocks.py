@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..presentation import rows_of, sheet_of
-from ..presentation.numbers import capitalized, pluralize
+from ..presentation.numbers import capitalize, pluralize
 from ..presentation.presenter import error_of
 from ..presentation.rows import column_of, table_of_rows
 from ..presentation.terminal import title_of
@@ -88,7 +88,7 @@ def exchange_of(artifacts: RunArtifacts, facts: SessionFacts) -> SequenceSteps:
         SequenceStep(way="down", title="Welcome", words="the agreed parameters"),
     ]
     for phase in facts.phases:
-        prices_text = "; ".join(_priced(loss) for loss in phase.losses)
+        prices_text = "; ".join(_price_text(loss) for loss in phase.losses)
         steps.append(SequenceStep(way="down", title=f"Request: {phase.name}"))
         number = "who reports is private" if phase.hides_participation else _counted(num_received.get(phase.name))
         if phase.is_central:
@@ -108,10 +108,10 @@ def exchange_of(artifacts: RunArtifacts, facts: SessionFacts) -> SequenceSteps:
         steps.append(SequenceStep(way="down", title="Release", words="the outcome, to all who take part"))
     elif artifacts.run is not None and artifacts.run.failure is not None:
         steps[-1] = SequenceStep(way="server", title="ends without an outcome", words=artifacts.run.failure.reason)
-    return SequenceSteps(parties=capitalized(parties), server=capitalized(server), steps=steps)
+    return SequenceSteps(parties=capitalize(parties), server=capitalize(server), steps=steps)
 
 
-def _priced(loss: PhaseLosses) -> str:
+def _price_text(loss: PhaseLosses) -> str:
     unit = loss.unit if loss.unit.startswith(("one ", "all ")) else f"one {loss.unit}"
     epsilon = epsilon_text(loss.proven)
     if loss.number == 1:

@@ -15,7 +15,7 @@ from rich.text import Text
 from ...protocol.errors import ConfigurationError, refuse
 from ..presentation.terminal import show_note, show_table
 from ..running.reader import RunArtifacts, read_run
-from ..running.report import against_whom
+from ..running.report import trust_model_of
 from ..running.statements import rounded_up
 from ..tables import Cell, Entry, Table, csv_of
 from .blocks import estimates_in
@@ -51,7 +51,7 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
     keys = dict.fromkeys(key for run_settings in settings for key in run_settings)
     values = {key: [run_settings.get(key, _NOT_SAID) for run_settings in settings] for key in keys}
     estimates, names = _estimates(runs), _names(paths)
-    shared_values = _shared(estimates)
+    shared_values = _shared_values(estimates)
     return Comparison(
         names=names,
         runs=runs,
@@ -104,7 +104,7 @@ def _estimates(runs: Sequence[RunArtifacts]) -> Mapping[tuple[str, str], Sequenc
     return cells_of_estimate
 
 
-def _shared(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str, str]:
+def _shared_values(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str, str]:
     """Return the exact numbers that all lines of a name have, by that name: a sentence says them once."""
     lines: dict[str, list[Cell]] = {}
     for (_, column), cells in estimates.items():
@@ -140,7 +140,7 @@ def _trust(names: Sequence[str], runs: Sequence[RunArtifacts]) -> list[str]:
     phases_of_run = {name: run.about.phases for name, run in zip(names, runs, strict=True) if run.about is not None}
     losses = {name: [loss for phase in phases for loss in phase.losses] for name, phases in phases_of_run.items()}
     return [
-        f"{name}: {'; '.join(dict.fromkeys(against_whom(loss.mechanism, loss.model) for loss in losses_of_run))}"
+        f"{name}: {'; '.join(dict.fromkeys(trust_model_of(loss.mechanism, loss.model) for loss in losses_of_run))}"
         for name, losses_of_run in losses.items()
     ]
 

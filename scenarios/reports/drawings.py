@@ -86,16 +86,16 @@ class Classes:
         return "".join(f".{name}{{{style}}}\n" for style, name in self._names.items())
 
 
-def inlined(drawing: Drawing, classes: Classes) -> str:
+def inline_picture(drawing: Drawing, classes: Classes) -> str:
     """Return a picture's elements, and give the page its classes; ConfigurationError if it is no picture."""
-    wide = f'<div class="wide">{_inlined(drawing, classes)}</div>'
+    wide = f'<div class="wide">{_inline_elements(drawing, classes)}</div>'
     if not drawing.narrow:
         return wide
-    narrow = _inlined(dataclasses.replace(drawing, svg=drawing.narrow), classes)
+    narrow = _inline_elements(dataclasses.replace(drawing, svg=drawing.narrow), classes)
     return f'{wide}<div class="narrow">{narrow}</div>'
 
 
-def _inlined(drawing: Drawing, classes: Classes) -> str:
+def _inline_elements(drawing: Drawing, classes: Classes) -> str:
     field, allowed = "an SVG file of RUN", "a picture as a run draws it, in UTF-8, flat and without entities"
     refuse(b"<!ENTITY" in drawing.svg, field, drawing.words, allowed)
     try:
@@ -159,7 +159,7 @@ def _attributes(element: ET.Element, name: str, prefix: str, classes: Classes) -
             if style := _style(value, prefix):
                 attributes_kept["class"] = classes.name_of(style)
         elif key in _ATTRIBUTES and not _loads(value):
-            attributes_kept[key] = _renamed(value, prefix)
+            attributes_kept[key] = _rename_reference(value, prefix)
     return attributes_kept
 
 
@@ -171,7 +171,7 @@ def _style(style_text: str, prefix: str) -> str:
         if key not in _PROPERTIES or _loads(value) or not _VALUE.fullmatch(_LOCAL.sub("", value)):
             continue
         color_name = _NAMED.get(value.lower())
-        value_text = f"var(--{color_name})" if color_name else _renamed(value, prefix)
+        value_text = f"var(--{color_name})" if color_name else _rename_reference(value, prefix)
         declarations.append(f"{key}:{value_text}")
     return ";".join(declarations)
 
@@ -181,6 +181,6 @@ def _loads(value: str) -> bool:
     return "url(" in _LOCAL.sub("", value).lower()
 
 
-def _renamed(value: str, prefix: str) -> str:
+def _rename_reference(value: str, prefix: str) -> str:
     """Return a value that names a part of the picture by the part's new name."""
     return _LOCAL.sub(lambda match: f"url(#{prefix}{match[1]})", value)

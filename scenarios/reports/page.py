@@ -26,7 +26,7 @@ from ..presentation.numbers import pluralize
 from ..presentation.rows import MOST_ROWS
 from ..tables import Cell, Table, Tone, csv_of
 from ..verdicts import at_most
-from .drawings import Classes, Drawing, inlined
+from .drawings import Classes, Drawing, inline_picture
 
 _MOST_DOWNLOADED: Final = 5_000  # rows that a page carries to be downloaded
 _MARK: Final = b'<meta name="generator" content="Psephos'
@@ -121,7 +121,7 @@ def drawn(pictures: Mapping[str, bytes], name: str, words: str) -> Iterator[Draw
         yield Drawing(svg=b"" if narrow == b"" else pictures[name], words=words, narrow=narrow or b"")
 
 
-def repeated(command: str) -> Iterator[Section]:
+def repeat_section(command: str) -> Iterator[Section]:
     """Yield how to repeat what left a folder; nothing where the command is not known, and empty."""
     if command:
         code = Code(text=command, words="In the folder in which it was given, the command that repeats it:")
@@ -164,14 +164,14 @@ def download_of(table: Table) -> str:
 def _render(page: Page) -> str:
     classes = Classes()
     pictures = [block for section in page.sections for block in section.blocks if isinstance(block, Drawing)]
-    drawings = iter([inlined(picture, classes) for picture in pictures if picture.svg])
+    drawings = iter([inline_picture(picture, classes) for picture in pictures if picture.svg])
     style, script = _part("report.css") + classes.style, _part("report.js")
     return _template().render(
         page=page,
         most_rows=MOST_ROWS,
         download_of=download_of,
         next_drawing=lambda: next(drawings),
-        left_out=_left_out(sum(not picture.svg for picture in pictures)),
+        left_out=_describe_omitted(sum(not picture.svg for picture in pictures)),
         style=style,
         script=script,
         policy="; ".join(
@@ -187,7 +187,7 @@ def _render(page: Page) -> str:
     )
 
 
-def _left_out(number: int) -> str:
+def _describe_omitted(number: int) -> str:
     """Return what a page says of so many pictures of its folder that are not known to be ours."""
     if not number:
         return ""

@@ -15,7 +15,7 @@ from ..presentation import verdict_of
 from ..presentation.numbers import pluralize
 from ..presentation.terminal import title_of
 from ..running.reader import AttackReportJSON, RunArtifacts
-from ..running.report import against_whom
+from ..running.report import trust_model_of
 from ..running.session_facts import SessionFacts
 from ..running.statements import meaning_of, trust_of, warning_of
 from ..tables import Cell, Entry, Table, Tone, listed
@@ -30,7 +30,7 @@ from .page import (
     drawn,
     epsilon_cell,
     epsilon_text,
-    repeated,
+    repeat_section,
 )
 
 _MOST_CHARACTERS: Final = 160  # of a setting
@@ -45,12 +45,12 @@ def page_of_run(artifacts: RunArtifacts, studies: Sequence[Section]) -> Page:
         Section(title="Results", blocks=list(_outcome(artifacts))),
         Section(title="Privacy loss per person", blocks=list(_cost(artifacts))),
         Section(title="Trust", blocks=list(_trust(artifacts))),
-        Section(title="Course of the session", blocks=list(_happened(artifacts))),
+        Section(title="Course of the session", blocks=list(_trace_blocks(artifacts))),
         *_adversaries(artifacts),
         *studies,
         Section(title="Scenario", blocks=list(_scenario(artifacts))),
-        *repeated(artifacts.command),
-        Section(title="About this run", blocks=list(_about_run(artifacts))),
+        *repeat_section(artifacts.command),
+        Section(title="About this run", blocks=list(_run_blocks(artifacts))),
     ]
     return Page(
         kind={"run": "Report", "party": "One party's session"}[artifacts.kind],
@@ -167,7 +167,7 @@ def _cost(artifacts: RunArtifacts) -> Iterator[Block]:
         if artifacts.kind != "party":
             yield Text("Losses of one person add up over phases; those of different persons do not.", "quiet")
     elif facts is not None and artifacts.kind != "party":
-        yield _stated(facts)
+        yield _stated_table(facts)
     elif not meaning and artifacts.result is not None:
         person = artifacts.person
         yield Facts({"ε claimed": epsilon_text(person.claimed), "ε proven": epsilon_text(person.proven)})
@@ -177,7 +177,7 @@ def _ledger(artifacts: RunArtifacts, entries: Sequence[LedgerEntry]) -> Iterator
     """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
-        against = against_whom(entry.mechanism, entry.model.value)
+        against = trust_model_of(entry.mechanism, entry.model.value)
         kind = entry.phase, entry.mechanism, entry.unit, entry.relation.value, against
         kinds.setdefault(kind, []).append(entry)
     hides = artifacts.kind == "party" or artifacts.about is None or artifacts.about.hides_participation
@@ -213,7 +213,7 @@ def _ledger(artifacts: RunArtifacts, entries: Sequence[LedgerEntry]) -> Iterator
         yield Text(f"{relation} neighbors; {model}.", "quiet")
 
 
-def _stated(facts: SessionFacts) -> Table:
+def _stated_table(facts: SessionFacts) -> Table:
     return listed(
         [(phase, loss) for phase in facts.phases for loss in phase.losses],
         [
@@ -221,7 +221,7 @@ def _stated(facts: SessionFacts) -> Table:
             ("Mechanism", lambda each: each[1].mechanism),
             ("Unit", lambda each: each[1].unit),
             ("Neighbors", lambda each: each[1].relation),
-            ("Model", lambda each: against_whom(each[1].mechanism, each[1].model)),
+            ("Model", lambda each: trust_model_of(each[1].mechanism, each[1].model)),
             ("ε claimed", lambda each: epsilon_cell(each[1].claimed)),
             ("ε proven", lambda each: epsilon_cell(each[1].proven)),
         ],
@@ -256,7 +256,7 @@ def _too_old(artifacts: RunArtifacts) -> str:
     return "Not known: the session ended before it was agreed whom it trusts."
 
 
-def _happened(artifacts: RunArtifacts) -> Iterator[Block]:
+def _trace_blocks(artifacts: RunArtifacts) -> Iterator[Block]:
     facts = artifacts.about
     if facts is not None:
         yield exchange_of(artifacts, facts)
@@ -279,10 +279,10 @@ def _happened(artifacts: RunArtifacts) -> Iterator[Block]:
             caption="Parties that lied", name="named", columns=("Party", "What it did", "Proven by"), rows=named_parties
         )
     if not artifacts.is_deployment and not (facts is not None and facts.hides_participation):
-        yield from _lost(artifacts)
+        yield from _loss_blocks(artifacts)
 
 
-def _lost(artifacts: RunArtifacts) -> Iterator[Block]:
+def _loss_blocks(artifacts: RunArtifacts) -> Iterator[Block]:
     """Yield which parties of a simulation were dropped, or did not hear the outcome."""
     if artifacts.dropped:
         rows = [[Cell.of(each.get(key)) for key in ("party", "phase", "reason")] for each in artifacts.dropped]
@@ -303,10 +303,10 @@ def _adversaries(artifacts: RunArtifacts) -> Iterator[Section]:
     yield Section(title="Adversaries", blocks=blocks)
     for place, attack_report in enumerate(artifacts.learnt, start=1):
         role_and_observer = f"{attack_report.role}, {attack_report.who}"
-        yield Section(title=role_and_observer, blocks=list(_learnt(attack_report, place)), is_part=True)
+        yield Section(title=role_and_observer, blocks=list(_report_blocks(attack_report, place)), is_part=True)
 
 
-def _learnt(attack_report: AttackReportJSON, place: int) -> Iterator[Block]:
+def _report_blocks(attack_report: AttackReportJSON, place: int) -> Iterator[Block]:
     role = attack_report.role
     yield Text(f"Trust: {attack_report.trust}", "quiet")
     for sentence in attack_report.sentences:
@@ -360,10 +360,10 @@ def _scenario(artifacts: RunArtifacts) -> Iterator[Block]:
     ]
     full = [{"setting": name, "value": text} for name, text in settings.items()]
     yield Table(caption="The resolved scenario", name="scenario", columns=("Setting", "Value"), rows=cut, full=full)
-    yield from _repeated(artifacts, scenario)
+    yield from _repeat_blocks(artifacts, scenario)
 
 
-def _repeated(artifacts: RunArtifacts, scenario: Mapping[str, Any]) -> Iterator[Block]:
+def _repeat_blocks(artifacts: RunArtifacts, scenario: Mapping[str, Any]) -> Iterator[Block]:
     if artifacts.run is not None and artifacts.run.kind:
         yield Code(text="psephos serve scenario.json --roster FOLDER", words="In this folder, to hold it again:")
         return
@@ -377,7 +377,7 @@ def _repeated(artifacts: RunArtifacts, scenario: Mapping[str, Any]) -> Iterator[
         yield Text("The seed is not kept here: with --seed and this run's you get the same bits.", "quiet")
 
 
-def _about_run(artifacts: RunArtifacts) -> Iterator[Block]:
+def _run_blocks(artifacts: RunArtifacts) -> Iterator[Block]:
     run = artifacts.run
     facts = _technical(artifacts)
     if run is not None:

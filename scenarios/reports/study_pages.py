@@ -11,7 +11,7 @@ from ..reading.cells import rows_in
 from ..reading.files import check_files
 from ..running.reader import pictures_in, read_as, read_command
 from ..running.studies import STUDY, Study
-from .page import Block, Page, Section, Text, drawn, repeated
+from .page import Block, Page, Section, Text, drawn, repeat_section
 
 _NAME: Final = re.compile(r"[\w-]+")  # of a table, whose file is called so: it names no other folder's
 
@@ -28,7 +28,7 @@ def page_of_study(folder: Path) -> Page | None:
         facts=study.facts,
         verdict=study.verdict,
         tone=study.tone,
-        sections=[*([findings_section] if findings_section.blocks else ()), *repeated(read_command(folder))],
+        sections=[*([findings_section] if findings_section.blocks else ()), *repeat_section(read_command(folder))],
     )
 
 

@@ -22,7 +22,7 @@ from ..plugins import find_client_role, find_server_role
 from .earlier_reports import EarlierReports
 from .in_process import Strangers, hold_in_process
 from .limits import calm_collector, reserve_descriptors
-from .plugin_errors import Plugin, blaming_plugins, parts_of
+from .plugin_errors import Plugin, blame_plugins, parts_of
 from .record import SessionObservers, SessionRecord
 
 __all__ = ["Adversity", "AgentClasses", "run_agents"]
@@ -123,7 +123,7 @@ async def run_agents(
         Plugin(f"client role {classes.client.role!r}", (classes.client,)),
         Plugin(f"server role {classes.server.role!r}", (classes.server,)),
     )
-    with calm_collector(len(names)), blaming_plugins(plugins, is_private=protocol.keeps_words):
+    with calm_collector(len(names)), blame_plugins(plugins, is_private=protocol.keeps_words):
         roster, mode, signers = with_keys(protocol, Roster(names, inputs.public), mode)
         server = classes.server(
             protocol,

@@ -14,7 +14,7 @@ from ...protocol.privacy import LedgerEntry
 from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from .earlier_reports import EarlierReports
-from .plugin_errors import blaming_plugins, parts_of
+from .plugin_errors import blame_plugins, parts_of
 from .record import SessionObservers, SessionRecord
 
 
@@ -46,10 +46,10 @@ def run_arrays(
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
         tell(Opened(phase.name, None if phase.hides_participation else len(inputs)))
-        tell(_closed(phase, tally, outcome))
+        tell(_make_closed(phase, tally, outcome))
 
     observers = observers or SessionObservers()
-    tell = _telling(noise.session, observers)
+    tell = _make_teller(noise.session, observers)
     protocol.check_loss_groups(inputs.public)
     earlier_reports = EarlierReports(protocol, names, inputs, observers.kept)
     observers.entries.extend(
@@ -65,15 +65,15 @@ def run_arrays(
         for loss in losses
         if count
     )
-    with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+    with blame_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
         result = run_population(
-            protocol, inputs, noise=noise, on_phase=on_phase, memoized_reports=earlier_reports.of_arrays()
+            protocol, inputs, noise=noise, on_phase=on_phase, memoized_reports=earlier_reports.reports_by_place()
         )
     earlier_reports.take_up_arrays(result.memoized_reports)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
-        num_received=_received(protocol, result.tallies),
+        num_received=_report_counts(protocol, result.tallies),
         entries=observers.entries,
         own_outcomes=result.own_outcomes,
         kept=earlier_reports.all,
@@ -94,7 +94,7 @@ def run_streamed(
     were so far, knows what was charged.
     """
     name = " and ".join(phase.name for phase in protocol.phases)
-    tell = _telling(noise.session, observers)
+    tell = _make_teller(noise.session, observers)
     if observers.log is not None:  # how many will be asked is not always known
         for phase in protocol.phases:
             observers.log.info("phase_opened", session=noise.session, party="arrays", phase=phase.name)
@@ -104,26 +104,26 @@ def run_streamed(
             observers.on_progress(name, count, num_left(count))
 
     def on_phase(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> None:
-        tell(_closed(phase, tally, outcome))
+        tell(_make_closed(phase, tally, outcome))
 
-    with blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+    with blame_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
         result = release_tallies(protocol, tally(on_batch), noise=noise, on_phase=on_phase)
     return SessionRecord(
         outcome=result.outcome,
         tallies=result.tallies,
-        num_received=_received(protocol, result.tallies),
+        num_received=_report_counts(protocol, result.tallies),
         entries=(),
         own_outcomes=result.own_outcomes,
     )
 
 
-def _closed(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> Closed:
+def _make_closed(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> Closed:
     """Return what the server's machine would say as a phase closes in which all parties have reported."""
     counts = (None, None) if phase.hides_participation else (tally.num_reports, 0)
     return Closed(phase.name, *counts, outcome)
 
 
-def _received(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> tuple[int | None, ...]:
+def _report_counts(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> tuple[int | None, ...]:
     """Return each phase's number of reports; None where that is private."""
     return tuple(
         None if phase.hides_participation else tally.num_reports
@@ -131,7 +131,7 @@ def _received(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> t
     )
 
 
-def _telling(session: str, observers: SessionObservers) -> EffectListener:
+def _make_teller(session: str, observers: SessionObservers) -> EffectListener:
     """Return what tells of the effects that the server's machine would have."""
 
     def tell(effect: Effect) -> None:

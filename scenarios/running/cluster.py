@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from ...protocol.errors import ConfigurationError, PsephosError, require
 from ..plugins import load
-from .journaling import own_versions
+from .journaling import installed_versions
 from .processes import Pool, TaskError, num_cores
 
 LOCAL: Final = "local"
@@ -95,13 +95,13 @@ class _Cluster:
         except TimeoutError:
             allowed = "a scheduler with a worker at least"
             raise ConfigurationError(field="--cluster", value=address, allowed=allowed) from None
-        versions_found: Mapping[str, Any] = client.run(own_versions, on_error="return")
+        versions_found: Mapping[str, Any] = client.run(installed_versions, on_error="return")
         for worker, versions in versions_found.items():
             _check_versions(worker, versions)
         self.num_workers = len(versions_found)
 
     def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
-        remaining_tasks, own_versions_here = enumerate(tasks), own_versions()
+        remaining_tasks, own_versions_here = enumerate(tasks), installed_versions()
         numbers: dict[Any, int] = {}  # of futures that are waited for
 
         def hand() -> None:
@@ -150,8 +150,8 @@ def answer_task(module: str, task: bytes, versions: Mapping[str, str]) -> tuple[
     RuntimeError: what somebody should read, whatever was raised, since not every error can travel.
     """
     worker = str(importlib.import_module("distributed").get_worker().address)
-    if own_versions() != versions:
-        return worker, own_versions(), b""
+    if installed_versions() != versions:
+        return worker, installed_versions(), b""
     try:
         return worker, versions, load(f"{module}:work", Callable, field="task", name=module)(task)
     except Exception as error:  # noqa: BLE001  a plugin's own among them
@@ -160,7 +160,7 @@ def answer_task(module: str, task: bytes, versions: Mapping[str, str]) -> tuple[
 
 
 def _check_versions(worker: str, versions: Any) -> None:
-    versions_here = own_versions()
+    versions_here = installed_versions()
     versions_text = ", ".join(f"{name} {version}" for name, version in versions_here.items())
     for name, version in versions_here.items():
         version_found = cast("dict[str, str]", versions).get(name) if isinstance(versions, dict) else str(versions)

@@ -30,7 +30,7 @@ from ..reading.settings import Settings, Tables, read_settings, read_toml, set_v
 from ..reading.sources import PartySources
 from ..system import find_protocol
 from .parties import sources_of
-from .synthetic import checked_synthetic
+from .synthetic import check_synthetic
 
 VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
 
@@ -136,7 +136,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return next((model for model in TrustModel if model.value == self.trust.strip()), None)
 
     @property
-    def said_of_trust(self) -> str:
+    def trust_note(self) -> str:
         """What is said about trust, for people."""
         return "" if self.model else self.trust
 
@@ -162,27 +162,27 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return math.inf if self.budget_datum is None else self.budget_datum
 
 
-def shipped_scenarios() -> dict[str, Path]:
+def list_scenarios() -> dict[str, Path]:
     """Return the scenarios that come with Psephos: name → file, sorted by name.
 
     Examples:
-        >>> {"consortium", "eu-council"} <= shipped_scenarios().keys()
+        >>> {"consortium", "eu-council"} <= list_scenarios().keys()
         True
     """
-    return _shipped("*.toml")
+    return _list_shipped("*.toml")
 
 
-def shipped_series() -> dict[str, Path]:
+def list_series() -> dict[str, Path]:
     """Return the series of votes that come with Psephos: name → file, sorted by name.
 
     Examples:
-        >>> list(shipped_series())
+        >>> list(list_series())
         ['housing-cooperative', 'one-game']
     """
-    return _shipped("series/*.toml")
+    return _list_shipped("series/*.toml")
 
 
-def _shipped(pattern: str) -> dict[str, Path]:
+def _list_shipped(pattern: str) -> dict[str, Path]:
     folder = Path(str(resources.files("psephos.scenarios.shipped")))
     return dict(sorted((path.stem, path) for path in folder.glob(pattern)))
 
@@ -225,9 +225,9 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
     known_sources = sources_of(protocol)
     name_parties(tables, word, folder=folder, sources=known_sources)
     words = (word, "parties")
-    tables[word] = _as_table(tables.get(word, {}), known_sources)
+    tables[word] = _to_table(tables.get(word, {}), known_sources)
     own_table: Any = tables[word]
-    pairs = [each for pair in pairs for each in _spelled_out(*pair, own_table, words=words, sources=known_sources)]
+    pairs = [each for pair in pairs for each in _expand_setting(*pair, own_table, words=words, sources=known_sources)]
     all_settings = dict(pairs)
     if isinstance(settings, Mapping):  # where a word and its key may stand for the same
         for place, (key, _) in enumerate(pairs):
@@ -263,11 +263,11 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
         tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
     scenario: Scenario = convert(tables, Scenario, "")
     if scenario.synthetic is True:
-        checked_synthetic(scenario.parties, known_sources, synthetic=True, is_chosen="synthetic" in all_settings)
+        check_synthetic(scenario.parties, known_sources, synthetic=True, is_chosen="synthetic" in all_settings)
     return scenario
 
 
-def _spelled_out(
+def _expand_setting(
     key: str, value: Any, own_keys: Collection[str], *, words: Sequence[str], sources: PartySources
 ) -> Iterator[tuple[str, object]]:
     """Yield a setting by its whole key, beside a scenario's own table of parties, with frames in place of files."""
@@ -280,7 +280,7 @@ def _spelled_out(
         yield (f"{words[0]}.{inner_keys}" if inner_keys else words[0]), held_value
     elif key.partition(".")[0] in words:
         held_value = with_frames(key, value)
-        yield key, _as_table(held_value, sources) if key in words else held_value
+        yield key, _to_table(held_value, sources) if key in words else held_value
     else:
         refuse(key in sources.words and key not in own_keys, key, value, "a frame, or the path of a file")
         refuse(is_frame(value), key, "a frame", f"no frame: one is given as {' or '.join((*sources.words, words[0]))}")
@@ -303,7 +303,7 @@ def _sources_of(parties: object, chosen_tables: Tables, words: Collection[str]) 
     return {key for key in own_tables if not (key == "data" and is_another)}
 
 
-def _as_table(parties: object, sources: PartySources) -> object:
+def _to_table(parties: object, sources: PartySources) -> object:
     """Return a path as the table that it stands for; all else as it is."""
     return sources.table_of(parties) if isinstance(parties, str) else parties
 
@@ -442,7 +442,7 @@ def settable_keys(source: str) -> list[str]:
 
 def find_source(source: str) -> Path:
     """Return the file of a scenario or a series: one that is shipped, or a path."""
-    shipped_sources = {**shipped_scenarios(), **shipped_series()}
+    shipped_sources = {**list_scenarios(), **list_series()}
     if source in shipped_sources:
         return shipped_sources[source]
     with contextlib.suppress(OSError):  # a name too long for a file

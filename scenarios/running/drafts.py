@@ -198,7 +198,7 @@ class ScenarioLine:
         comment: what a reader should know of it.
 
     Examples:
-        >>> written_line(ScenarioLine("epsilon", 1.0, "the privacy loss"))
+        >>> format_line(ScenarioLine("epsilon", 1.0, "the privacy loss"))
         'epsilon = 1.0  # the privacy loss'
     """
 
@@ -535,18 +535,18 @@ def scenario_text(
     """
     rerun_note = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
     lines = [f"# {rerun_note}"]
-    lines += map(written_line, [ScenarioLine("title", draft.title), ScenarioLine("protocol", protocol)])
+    lines += map(format_line, [ScenarioLine("title", draft.title), ScenarioLine("protocol", protocol)])
     if trust:
-        lines.append(written_line(trust_line(trust)))
+        lines.append(format_line(trust_line(trust)))
     if synthetic:
         real = "of the made-up file: the truth may be shown"
         seed = "of the simulated noise; with values of your own delete this line and the one above"
         lines += [
-            written_line(ScenarioLine("synthetic", synthetic, real)),
-            written_line(ScenarioLine("seed", 2026, seed)),
+            format_line(ScenarioLine("synthetic", synthetic, real)),
+            format_line(ScenarioLine("seed", 2026, seed)),
         ]
-    lines += ["", "[parameters]", *map(written_line, [*draft.parameters, price_line(draft, epsilon)])]
-    lines += ["", f"[{draft.role}s]", *map(written_line, [*draft.parties, *table_lines(options)])]
+    lines += ["", "[parameters]", *map(format_line, [*draft.parameters, price_line(draft, epsilon)])]
+    lines += ["", f"[{draft.role}s]", *map(format_line, [*draft.parties, *table_lines(options)])]
     return "\n".join(line for line in lines if line or len(lines) <= MOST_LINES) + "\n"
 
 
@@ -570,11 +570,11 @@ def price_line(draft: Draft, epsilon: float) -> ScenarioLine:
     return ScenarioLine("epsilon", epsilon, f"the price of {draft.price}: less is more private, and less exact")
 
 
-def written_line(line: ScenarioLine) -> str:
+def format_line(line: ScenarioLine) -> str:
     """Return a line as TOML, with its comment.
 
     Examples:
-        >>> written_line(ScenarioLine("columns", {"partner": "Full name"}))
+        >>> format_line(ScenarioLine("columns", {"partner": "Full name"}))
         'columns = { partner = "Full name" }'
     """
     comment = f"  # {printable(line.comment)}" if line.comment else ""

@@ -83,7 +83,7 @@ class EarlierReports:
         """Return what the server has of earlier sessions, by phase and name."""
         return {phase: phase_reports.received for phase, phase_reports in self._kept.items() if phase_reports.received}
 
-    def of_arrays(self) -> dict[str, dict[int, tuple[int, ...]]]:
+    def reports_by_place(self) -> dict[str, dict[int, tuple[int, ...]]]:
         """Return all parties' reports by phase and place."""
         return {
             phase: {

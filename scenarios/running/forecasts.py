@@ -2,7 +2,7 @@
 
 A system brings `forecasts` (`system.System`): of the session first, and then of sessions that trust somebody else. Each
 depends on nobody's values. A session that nobody holds may not be allowed: that never refuses the one that is held
-(`if_allowed`).
+(`try_forecast`).
 """
 
 import dataclasses
@@ -48,12 +48,12 @@ Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]
 """A system's part: protocol, the parties' rows → what is told, of the session itself first."""
 
 
-def if_allowed(ask: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
+def try_forecast(ask: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
     """Return what a session that nobody holds would tell; None where there can be no such session.
 
     Examples:
         >>> from psephos.protocol.dpwevote import Parameters
-        >>> if_allowed(Parameters, candidates=("roof",), epsilon=-1.0) is None
+        >>> try_forecast(Parameters, candidates=("roof",), epsilon=-1.0) is None
         True
     """
     try:
@@ -68,7 +68,7 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     Briefly, it is without what becomes of closer votes.
     """
     forecasts: Forecasts | None = part_of(type(protocol), "forecasts", Callable)
-    forecasts_found = None if forecasts is None else if_allowed(forecasts, protocol, inputs)
+    forecasts_found = None if forecasts is None else try_forecast(forecasts, protocol, inputs)
     if not forecasts_found or forecasts_found[0].share <= AIM:
         return ""
     own_forecast, *other_forecasts = forecasts_found

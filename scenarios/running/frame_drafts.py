@@ -5,10 +5,10 @@ no other's does, or none whose own column names are all there; else an error say
 """
 
 from ...protocol.errors import ConfigurationError, require
-from ..reading.frames import AnyFrame, FrameText, naming_rows, path_of
+from ..reading.frames import AnyFrame, FrameText, name_rows_in_errors, path_of
 from ..system import find_protocol, load_each
 from .config import Scenario
-from .drafts import Draft, SavedTable, ScenarioTemplate, UnclearError, draft_of, price_line, trust_line, written_line
+from .drafts import Draft, SavedTable, ScenarioTemplate, UnclearError, draft_of, format_line, price_line, trust_line
 from .parties import sources_of
 
 
@@ -24,7 +24,7 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
         ConfigurationError: no system, or not one alone, is told by its columns; something in it or said is not allowed.
     """
     frame_text = FrameText.of("parties", frame)
-    with naming_rows(frame_text):
+    with name_rows_in_errors(frame_text):
         protocol, beginning, draft = _told(frame_text)
     has_models = bool(find_protocol(protocol).settings_by_trust)
     allowed = "local or central" if has_models else f"left out: {protocol} has one model"
@@ -39,7 +39,7 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
         parameters={line.key: line.value for line in (*draft.parameters, price)},
         parties={line.key: line.value for line in draft.parties},
     )
-    return scenario, (*draft.said, *map(written_line, (*lines, price)))
+    return scenario, (*draft.said, *map(format_line, (*lines, price)))
 
 
 def _told(frame_text: FrameText) -> tuple[str, ScenarioTemplate, Draft]:

@@ -39,7 +39,7 @@ from ..verdicts import at_most
 from .config import Scenario, load_scenario
 from .folder import RunFolder
 from .frame_drafts import scenario_of_frame
-from .plugin_errors import blaming_plugins
+from .plugin_errors import blame_plugins
 from .resolution import resolve
 from .run import ObservedRun, run_in_folder, run_in_memory
 
@@ -262,7 +262,7 @@ def run(
     setup = resolve(chosen)
     folder = None if out is None else RunFolder(_path_of(out))
     observed_run = ObservedRun() if views or setup.adversaries else None
-    with blaming_plugins(setup.all_plugins, is_private=setup.protocol.keeps_words, is_last=True):
+    with blame_plugins(setup.list_plugins, is_private=setup.protocol.keeps_words, is_last=True):
         if folder is None:
             finished_run = run_in_memory(setup, observed_run=observed_run)
         else:

@@ -100,7 +100,7 @@ async def hold_in_process(
             nursery.start_soon(watch, on_progress)
         ordered_names = list(clients) if strangers is None else _one_held_back(clients, strangers)
         last, to_come = ordered_names[-1] if ordered_names else "", iter(ordered_names)
-        for _ in range(1 if strangers is not None else _connecting_at_once(transport, len(clients))):
+        for _ in range(1 if strangers is not None else _num_connecting(transport, len(clients))):
             nursery.start_soon(connect, to_come)
         try:
             of_server = deviations.get(SERVER)
@@ -143,7 +143,7 @@ class _Parties:
         self.endings |= dict.fromkeys(self._at_work, lost_error)
 
 
-def _connecting_at_once(transport: Transport, num_parties: int) -> int:
+def _num_connecting(transport: Transport, num_parties: int) -> int:
     """Return how many parties connect at a time: of many some in memory, which takes fewer turns of all tasks.
 
     Never so many that a party which leaves as it joins would not be missed before nearly all have joined. Over

@@ -142,7 +142,7 @@ def seed_in(folder: Path) -> int:
 
 
 @functools.cache
-def own_versions() -> dict[str, str]:
+def installed_versions() -> dict[str, str]:
     """Return of which versions this process is, with a digest of all code: bits are promised among equal ones alone."""
     code = hashlib.sha256()
     for room in _ROOMS:

@@ -151,7 +151,7 @@ class _LedgerLines:
             begins = np.flatnonzero(np.diff(part_persons, prepend=~part_persons[:1]))
             lengths = np.diff(begins, append=len(part_places))
             places = np.arange(len(part_places)) - np.repeat(begins, lengths)
-            ways = np.add.reduceat(_mixed(places) * (kinds + 1).astype(np.uint64), begins)
+            ways = np.add.reduceat(_mix(places) * (kinds + 1).astype(np.uint64), begins)
             if own_hash is not None:
                 ways[part_persons[begins] == own_hash] = 0
             _, examples, kind_of_person, counts = np.unique(
@@ -183,7 +183,7 @@ def _is_plain(name: bytes) -> bool:
         return False
 
 
-def _mixed(numbers: IntArray) -> Any:
+def _mix(numbers: IntArray) -> Any:
     """Return 64 bits for each number, which nobody who wrote a ledger knows: SplitMix64 from a key of this process."""
     hashes = (numbers.astype(np.uint64) + np.uint64(_KEY)) * np.uint64(0x9E3779B97F4A7C15)
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

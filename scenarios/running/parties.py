@@ -132,7 +132,7 @@ def read_parties_file(
         place_text = f"{path.name} line {table.line}"
         is_said = columns or has_numbers  # else every column counts, and one without a name may be anything
         require(is_said or not table.unnamed, place_text, "", "a header of distinct, non-empty names")
-        header = _own_header(table.header, place_text, "" if has_numbers else role, columns, role=role)
+        header = _rename_header(table.header, place_text, "" if has_numbers else role, columns, role=role)
         place = None if has_numbers else header.index(role)
         is_large = form == PLAIN and size_of(path) >= _LARGE_BYTES
         plain = read_plain(path, width=len(header), max_rows=MAX_FILE_BYTES, names=place) if is_large else None
@@ -160,7 +160,7 @@ def read_parties_file(
     return PartiesTable(names, entries, places, path.name, note=table.note())
 
 
-def _own_header(
+def _rename_header(
     header: Sequence[str], place_text: str, names: str, columns: Mapping[str, str], *, role: str
 ) -> list[str]:
     """Return a file's header, with the names that a protocol has for its columns; that of names may be none."""
@@ -251,7 +251,7 @@ def one_row_each(parties: PartiesTable, role: str, row_that_counts: str) -> Part
     table = {name: entries for name, entries in parties.table.items() if name != role}
     number = len(names) - len(kept_rows)
     note = f"Of {role}s with several rows the {row_that_counts} one counts: {number:,} of {len(names):,} are left out."
-    return dataclasses.replace(parties, names=names, table=table).of_rows(kept_rows).noting(note if number else "")
+    return dataclasses.replace(parties, names=names, table=table).of_rows(kept_rows).with_note(note if number else "")
 
 
 def _may_be_alike(names: Sequence[str]) -> bool:

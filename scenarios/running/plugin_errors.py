@@ -70,7 +70,7 @@ def parts_of(protocol: PhasedProtocol[Any, Any]) -> Plugin:
 
 
 @contextlib.contextmanager
-def blaming_plugins(
+def blame_plugins(
     plugins: Iterable[Plugin], *, is_private: bool = False, is_set_up: bool = False, is_last: bool = False
 ) -> Generator[None]:
     """Turn what somebody's code raises while a session runs into a sentence; whatever tasks it passed.
@@ -92,15 +92,15 @@ def blaming_plugins(
         raise
     except (Exception, BaseExceptionGroup, SystemExit) as error:
         kind, plugins = UnusablePluginError if is_set_up else PluginError, tuple(plugins)
-        plugin_error = _blamed(error, plugins, is_private=is_private, kind=kind)
+        plugin_error = _find_blamed(error, plugins, is_private=is_private, kind=kind)
         if plugin_error is None and is_last:
-            plugin_error = _blamed_at_last(error, plugins, is_private=is_private, kind=kind)
+            plugin_error = _blame_returned(error, plugins, is_private=is_private, kind=kind)
         if plugin_error is None:
             raise
         raise plugin_error from plugin_error.__cause__
 
 
-def _blamed(
+def _find_blamed(
     error: BaseException, plugins: tuple[Plugin, ...], *, is_private: bool, kind: type[PluginError]
 ) -> PluginError | None:
     """Return the sentence for the first exception of a group that somebody else's code raised, if there is one."""
@@ -110,7 +110,7 @@ def _blamed(
     for leaf in leaves:
         if isinstance(leaf, PsephosError):
             continue
-        plugin_and_frame = _entered(frames_of(leaf), plugins)
+        plugin_and_frame = _find_entered(frames_of(leaf), plugins)
         if plugin_and_frame is None:
             continue
         plugin, frame = plugin_and_frame
@@ -122,7 +122,7 @@ def _blamed(
     return None
 
 
-def _blamed_at_last(
+def _blame_returned(
     error: BaseException, plugins: tuple[Plugin, ...], *, is_private: bool, kind: type[PluginError]
 ) -> PluginError | None:
     """Return the sentence for an exception that ours raised where others take part; None where nobody does."""
@@ -144,7 +144,7 @@ def _leaves(error: BaseException) -> Generator[BaseException]:
         yield error
 
 
-def _entered(frames: Iterable[StackFrame], plugins: tuple[Plugin, ...]) -> tuple[str, StackFrame] | None:
+def _find_entered(frames: Iterable[StackFrame], plugins: tuple[Plugin, ...]) -> tuple[str, StackFrame] | None:
     """Return which plug-in's code an exception came out of, and where that was entered; None where it is all ours."""
     classes: Mapping[tuple[str, str], str] = {
         (each.__module__, each.__qualname__): plugin.name

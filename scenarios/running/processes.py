@@ -1,7 +1,7 @@
 """Work for other processes: a task goes in and an answer comes out, both as messages.
 
 Other processes run a function of our own by the same interpreter; no object travels, and nothing is forked. It is a
-module's `work`, made by `working`; on a cluster it is the same one (`cluster`).
+module's `work`, made by `make_worker`; on a cluster it is the same one (`cluster`).
 """
 
 import contextlib
@@ -86,7 +86,7 @@ class Processes:
                     yield number, answer
 
 
-def named_answers(
+def name_answers(
     pool: Pool, module: str, tasks: Iterable[bytes], name_task: Callable[[int], str]
 ) -> Generator[tuple[int, bytes | None]]:
     """Yield a pool's answers; an error calls a task as the last argument does."""
@@ -169,7 +169,7 @@ def open_workers(
         yield (None if words is None else msgspec.msgpack.decode(words, type=answer) for words in answers)
 
 
-def in_shares(
+def run_in_shares(
     module: str,
     task: Callable[[range], TaskT],
     do: Callable[[TaskT], AnswerT],
@@ -197,13 +197,13 @@ def in_shares(
     return whole
 
 
-def working(task: type[TaskT], answer: Callable[[TaskT], Any]) -> Callable[[bytes], bytes]:
+def make_worker(task: type[TaskT], answer: Callable[[TaskT], Any]) -> Callable[[bytes], bytes]:
     """Return the function `work` of a module: from a task to its answer, both encoded.
 
     Examples:
         >>> class Sum(msgspec.Struct):
         ...     numbers: list[int]
-        >>> work = working(Sum, lambda task: sum(task.numbers))
+        >>> work = make_worker(Sum, lambda task: sum(task.numbers))
         >>> msgspec.msgpack.decode(work(msgspec.msgpack.encode(Sum([1, 2, 3]))))
         6
     """

@@ -195,7 +195,7 @@ def read_run(path: Path) -> RunArtifacts:
     kind, is_deployment = _kind_of(names, scenario, run, result)
     protocol_name = ("" if result is None else result.protocol) or str(settings.get("protocol", ""))
     protocol = protocol_name or ("" if facts is None else facts.protocol)
-    outcome, missing = _decoded(protocol, outcome_fields, path)
+    outcome, missing = _decode_outcome(protocol, outcome_fields, path)
     entries = read_ledger(path) if "ledger.jsonl" in names else None
     name = entries[0].session if entries else f"A session of {protocol or 'votes'}"
     if kind != "party":  # whose folder may have the party's name
@@ -213,7 +213,7 @@ def read_run(path: Path) -> RunArtifacts:
         missing_protocol=missing,
         entries=entries,
         estimates=rows_in(path / "estimates.csv") if "estimates.csv" in names else None,
-        learnt=_parsed(path / "adversaries.json", list[AttackReportJSON]) if "adversaries.json" in names else (),
+        learnt=_parse(path / "adversaries.json", list[AttackReportJSON]) if "adversaries.json" in names else (),
         dropped=_read_dropped(path / "events.jsonl") if "events.jsonl" in names and not is_deployment else (),
         pictures=pictures_in(path),
         is_deployment=is_deployment,
@@ -232,7 +232,7 @@ def pictures_in(folder: Path) -> dict[str, bytes]:
 
     Of one that nothing shows to be drawn by this user's Psephos from the results beside it, there are no bytes.
     """
-    seals: Mapping[str, Seal] = _parsed(folder / SEALS, dict[str, Seal]) if (folder / SEALS).exists() else {}
+    seals: Mapping[str, Seal] = _parse(folder / SEALS, dict[str, Seal]) if (folder / SEALS).exists() else {}
     content_of_picture: dict[str, bytes] = {}
     for path in sorted(folder.glob("*.svg")):
         with readable(path, field=_RUN, value=folder, what=f"{_FOLDER} with a readable {path.name}"):
@@ -248,12 +248,12 @@ def read_as(path: Path, kind: type[Any]) -> Any:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    fields: dict[str, Any] = _parsed(path, dict[str, Any])
+    fields: dict[str, Any] = _parse(path, dict[str, Any])
     check_schema(fields, path.name)
     return fields
 
 
-def _parsed(path: Path, kind: Any) -> Any:
+def _parse(path: Path, kind: Any) -> Any:
     with readable(path, field=_RUN, what=_FOLDER):
         content = path.read_bytes()
     refuse(not content, _RUN, str(path.parent), f"{_FOLDER} whose {path.name} is {CUT_SHORT}")
@@ -276,7 +276,9 @@ def _kind_of(
     return kind, is_party or is_served or "deployment" in kinds or has_secure_noise
 
 
-def _decoded(protocol: str, outcome_fields: Mapping[str, Any] | None, path: Path) -> tuple[msgspec.Struct | None, str]:
+def _decode_outcome(
+    protocol: str, outcome_fields: Mapping[str, Any] | None, path: Path
+) -> tuple[msgspec.Struct | None, str]:
     """Return an outcome as its protocol has it, or why that cannot be; neither where there is none."""
     if outcome_fields is None:
         return None, ""

@@ -22,7 +22,7 @@ from ...protocol.privacy import (
     total_of,
 )
 from ...protocol.rules import JOIN
-from ..presentation import said_of
+from ..presentation import describe_phase_outcome
 from ..presentation.numbers import pluralize
 from ..presentation.terminal import show_label, show_note, show_table
 from ..tables import Cell, Entry, Table
@@ -42,11 +42,11 @@ _MODELS: Final = {
 }
 
 
-def against_whom(mechanism: str, model: str) -> str:
+def trust_model_of(mechanism: str, model: str) -> str:
     """Return the model of trust of a loss, which names its mechanism and its model, and against whom it is bounded.
 
     Examples:
-        >>> against_whom("k-RR", "local")
+        >>> trust_model_of("k-RR", "local")
         'local model: against everyone else, even if all of them collude'
     """
     return _MODELS[SEMI_HONEST if is_semi_honest(mechanism) else model]
@@ -71,7 +71,7 @@ def show_phase(console: Console, closed: Closed) -> None:
     missing = closed.num_missing or 0
     count_text = "" if number is None else f"{number:,} of {number + missing:,}" if missing else f"{number:,}"
     closing_text = f"closed: who {verb} is private" if number is None else f"{count_text} {verb}"
-    outcome_text = Text() if closed.outcome is None else said_of(closed.outcome)
+    outcome_text = Text() if closed.outcome is None else describe_phase_outcome(closed.outcome)
     show_note(console, Text.assemble(f"{closed.phase:<12} {closing_text}", outcome_text, style="dim"))
 
 
@@ -152,7 +152,7 @@ def show_ledger(
     δ in (0, 1), else ConfigurationError, ε is also shown by tighter composition, for sessions fixed in advance.
     """
     shown_entries = [entry for entry in entries if party in {None, entry.person}]
-    persons, num_persons = _by_person(shown_entries, num_alike)
+    persons, num_persons = _group_by_person(shown_entries, num_alike)
     relation = common_relation(shown_entries)
     totals = {person: total_of(person_entries, relation=relation) for person, person_entries in persons.items()}
     worst = max(totals, key=lambda person: totals[person].proven)
@@ -162,9 +162,9 @@ def show_ledger(
         tightest = _tightest(persons, totals, delta)
         line += f", or ε = {at_most(tightest)} at δ = {delta:g} for sessions fixed in advance"
     rows: list[Sequence[Entry]] = []
-    for (_, phase, mechanism, unit, *_), person_entries in _grouped(shown_entries, _kind).items():
+    for (_, phase, mechanism, unit, *_), person_entries in _group_items(shown_entries, _kind).items():
         number = sum({entry.person: _number_of(entry, num_alike) for entry in person_entries}.values())
-        of_persons = _grouped(person_entries, lambda entry: entry.person).values()
+        of_persons = _group_items(person_entries, lambda entry: entry.person).values()
         claimed, proven = (
             _range(getattr(total_of(of_person), kind) for of_person in of_persons) for kind in ("claimed", "proven")
         )
@@ -179,7 +179,7 @@ def show_ledger(
     _show_models(console, shown_entries)
     _show_total(console, totals[worst], persons[worst])
     # Who paid most in all need not have paid most for one weight, or one answer; nor need whoever was first of several.
-    prices = prices_of(*persons.values(), *_grouped(shown_entries, lambda entry: entry.person).values())
+    prices = prices_of(*persons.values(), *_group_items(shown_entries, lambda entry: entry.person).values())
     for sentence in meaning_of(prices, party="person"):
         show_note(console, sentence)
     if warning := warning_of(prices):
@@ -215,7 +215,7 @@ def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
     """Return a row for each kind of part, to stand below what it is a part of; it does not add to that."""
     parts = [loss.part for loss in losses if loss.part is not None]
     rows: list[list[Cell]] = []
-    for unit, unit_parts in _grouped(parts, lambda part: part.unit).items():
+    for unit, unit_parts in _group_items(parts, lambda part: part.unit).items():
         numbers = [_range(part.claimed for part in unit_parts), _range(part.proven for part in unit_parts)]
         cells = f"  of which {unit}", "", "", "", *numbers
         rows.append([Cell(words, tone="quiet") for words in cells])
@@ -236,7 +236,7 @@ def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
 
 
 def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
-    models = (f"{loss.relation.value} neighbors, {against_whom(loss.mechanism, loss.model.value)}" for loss in losses)
+    models = (f"{loss.relation.value} neighbors, {trust_model_of(loss.mechanism, loss.model.value)}" for loss in losses)
     for note in dict.fromkeys(models):
         show_note(console, note)
 
@@ -252,7 +252,7 @@ def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | L
         replace_total = total_of(losses, relation=NeighboringRelation.REPLACE_ONE)
         proven = f"ε proven = {at_most(replace_total.proven)}"
         show_note(console, f"in all for {replace_total.relation.value} neighbors: {proven}, {reason}")
-    if len({against_whom(loss.mechanism, loss.model.value) for loss in losses}) > 1:
+    if len({trust_model_of(loss.mechanism, loss.model.value) for loss in losses}) > 1:
         show_note(console, f"in all against {total.against}")
 
 
@@ -268,17 +268,17 @@ def _number_of(entry: LedgerEntry, num_alike: Mapping[str, int]) -> int:
     return entry.num_persons * num_alike.get(entry.person, 1)
 
 
-def _by_person(
+def _group_by_person(
     entries: Sequence[LedgerEntry], num_alike: Mapping[str, int]
 ) -> tuple[Mapping[str, Sequence[LedgerEntry]], int]:
     """Return the entries of each person, or group of persons who pay alike, and the number of persons.
 
     Where phases have different groups, nobody knows who is in which of them: then of everybody who paid most.
     """
-    persons = _grouped(entries, lambda entry: entry.person)
+    persons = _group_items(entries, lambda entry: entry.person)
     phases = [
-        _grouped(person_entries, lambda entry: entry.person)
-        for person_entries in _grouped(entries, lambda entry: (entry.session, entry.phase)).values()
+        _group_items(person_entries, lambda entry: entry.person)
+        for person_entries in _group_items(entries, lambda entry: (entry.session, entry.phase)).values()
     ]
     numbers = [sum(_number_of(of_group[0], num_alike) for of_group in phase.values()) for phase in phases]
     is_grouped = any(entry.num_persons > 1 for entry in entries)
@@ -299,7 +299,7 @@ def _range(numbers: Iterable[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _grouped(items: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
+def _group_items(items: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
     groups: dict[Key, list[T]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -29,25 +29,25 @@ from ..adversaries.role import AttackContext, Role
 from ..datasets import DATA_VARIABLE
 from ..plugins import ARRAY, AUTO, check_transport, find, find_client_role, find_server_role, make_transport
 from ..reading.conversion import convert
-from ..reading.frames import naming_rows
+from ..reading.frames import name_rows_in_errors
 from ..reading.sources import OpenStream, PartiesTable, PartyStream
 from ..system import find_protocol
 from ..words import say_number
 from .config import Scenario
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
-from .plugin_errors import Plugin, blaming, blaming_plugins, parts_of
+from .plugin_errors import Plugin, blame_plugins, blaming, parts_of
 from .rosters import (
     KEY_COLUMNS,
     check_columns,
-    described_by,
     fingerprints_in,
-    left_to_parties,
+    merge_roster,
+    parameters_left_to_parties,
     read_roster,
     signature_keys_in,
 )
 from .streams import stream_of
-from .synthetic import check_seed, checked_synthetic, has_own_values
+from .synthetic import check_seed, check_synthetic, has_own_values
 from .turnout import Turnout
 
 MOST_BY_AGENTS: Final = 10_000
@@ -112,7 +112,7 @@ class Local(Resolved, kw_only=True):
         return (*(Plugin(f"role {role.name!r}", (type(role),)) for role in self.roles), parts_of(self.protocol))
 
     @property
-    def all_plugins(self) -> tuple[Plugin, ...]:
+    def list_plugins(self) -> tuple[Plugin, ...]:
         """Those, and the transport."""
         if self.scenario.transport == ARRAY:
             return self.plugins
@@ -194,7 +194,7 @@ def resolve(
         >>> local.parties, local.names[0], local.protocol.name, local.inputs.private.shape
         ('30 partners', 'partner-1', 'dpwevote', (30, 3))
     """
-    with naming_rows(scenario.parties):
+    with name_rows_in_errors(scenario.parties):
         return _resolve(scenario, record=record, turnout=turnout, reads_adversaries=reads_adversaries)
 
 
@@ -203,15 +203,15 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
     scenario = with_trust(scenario, kind)
     if (stream := stream_of(kind, scenario.parties, scenario.parameters)) is not None:
         return _resolve_streamed(scenario, kind, stream, record=record, turnout=turnout)
-    scenario = _as_said(scenario, kind)
+    scenario = _with_digest(scenario, kind)
     parties = _own_parties(scenario, kind)
-    parties = parties if turnout is None else turnout.applied(parties, role=kind.client_role)
-    scenario = _in_folder(scenario, parties)
+    parties = parties if turnout is None else turnout.apply_to(parties, role=kind.client_role)
+    scenario = _with_data_folder(scenario, parties)
     is_nobody_real = scenario.synthetic or scenario.public_record or parties.is_generated or parties.is_public_record
     is_real = not is_nobody_real and has_own_values(scenario.parties, sources_of(kind))
     arrays_note = ""
     with blaming(kind):
-        with parties.naming_lines():
+        with parties.name_lines_in_errors():
             parameters = kind.complete(parties.complete(scenario.parameters), table := Observed(parties.table))
         protocol = make_protocol(kind, parameters, scenario.model)
         if scenario.transport == AUTO:
@@ -219,28 +219,28 @@ def _resolve(scenario: Scenario, *, record: bool, turnout: Turnout | None, reads
         is_said = scenario.noise != AUTO
         scenario = _with_noise(scenario, protocol, is_real=is_real, record=record)
         check_completed(protocol, table)
-        with parties.naming_lines():
+        with parties.name_lines_in_errors():
             protocol.check_columns(parties.table)
             inputs = checked_inputs(protocol, protocol.encode(parties.table), num_parties=len(parties.names))
         protocol.check_roster(inputs.public)
         protocol.check_inputs(inputs)
-        dearest = _checked_losses(protocol, inputs)
+        dearest = _check_and_total_losses(protocol, inputs)
     check_seed(scenario.seed, is_real=is_real and not is_said)
     _check_path(scenario, num_parties=len(parties.names), record=record)
     _check_budget(scenario, dearest)
     if scenario.transport != ARRAY:
         _check_agents(protocol, inputs.public, is_secure=scenario.noise == "secure")
     local = Local(
-        **_ruled(scenario, protocol, num_parties=len(parties.names)),
+        **_common_fields(scenario, protocol, num_parties=len(parties.names)),
         names=parties.names,
         inputs=inputs,
         may_show_truth=bool(is_nobody_real) and scenario.noise == "simulated",
         is_generated=parties.is_generated,
         is_real=is_real,
         record=record,
-        parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
+        parameters_of_parties=_parameters_of_parties(parties, kind) - frozenset(scenario.parameters),
         gold=parties.gold,
-        note=" ".join(filter(None, (parties.note, arrays_note, _said_of_noise(scenario, is_real=is_real)))),
+        note=" ".join(filter(None, (parties.note, arrays_note, _warn_of_noise(scenario, is_real=is_real)))),
     )
     return with_adversaries(local) if reads_adversaries else local
 
@@ -256,7 +256,7 @@ def _resolve_streamed(
     """Look up and check what is run by arrays over a stream of parties: on a path that keeps nothing of each party."""
     allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
     refuse(scenario.transport not in {ARRAY, AUTO}, "transport", scenario.transport, allowed)
-    scenario = _as_said(msgspec.structs.replace(scenario, transport=ARRAY), kind)
+    scenario = _with_digest(msgspec.structs.replace(scenario, transport=ARRAY), kind)
     is_real = not (scenario.synthetic or scenario.public_record) and has_own_values(scenario.parties, sources_of(kind))
     allowed = f"left out, since {kind.client_role}s are streamed and nobody's values are kept"
     refuse(scenario.adversary, "adversary", f"{len(scenario.adversary)} given", allowed)
@@ -278,18 +278,18 @@ def _resolve_streamed(
             protocol.check_columns(stream.columns)
         if stream.check is not None:
             stream.check(protocol)
-        dearest = _checked_losses(protocol, inputs)
+        dearest = _check_and_total_losses(protocol, inputs)
     check_seed(scenario.seed, is_real=is_real and scenario.noise == AUTO)
     scenario = _with_noise(scenario, protocol, is_real=is_real, record=record)
     _check_path(scenario, num_parties=0, record=record)
     _check_budget(scenario, dearest)
     return Streamed(
-        **_ruled(scenario, protocol, num_parties=stream.num_parties or stream.most_parties),
+        **_common_fields(scenario, protocol, num_parties=stream.num_parties or stream.most_parties),
         names=(),
         inputs=inputs,
         is_real=is_real,
-        note=_said_of_noise(scenario, is_real=is_real),
-        parameters_of_parties=_said_by(parties, kind) - frozenset(scenario.parameters),
+        note=_warn_of_noise(scenario, is_real=is_real),
+        parameters_of_parties=_parameters_of_parties(parties, kind) - frozenset(scenario.parameters),
         gold=stream.gold,
         stream=stream,
     )
@@ -317,11 +317,11 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerR
     parties = _own_parties(scenario, kind) if roster is None else read_roster(roster, kind)
     if scenario.transport == AUTO:
         scenario = msgspec.structs.replace(scenario, transport=_AGENTS)
-    scenario = _in_folder(msgspec.structs.replace(scenario, seed=None, adversary=[], noise="secure"), parties)
+    scenario = _with_data_folder(msgspec.structs.replace(scenario, seed=None, adversary=[], noise="secure"), parties)
     table = {name: entries for name, entries in parties.table.items() if name not in KEY_COLUMNS}
     with blaming(kind):
-        described = parties if roster is None else _described(scenario, kind, parties)
-        with parties.naming_lines():
+        described = parties if roster is None else _with_roster(scenario, kind, parties)
+        with parties.name_lines_in_errors():
             observed_table = Observed({**described.table, **table})
             parameters = kind.complete(described.complete(scenario.parameters), observed_table)
         protocol = make_protocol(kind, parameters, scenario.model)
@@ -331,15 +331,15 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerR
         of_parties = own_columns if roster is None else ()  # a roster has none of their own
         check_columns(parties, [protocol.client_role, *public, *of_parties, *sorted(KEY_COLUMNS)])
         public_table = {name: table[name] for name in public if name in table}
-        with parties.naming_lines():
+        with parties.name_lines_in_errors():
             protocol.check_columns([*public_table, *own_columns])
             public_rows = protocol.encode_public(public_table, num_parties=len(parties.names))
         protocol.check_roster(public_rows)
         inputs = Inputs(np.empty((len(public_rows), 0), dtype=np.int64), public_rows)
-        _checked_losses(protocol, inputs)
+        _check_and_total_losses(protocol, inputs)
     _check_agents(protocol, inputs.public, is_secure=False)
     return ServerRun(
-        **_ruled(scenario, protocol, num_parties=len(parties.names)),
+        **_common_fields(scenario, protocol, num_parties=len(parties.names)),
         names=parties.names,
         inputs=inputs,
         note="" if roster is None else parties.note,  # of what is private, a server says nothing
@@ -349,9 +349,9 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerR
     )
 
 
-def _as_said(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
+def _with_digest(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
     """Return a scenario with the digest of its parties' files, where nobody real stands behind these."""
-    synthetic = checked_synthetic(scenario.parties, sources_of(kind), synthetic=scenario.synthetic)
+    synthetic = check_synthetic(scenario.parties, sources_of(kind), synthetic=scenario.synthetic)
     return msgspec.structs.replace(scenario, synthetic=synthetic)
 
 
@@ -374,7 +374,7 @@ def _with_noise(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, is_re
     return msgspec.structs.replace(scenario, noise="simulated")
 
 
-def _said_of_noise(scenario: Scenario, *, is_real: bool) -> str:
+def _warn_of_noise(scenario: Scenario, *, is_real: bool) -> str:
     """Return a sentence where values of real people have noise that was made for simulations."""
     warning = "The noise of these real values is simulated: no bound holds of who finds out its seed."
     return warning if is_real and scenario.noise == "simulated" else ""
@@ -385,12 +385,12 @@ def _draws_at_server(protocol: PhasedProtocol[Any, Any]) -> bool:
     return all(phase.model.trusts_server for phase in protocol.phases)
 
 
-def _in_folder(scenario: Scenario, parties: PartiesTable) -> Scenario:
+def _with_data_folder(scenario: Scenario, parties: PartiesTable) -> Scenario:
     """Return a scenario with the folder that its data set was found in."""
     return msgspec.structs.replace(scenario, data=_data_folder(scenario)) if parties.is_of_data_set else scenario
 
 
-def _checked_losses(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[PrivacyLoss]:
+def _check_and_total_losses(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[PrivacyLoss]:
     """Return the dearest losses of parties; none is stated too low."""
     protocol.check_loss_groups(inputs.public)
     return dearest_losses(protocol, inputs.public)
@@ -412,7 +412,7 @@ def _on_path(
     return msgspec.structs.replace(scenario, transport=ARRAY), note
 
 
-def _ruled(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, Any]:
+def _common_fields(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, Any]:
     """Return what all modes have in common: scenario, protocol and rules."""
     if scenario.quorum is None and not protocol.hides_participation and protocol.masked_phase is None:
         scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
@@ -427,7 +427,7 @@ def with_adversaries(setup: Local, *, absent_names: Collection[str] = ()) -> Loc
     if tables:
         names = (str(table.get("role")) for table in tables)
         plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # if one is to be blamed
-        with blaming_plugins(plugins, is_set_up=True):
+        with blame_plugins(plugins, is_set_up=True):
             context = setup.context(seed=0)  # no draw of the session's own
             roles = read_adversaries(tables, context, has_agents=transport != ARRAY, absent_names=absent_names)
     if any(role.watches_traffic for role in roles):
@@ -460,12 +460,12 @@ def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Pa
     return parties
 
 
-def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
+def _with_roster(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
     """Return the table that says of the parameters what neither the scenario nor a roster does."""
-    left_out = left_to_parties(kind, {**roster.parameters, **scenario.parameters})
+    left_out = parameters_left_to_parties(kind, {**roster.parameters, **scenario.parameters})
     is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
     if not scenario.parties or not (is_of_data_set or left_out):
-        return described_by(kind, roster, None, scenario.parameters)
+        return merge_roster(kind, roster, None, scenario.parameters)
     try:
         own_parties = _own_parties(scenario, kind)
     except ConfigurationError as error:
@@ -476,10 +476,10 @@ def _described(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster:
             f"the scenario's own {kind.client_role}s cannot say it here ({error})"
         )
         raise ConfigurationError(field=left_out[0], value="left out", allowed=allowed) from None
-    return described_by(kind, roster, own_parties, scenario.parameters)
+    return merge_roster(kind, roster, own_parties, scenario.parameters)
 
 
-def _said_by(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
+def _parameters_of_parties(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
     """Return the parameters that parties say again in a rerun, and those in place of which they do."""
     sources = sources_of(kind)
     names = frozenset(parties.parameters) | sources.parameters_of_public_columns

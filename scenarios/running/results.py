@@ -17,7 +17,7 @@ from ...protocol.roles import SessionKind
 from ...protocol.session_flow import SessionResult
 from ...protocol.traffic import ExpectedTraffic, PhaseTraffic
 from ..plugins import ARRAY
-from ..verdicts import as_written
+from ..verdicts import outcome_to_dict
 from .folder import SCHEMA
 from .record import SessionRecord
 from .resolution import Local, Streamed
@@ -28,13 +28,15 @@ def result_of(setup: Local, record: SessionRecord, *, num_parties: int, truth: T
     """Return the content of `result.json`, with the truth where that may be shown."""
     kind = SessionKind.DEPLOYMENT if setup.scenario.noise == "secure" else SessionKind.SIMULATION
     session_result = SessionResult(record.outcome, record.tallies, record.num_received)
-    result = published(setup.protocol, session_result, session=setup.scenario.name, kind=kind, num_parties=num_parties)
+    result = public_result(
+        setup.protocol, session_result, session=setup.scenario.name, kind=kind, num_parties=num_parties
+    )
     if truth is not None:
         result["truth"] = dict(truth)
     return result
 
 
-def published(
+def public_result(
     protocol: PhasedProtocol[Any, Any],
     session_result: SessionResult,
     *,
@@ -54,7 +56,7 @@ def published(
             for phase, n in zip(protocol.phases, session_result.num_received, strict=True)
             if not phase.hides_participation
         },
-        "outcome": as_written(session_result.outcome),
+        "outcome": outcome_to_dict(session_result.outcome),
         "privacy": _privacy_of(protocol),
         "tallies": [tally.totals.tolist() for tally in session_result.tallies],
     }

@@ -40,13 +40,13 @@ def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTabl
             raise
         raise ConfigurationError(field="--roster", value=error.value, allowed=error.allowed) from None
     table = {plain_cell(name): [plain_cell(str(entry)) for entry in entries] for name, entries in parties.table.items()}
-    agreed_parameters: Mapping[str, Any] = _agreed_in(path / PARAMETERS_FILE, kind) if path.is_dir() else {}
+    agreed_parameters: Mapping[str, Any] = _read_agreed(path / PARAMETERS_FILE, kind) if path.is_dir() else {}
     return dataclasses.replace(
         parties, names=[plain_cell(name) for name in parties.names], table=table, parameters=agreed_parameters
     )
 
 
-def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str, Any]:
+def _read_agreed(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str, Any]:
     """Return those of the agreed parameters that the parties' table described; all others are the scenario's to say.
 
     What a table's text says of them need not be what its source did: a list of tasks has another order.
@@ -63,7 +63,7 @@ def _agreed_in(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str,
     return {name: value for name, value in agreed_parameters.items() if name in of_table}
 
 
-def described_by(
+def merge_roster(
     kind: type[PhasedProtocol[Any, Any]],
     roster: PartiesTable,
     own_parties: PartiesTable | None,
@@ -75,7 +75,7 @@ def described_by(
     """
     sources = sources_of(kind)
     if own_parties is None:
-        if left_out := left_to_parties(kind, {**roster.parameters, **parameters}):
+        if left_out := parameters_left_to_parties(kind, {**roster.parameters, **parameters}):
             raise ConfigurationError(field=left_out[0], value="left out", allowed=_SAID_ELSEWHERE)
         stated_names = {name for group in sources.alternatives if group & parameters.keys() for name in group}
         agreed_parameters = {name: value for name, value in roster.parameters.items() if name not in stated_names}
@@ -84,7 +84,7 @@ def described_by(
     table = {name: entries for name, entries in own_parties.table.items() if name not in KEY_COLUMNS}
     # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
     other_parameters = {name: value for name, value in own_parties.parameters.items() if name not in of_public}
-    with roster.naming_lines():
+    with roster.name_lines_in_errors():
         of_roster = of_public & kind.complete({**other_parameters, **parameters}, {**table, **roster.table}).keys()
     kept_parameters = {name: value for name, value in own_parties.parameters.items() if name not in of_roster} | dict(
         roster.parameters
@@ -94,7 +94,7 @@ def described_by(
     )
 
 
-def left_to_parties(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -> list[str]:
+def parameters_left_to_parties(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -> list[str]:
     """Return the parameters that a scenario leaves to its own parties, who have to say them: no public column does."""
     sources = sources_of(kind)
     needed_parameters = sources.parameters_of_table - sources.parameters_of_public_columns - sources.implied_parameters

@@ -25,13 +25,13 @@ from ...protocol.tally import Tally
 from ...protocol.views import View
 from ...transports.faults import Weather, seeded_weather
 from ...transports.tap import TappedTransport, Traffic
-from ..adversaries.reading import checked_deviations, checked_lesson, checked_strangers
+from ..adversaries.reading import check_attack_report, check_deviations, check_strangers
 from ..adversaries.role import AttackContext, AttackReport, SessionTrace
 from ..plugins import ARRAY, make_transport
-from ..presentation import written_lesson
+from ..presentation import attack_report_to_dict
 from ..system import part_of
 from .folder import RunFolder
-from .plugin_errors import Plugin, blaming_plugins
+from .plugin_errors import Plugin, blame_plugins
 from .resolution import Local, Streamed
 from .results import expect_traffic, result_of, traffic_of
 from .session import Adversity, SessionObservers, SessionRecord, Strangers, run_agents, run_arrays, run_streamed
@@ -145,12 +145,12 @@ def run_session(
     context = setup.context(seed=seed)
     deviations: dict[str, Deviation] = {}
     plugins: list[Plugin] = []
-    with blaming_plugins(setup.plugins, is_private=setup.protocol.keeps_words):
+    with blame_plugins(setup.plugins, is_private=setup.protocol.keeps_words):
         for role in setup.adversaries:
-            role_deviations = checked_deviations(role, context)
+            role_deviations = check_deviations(role, context)
             deviations.update(role_deviations)
             plugins.append(Plugin(f"role {role.name!r}", (type(role), *map(type, role_deviations.values()))))
-        hellos = [hello for role in setup.adversaries for hello in checked_strangers(role, context)]
+        hellos = [hello for role in setup.adversaries for hello in check_strangers(role, context)]
     strangers = (
         None if not hellos else Strangers(hellos) if observed_run is None else Strangers(hellos, observed_run.attempts)
     )
@@ -205,7 +205,7 @@ def run_in_memory(setup: Local, *, observed_run: ObservedRun | None = None) -> F
     finished_run = _finished(setup, record, entries, streamed_inputs, seconds=time.perf_counter() - started_at)
     if not setup.roles or observed_run is None:
         return finished_run
-    trace = _happened(record, entries, observed_run)
+    trace = _make_trace(record, entries, observed_run)
     attack_reports = _lessons_of(setup, trace, seed=seed)
     return msgspec.structs.replace(finished_run, attack_reports=attack_reports, trace=(setup.context(seed=seed), trace))
 
@@ -286,9 +286,9 @@ def run_in_folder(
     )
     _write_details(folder, setup)
     if setup.record:
-        folder.write_recording(_recording(setup, seed=seed), record.views)
+        folder.write_recording(_private_record(setup, seed=seed), record.views)
     if setup.roles and observed_run is not None:
-        trace = _happened(record, run.entries, observed_run)
+        trace = _make_trace(record, run.entries, observed_run)
         attack_reports = _lessons_of(setup, trace, seed=seed, on_progress=observers.on_progress)
         if setup.adversaries:
             write_lessons(folder, attack_reports)
@@ -345,7 +345,7 @@ def _finished(
     )
 
 
-def _happened(record: SessionRecord, entries: Sequence[LedgerEntry], observed_run: ObservedRun) -> SessionTrace:
+def _make_trace(record: SessionRecord, entries: Sequence[LedgerEntry], observed_run: ObservedRun) -> SessionTrace:
     """Return what a session that came to its end left for adversaries."""
     return SessionTrace(
         views=observed_run.views,
@@ -364,7 +364,7 @@ def _lessons_of(
     """Let adversaries conclude."""
     context = setup.context(seed=seed)
     attack_reports: list[AttackReport] = []
-    with blaming_plugins(setup.plugins, is_private=setup.protocol.keeps_words):
+    with blame_plugins(setup.plugins, is_private=setup.protocol.keeps_words):
         for role in setup.adversaries:
             if on_progress is not None:
 
@@ -372,7 +372,7 @@ def _lessons_of(
                     on_progress(name, done, total - done)
 
                 trace = dataclasses.replace(trace, on_step=on_step)
-            attack_reports.append(checked_lesson(role, context, trace))
+            attack_reports.append(check_attack_report(role, context, trace))
     return attack_reports
 
 
@@ -394,13 +394,13 @@ def _lessons_of_failure(
 
 def write_lessons(folder: RunFolder, attack_reports: Sequence[AttackReport]) -> None:
     """Write what adversaries learnt, or did: `adversaries.json`, and of each a table."""
-    folder.write_json("adversaries.json", [written_lesson(attack_report) for attack_report in attack_reports])
+    folder.write_json("adversaries.json", [attack_report_to_dict(attack_report) for attack_report in attack_reports])
     for number, attack_report in enumerate(attack_reports, start=1):
         if attack_report.rows:
             folder.write_table(f"adversary-{number}.csv", attack_report.rows)
 
 
-def _recording(setup: Local, *, seed: int) -> dict[str, Any]:
+def _private_record(setup: Local, *, seed: int) -> dict[str, Any]:
     """Return what only the private folder may hold."""
     # What each number of a private row is for: the phase that reports it, and which of its values it is.
     columns = ["not reported"] * setup.inputs.private.shape[1]

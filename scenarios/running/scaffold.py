@@ -7,7 +7,7 @@ from importlib import resources
 import jinja2
 
 
-def written_protocol(name: str, model: str) -> Mapping[str, str]:
+def protocol_files(name: str, model: str) -> Mapping[str, str]:
     """Return the files of a package, by their names.
 
     Args:

@@ -204,7 +204,7 @@ class _Reader:
         Raises:
             ConfigurationError: a key or a value is not allowed; the field names the vote.
         """
-        with naming_vote(number):
+        with name_vote_in_errors(number):
             word = f"{self._protocol.client_role}s"
             known_keys = {*Scenario.__struct_fields__, *_OF_VOTE, word}.difference(_REFUSED)
             for key in vote_table:
@@ -296,7 +296,7 @@ _PRESENT: Final = " present"  # of a vote that a CSV file tells, who has a line;
 
 
 @contextlib.contextmanager
-def naming_vote(number: int) -> Generator[None]:
+def name_vote_in_errors(number: int) -> Generator[None]:
     """Let errors name the vote, from 1, in which something is wrong."""
     try:
         yield

@@ -31,12 +31,12 @@ from ..reading.times import say_period
 from ..verdicts import round_up
 from .accounts import Accounts
 from .folder import SCHEMA, RunFolder
-from .plugin_errors import blaming_plugins
+from .plugin_errors import blame_plugins
 from .progress import Watcher
 from .record import SessionObservers
 from .resolution import Local, resolve, with_adversaries
 from .run import FinishedRun, run_in_folder, write_lessons
-from .series import Series, Vote, naming_vote
+from .series import Series, Vote, name_vote_in_errors
 from .session_facts import SessionFacts, about, prices_of
 from .statements import certainty_of, meaning_of, model_of, trust_of
 from .studies import Study, StudyTable, write_study
@@ -106,14 +106,14 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
     sides: list[Local] = []
     memoized_by_phase: dict[tuple[str, str], MemoizedReports] = {}
     for vote in series.votes:
-        with naming_vote(vote.number):
+        with name_vote_in_errors(vote.number):
             side = resolve(vote.scenario, record=record, turnout=vote.turnout, reads_adversaries=False)
             _check_kept(side, memoized_by_phase)
             sides.append(side)
     all_names = frozenset(name for side in sides for name in side.names)
     setups: list[Local] = []
     for vote, side in zip(series.votes, sides, strict=True):
-        with naming_vote(vote.number):
+        with name_vote_in_errors(vote.number):
             setups.append(with_adversaries(side, absent_names=all_names.difference(side.names)))
     return setups
 
@@ -189,7 +189,7 @@ def run_series(
     if rows := _rows_of(series, vote_results, accounts):
         folder.write_table("losses.csv", rows, is_exact=True)
     attack_reports = _learn(setups, vote_results)
-    setting = _setting_of(_trusting_most(setups), vote_results)
+    setting = _setting_of(_most_trusting_protocol(setups), vote_results)
     folder.write_table("votes.csv", _rows_of_votes(vote_results, setups))
     write_study(folder, _study_of(series, setups, vote_results, accounts, attack_reports=attack_reports))
     if attack_reports:
@@ -292,7 +292,7 @@ def facts_of_votes(setups: Sequence[Local]) -> SessionFacts:
     totals = [total_of(loss, relation=relation) for loss in losses]
     masked = [phase for protocol in protocols if (phase := protocol.masked_phase) is not None]
     return msgspec.structs.replace(
-        about(_trusting_most(setups)),
+        about(_most_trusting_protocol(setups)),
         prices=prices_of(*losses),
         claimed=max(loss.claimed for loss in totals),
         proven=max(loss.proven for loss in totals),
@@ -302,7 +302,7 @@ def facts_of_votes(setups: Sequence[Local]) -> SessionFacts:
     )
 
 
-def _trusting_most(setups: Sequence[Local]) -> PhasedProtocol[Any, Any]:
+def _most_trusting_protocol(setups: Sequence[Local]) -> PhasedProtocol[Any, Any]:
     """Return that of the vote that trusts most: with values, with following the protocol, or that few collude."""
 
     def trust(protocol: PhasedProtocol[Any, Any]) -> tuple[bool, bool, bool]:
@@ -329,13 +329,13 @@ def _learn(setups: Sequence[Local], vote_results: Sequence[VoteResult]) -> list[
         if any(side.scenario.adversary[number : number + 1] != [table] for side in setups):
             continue
         roles = [side.roles[number] for side in setups]
-        if votes := [*_voted(roles, vote_results)]:
-            with blaming_plugins(setups[0].plugins, is_private=setups[0].protocol.keeps_words):
+        if votes := [*_finished_votes(roles, vote_results)]:
+            with blame_plugins(setups[0].plugins, is_private=setups[0].protocol.keeps_words):
                 attack_reports.append(roles[0].learn_over(votes))
     return [attack_report for attack_report in attack_reports if attack_report is not None]
 
 
-def _voted(roles: Sequence[Role], vote_results: Sequence[VoteResult]) -> Iterator[SeriesVote]:
+def _finished_votes(roles: Sequence[Role], vote_results: Sequence[VoteResult]) -> Iterator[SeriesVote]:
     """Yield the votes that came to an end, as an adversary of all of them, whose roles these are, finds them."""
     for role, each in zip(roles, vote_results, strict=True):
         if each.finished is None or each.finished.trace is None:
@@ -363,7 +363,7 @@ def _hold(
     watch_vote: Watching | None,
 ) -> VoteResult:
     """Hold one vote, with those who have room for it."""
-    repeated_names = _repeated(side, memoized)
+    repeated_names = _find_repeated(side, memoized)
     prices = _prices(side, repeated_names)
     refusals = {
         name: accounts.refusal(name, [loss for _, loss in losses_of_person], vote.at)
@@ -410,7 +410,9 @@ def _hold(
         charged = [entry for name, ledger in ledgers.items() for entry in ledger.entries[entries_before[name] :]]
         session = f"{series.name}, vote {vote.number}"
         accounts.book((msgspec.structs.replace(entry, session=session) for entry in charged), vote.at)
-    return outcome(names=side.names, paid=_paid(charged, side.names), finished=finished_run, failure=failure)
+    return outcome(
+        names=side.names, paid=_epsilon_of_persons(charged, side.names), finished=finished_run, failure=failure
+    )
 
 
 def _without(side: Local, vote: Vote, refused_names: Mapping[str, BudgetExceededError]) -> Local:
@@ -449,7 +451,7 @@ def _without(side: Local, vote: Vote, refused_names: Mapping[str, BudgetExceeded
 _NO_ROOM: Final = "its budget has no room for this vote"
 
 
-def _repeated(side: Local, memoized: KeptReports) -> dict[str, Collection[str]]:
+def _find_repeated(side: Local, memoized: KeptReports) -> dict[str, Collection[str]]:
     """Return by phase whose reports a vote repeats."""
     names_of_phase: dict[str, Collection[str]] = {}
     for phase in side.protocol.phases:
@@ -478,7 +480,7 @@ def _prices(side: Local, repeated_names: Mapping[str, Collection[str]]) -> dict[
     }
 
 
-def _paid(entries: Sequence[LedgerEntry], names: Sequence[str]) -> dict[str, float]:
+def _epsilon_of_persons(entries: Sequence[LedgerEntry], names: Sequence[str]) -> dict[str, float]:
     """Return what each person lost."""
     entries_of_person: dict[str, list[LedgerEntry]] = {name: [] for name in names}
     for entry in entries:

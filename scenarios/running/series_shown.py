@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..presentation import briefs_of, drawing
 from ..presentation.charts import EDGES, Axis, Chart, Panel, save_chart
-from ..presentation.numbers import capitalized, pluralize
+from ..presentation.numbers import capitalize, pluralize
 from ..presentation.presenter import Brief
 from ..presentation.terminal import show_label, show_note, show_table
 from ..reading.times import say_period
@@ -65,7 +65,7 @@ def show_votes(console: Console, series: Series, vote_results: Sequence[VoteResu
     if all(each.vote.at is None for each in vote_results):
         rows = [(row[0], *row[2:]) for row in rows]
     texts = ("", *(["When"] if any(each.vote.at for each in vote_results) else []), "Vote", "Outcome")
-    columns = (*texts, capitalized(f"{series.client_role}s"))
+    columns = (*texts, capitalize(f"{series.client_role}s"))
     show_table(console, Table(columns=columns, rows=rows, labels=len(texts)), drop=("When",))
     for each in vote_results:
         if each.refused:

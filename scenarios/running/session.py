@@ -74,7 +74,7 @@ def simulate(
         >>> outcome.num_partners, outcome == simulate(vote, {"ann": (1, 1), "bob": (2, 0)}, seed=7, transport="memory")
         (2, True)
     """
-    names, inputs, noise = _prepared(protocol, parties, transport, (seed, session, round_number))
+    names, inputs, noise = _prepare_session(protocol, parties, transport, (seed, session, round_number))
     if transport == ARRAY:
         return run_arrays(protocol, inputs=inputs, noise=noise).outcome  # pyright: ignore[reportReturnType]  the protocol's own
     refuse(_is_in_trio(), "transport", transport, f"{ARRAY!r} inside trio, or awaited there: await simulate_async(...)")
@@ -107,7 +107,7 @@ async def simulate_async(
     """
     allowed = "trio's; under another one, as asyncio's, await asyncio.to_thread(simulate, protocol, parties, seed=...)"
     require(_is_in_trio(), "the event loop of simulate_async", "another one", allowed)
-    names, inputs, noise = _prepared(protocol, parties, transport, (seed, session, round_number))
+    names, inputs, noise = _prepare_session(protocol, parties, transport, (seed, session, round_number))
     if transport == ARRAY:
         await trio.lowlevel.checkpoint()
         return run_arrays(protocol, inputs=inputs, noise=noise).outcome  # pyright: ignore[reportReturnType]  the protocol's own
@@ -122,7 +122,7 @@ def _is_in_trio() -> bool:
     return True
 
 
-def _prepared(
+def _prepare_session(
     protocol: PhasedProtocol[Any, Any],
     parties: Mapping[str, Sequence[Any]],
     transport: str,

@@ -96,7 +96,7 @@ def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
         public=tuple(column.name for column in protocol.columns() if not column.private),
         chosen=tuple(column.name for column in protocol.columns() if column.chosen),
         hides_participation=protocol.hides_participation,
-        phases=tuple(_about_phase(phase) for phase in protocol.phases),
+        phases=tuple(_describe_phase(phase) for phase in protocol.phases),
         claimed=total.claimed,
         proven=total.proven,
         relation=total.relation.value,
@@ -120,17 +120,19 @@ def prices_of(*sessions: Sequence[PrivacyLoss | LedgerEntry]) -> Prices:
         total for total in map(total_of, sessions) if total.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
     )
     return Prices(
-        replaced=_bounded(max(replace_totals)),
-        participation=_bounded(max((total.proven for total in hidden_totals), default=0.0)),
-        finest=tuple((_bounded(price), tuple(units)) for price, units in _by_price(itertools.chain(*sessions))),
+        replaced=_finite_or_none(max(replace_totals)),
+        participation=_finite_or_none(max((total.proven for total in hidden_totals), default=0.0)),
+        finest=tuple(
+            (_finite_or_none(price), tuple(units)) for price, units in _group_by_price(itertools.chain(*sessions))
+        ),
     )
 
 
-def _bounded(epsilon: float) -> float | None:
+def _finite_or_none(epsilon: float) -> float | None:
     return None if math.isinf(epsilon) else epsilon
 
 
-def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:
+def _group_by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, list[str]]]:
     dearest: dict[str, float] = {}
     for loss in losses:
         part = loss.finest_loss
@@ -144,7 +146,7 @@ def _by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[float, 
     ]
 
 
-def _about_phase(phase: Phase) -> PhaseFacts:
+def _describe_phase(phase: Phase) -> PhaseFacts:
     return PhaseFacts(
         name=phase.name,
         is_central=phase.model.trusts_server,

@@ -26,9 +26,9 @@ from ..reading.batches import FilePiece, TableFiles
 from ..reading.sources import Batch, PartyStream, RowFiles
 from ..system import find_protocol
 from .config import with_absolute_paths
-from .journaling import FinishedParts, own_versions
-from .plugin_errors import blaming_plugins, parts_of
-from .processes import Pool, named_answers, working
+from .journaling import FinishedParts, installed_versions
+from .plugin_errors import blame_plugins, parts_of
+from .processes import Pool, make_worker, name_answers
 from .resolution import Local, Streamed, make_protocol
 from .streams import StreamedInputs, batches_of, row_files_of
 
@@ -96,7 +96,7 @@ class ShardedTally:
         scenario = setup.scenario
         plan = hashlib.sha256(msgspec.msgpack.encode(self._pieces) + repr(setup.protocol).encode()).hexdigest()
         journal_fields = {"command": "run", "scenario": scenario.name, "seed": str(seed), "round": str(scenario.round)}
-        heading = {"warning": _WARNING, **journal_fields, "files and parameters": plan, **own_versions()}
+        heading = {"warning": _WARNING, **journal_fields, "files and parameters": plan, **installed_versions()}
         self.journal = FinishedParts(folder, heading, resumes=resumes)
 
     def tally(
@@ -123,7 +123,9 @@ class ShardedTally:
 
         for answer in journal.finished.values():
             take(answer)
-        missing = missing_of(self._pieces, [(int(key.split()[0]), int(key.split()[1])) for key in journal.finished])
+        missing = find_missing_pieces(
+            self._pieces, [(int(key.split()[0]), int(key.split()[1])) for key in journal.finished]
+        )
 
         def tally(shards: list[list[FilePiece]]) -> float:
             seconds = 0.0
@@ -144,12 +146,12 @@ def _key_of(shard: Sequence[FilePiece]) -> str:
     return f"{shard[0].first} {shard[-1].first + shard[-1].num_rows}"
 
 
-def missing_of(pieces: Sequence[FilePiece], finished_ranges: Sequence[tuple[int, int]]) -> list[FilePiece]:
+def find_missing_pieces(pieces: Sequence[FilePiece], finished_ranges: Sequence[tuple[int, int]]) -> list[FilePiece]:
     """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another.
 
     Examples:
         >>> pieces = [FilePiece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
-        >>> [piece.number for piece in missing_of(pieces, [(4, 8)])]
+        >>> [piece.number for piece in find_missing_pieces(pieces, [(4, 8)])]
         [0, 2, 3]
     """
     starts = {piece.first: number for number, piece in enumerate(pieces)} | {
@@ -203,7 +205,7 @@ def _answers(
         start, stop = _key_of(shards[number]).split()
         return f"the shard of places {start} to {stop}, from {shards[number][0].path} on"
 
-    with contextlib.closing(named_answers(pool, __name__, tasks, name_shard)) as come:
+    with contextlib.closing(name_answers(pool, __name__, tasks, name_shard)) as come:
         for number, answer in come:
             # Where a process of this machine failed, its shard is tallied here, so that it fails here.
             yield shards[number], msgspec.msgpack.decode(answer or work(tasks[number]), type=_ShardResult)
@@ -227,7 +229,7 @@ def _tally(task: _ShardTask) -> _ShardResult:
     noise = SimulatedNoise(int(task.seed), session=task.session, round_number=task.round)
     with (
         contextlib.closing(streamed_inputs.open()) as batches,
-        blaming_plugins([parts_of(protocol)], is_private=protocol.keeps_words),
+        blame_plugins([parts_of(protocol)], is_private=protocol.keeps_words),
     ):
         tallies = tally_batches(protocol, batches, noise=noise, first=first)
     tallied = _Tallied([KeptTally.from_tally(tally) for tally in tallies], sorted(streamed_inputs.numbers.items()))
@@ -248,5 +250,5 @@ def _batches(rows: RowFiles, open_files: Callable[[str], TableFiles], task: _Sha
         require(num_found == num_planned, path, f"{num_found} rows", f"{num_planned}, as planned")
 
 
-work: Final = working(_ShardTask, _tally)
+work: Final = make_worker(_ShardTask, _tally)
 """Run by other processes."""

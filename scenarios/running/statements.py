@@ -60,11 +60,11 @@ def rounded_up(probability: float) -> str:
     return f"{up / scale:.{decimals}f} %"
 
 
-def up_to(probability: float) -> str:
+def describe_bound(probability: float) -> str:
     """Return a bound on a probability in words, such as "up to 73.2 %". See `rounded_up`.
 
     Examples:
-        >>> up_to(0.7311)
+        >>> describe_bound(0.7311)
         'up to 73.2 %'
     """
     bound = rounded_up(probability)
@@ -86,11 +86,11 @@ def little_of(prices: Sequence[str]) -> str:
     return f"Little protection: {prices_text} let someone be over {100 * LITTLE:g} % sure."
 
 
-def held_by(party: str) -> str:
+def private_data_of(party: str) -> str:
     """Return what a party keeps to itself, in words, by what it is called.
 
     Examples:
-        >>> held_by("partner"), held_by("patient")
+        >>> private_data_of("partner"), private_data_of("patient")
         ("one person's vote", "one person's values")
     """
     return _HELD.get(party, "one person's values")
@@ -178,12 +178,12 @@ def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
 def meaning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:
     """Return what the ε of one person's losses means, in sentences: the greatest certainty that it allows."""
     prices = losses if isinstance(losses, Prices) else prices_of(losses)
-    sentences = [_certainty(prices.replaced, held_by(party))]
+    sentences = [_certainty(prices.replaced, private_data_of(party))]
     if prices.participation != 0:
         sentences.append(_certainty(prices.participation, "whether one person takes part"))
     for epsilon, units in prices.finest:
         if epsilon is not None and (prices.replaced is None or epsilon < prices.replaced * (1 - _ROUNDING)):
-            bound = up_to(certainty_of(epsilon))
+            bound = describe_bound(certainty_of(epsilon))
             units_text = " or of ".join(units)
             sentences.append(f"Of {units_text}, the rest being known: {bound} (ε = {round_up(epsilon, 6):g}).")
     return sentences

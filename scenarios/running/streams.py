@@ -24,7 +24,7 @@ from ...protocol.plugin_checks import checked_inputs
 from ...protocol.privacy import LedgerEntry
 from ..reading.batches import TableFiles, is_in_batches
 from ..reading.grouping import check_each_once
-from ..reading.sources import Batch, PartySources, PartyStream, RowFiles, located
+from ..reading.sources import Batch, PartySources, PartyStream, RowFiles, locate_error
 from ..system import part_of
 from .plugin_errors import blaming
 
@@ -91,7 +91,7 @@ def batches_of(
 ) -> Generator[Batch]:
     """Yield the parties of files with a line for each of them; of some pieces, where these are named."""
     for batch in files.batches(names, pieces=pieces):
-        with _naming(batch.where):
+        with _name_rows_in_errors(batch.where):
             table = rows.prepared(batch.table)
         yield Batch(table, batch.num_rows, "", batch.where)
 
@@ -144,7 +144,7 @@ class StreamedInputs:
             folder = self._folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             batches = stack.enter_context(contextlib.closing(self._stream.open(folder)))
             for batch in batches:
-                with blaming(type(self._protocol)), _naming(batch.where):
+                with blaming(type(self._protocol)), _name_rows_in_errors(batch.where):
                     inputs = checked_inputs(
                         self._protocol, self._protocol.encode(batch.table), num_parties=batch.num_parties
                     )
@@ -185,11 +185,11 @@ class StreamedInputs:
 
 
 @contextlib.contextmanager
-def _naming(place_of: Callable[[int], str] | None) -> Generator[None]:
+def _name_rows_in_errors(place_of: Callable[[int], str] | None) -> Generator[None]:
     """Let errors say where a row stands, if somebody knows."""
     try:
         yield
     except ConfigurationError as error:
-        if place_of is None or (located_error := located(error, place_of)) is None:
+        if place_of is None or (located_error := locate_error(error, place_of)) is None:
             raise
         raise located_error from None

@@ -39,7 +39,7 @@ def digest_of(files: Sequence[Path]) -> str:
     return f"sha256:{whole.hex()[:_DIGITS]}"
 
 
-def checked_synthetic(
+def check_synthetic(
     parties: object, sources: PartySources, *, synthetic: bool | str, is_chosen: bool = True
 ) -> bool | str:
     """Return what a scenario says of its parties: of files it is their digest.

@@ -20,7 +20,7 @@ class Turnout:
 
     Examples:
         >>> parties = PartiesTable(["ann", "bob"], {"roof": [1, 0]})
-        >>> Turnout(absent=["bob"]).applied(parties, role="partner").names
+        >>> Turnout(absent=["bob"]).apply_to(parties, role="partner").names
         ['ann']
     """
 
@@ -39,7 +39,7 @@ class Turnout:
         """Return the same without these, whose entries are then not looked at."""
         return dataclasses.replace(self, refused=frozenset(refused_names))
 
-    def applied(self, parties: PartiesTable, *, role: str) -> PartiesTable:
+    def apply_to(self, parties: PartiesTable, *, role: str) -> PartiesTable:
         """Return the parties of this vote; ConfigurationError if a name is none, nobody is left, or an entry lacks."""
         if not (self.present is not None or self.absent or self.left or self.joined or self.entries or self.refused):
             return parties

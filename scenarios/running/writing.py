@@ -18,7 +18,7 @@ from ...protocol.phases import Truth
 from ...protocol.privacy import LedgerEntry
 from ..presentation import draw_outcome, rows_of
 from ..reading.frames import frames_in
-from .config import Scenario, load_scenario, shipped_scenarios, with_paths
+from .config import Scenario, list_scenarios, load_scenario, with_paths
 from .folder import SCHEMA, RunFolder, open_event_log
 from .resolution import Local, Resolved, ServerRun
 from .session_facts import about
@@ -138,4 +138,4 @@ def _to_run_again(setup: Resolved, folder: Path) -> dict[str, Any]:
 
 def _are_shipped(scenario: Scenario) -> bool:
     """Return whether a scenario's parties are, entry by entry, those that a shipped one of its name lists."""
-    return scenario.name in shipped_scenarios() and load_scenario(scenario.name).parties == scenario.parties
+    return scenario.name in list_scenarios() and load_scenario(scenario.name).parties == scenario.parties

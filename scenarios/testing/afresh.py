@@ -24,7 +24,7 @@ from ...protocol.phases import PhasedProtocol
 from ...protocol.population import tally_batch
 from ...protocol.records import KeptTally
 from ...protocol.tally import Tally
-from ..running.processes import WorkerProcess, open_worker, working
+from ..running.processes import WorkerProcess, make_worker, open_worker
 
 _LATER_SECONDS: Final = 400 * 86_400 + 3_661  # so much later the other processes believe to be
 _HASH_SEEDS: Final = ("1", "2", "3")
@@ -89,7 +89,7 @@ def compute_afresh(
     places += [
         (function, module, name) for (_, function), (_, module, name) in zip(named_functions, functions, strict=True)
     ]
-    if any(module == "__main__" or _found(module, name) is not function for function, module, name in places):
+    if any(module == "__main__" or _find_attribute(module, name) is not function for function, module, name in places):
         return []
     question = _Question(
         sys.path,
@@ -115,7 +115,7 @@ def compute_afresh(
     ]
 
 
-def _found(module: str, name: str) -> object:
+def _find_attribute(module: str, name: str) -> object:
     """Return what a module calls so; None where there is nothing."""
     try:
         return pkgutil.resolve_name(f"{module}:{name}")
@@ -136,12 +136,12 @@ def _answer(question: _Question) -> _Computed:
     try:
         sys.path[:] = question.path
         _live_later()
-        kind: Any = _found(question.module, question.name)
+        kind: Any = _find_attribute(question.module, question.name)
         if kind is None:
             return _Computed()
         protocol = kind(msgspec.msgpack.decode(question.parameters, type=kind.parameters_type))
         for field, module, name in question.functions:
-            protocol.use_function(field, cast("Callable[..., Any]", _found(module, name)))
+            protocol.use_function(field, cast("Callable[..., Any]", _find_attribute(module, name)))
         reports = [np.array(rows, dtype=np.int64) for rows in question.reports]
         tallies = [tally.restore() for tally in question.tallies]
         tallies_made, released_bytes = compute(protocol, reports, np.array(question.public, dtype=np.int64), tallies)
@@ -176,7 +176,7 @@ def _sum(clock: Callable[[], Any], shift: int) -> Any:
     return clock() + shift
 
 
-_compute: Final = working(_Question, _answer)
+_compute: Final = make_worker(_Question, _answer)
 
 
 def work(question_bytes: bytes) -> bytes:

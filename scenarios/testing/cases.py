@@ -71,7 +71,7 @@ class ProtocolCase:
         """Return another protocol of the same parameters, which has seen no session."""
         return self.protocol.with_parameters(self.protocol.parameters)
 
-    def repeated(self, number: int) -> Inputs:
+    def repeat_rows(self, number: int) -> Inputs:
         """Return at least so many rows: the given ones, again and again."""
         times = -(-number // len(self.inputs))
         return Inputs(np.tile(self.inputs.private, (times, 1)), np.tile(self.inputs.public, (times, 1)))

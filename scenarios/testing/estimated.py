@@ -80,7 +80,7 @@ def _outcomes(case: ProtocolCase, inputs: Inputs, sessions: range) -> list[msgsp
 
 
 def _inputs_of(case: ProtocolCase) -> Inputs:
-    many_parties = case.repeated(_PARTIES)
+    many_parties = case.repeat_rows(_PARTIES)
     try:
         case.protocol.check_roster(many_parties.public)
         case.protocol.check_inputs(many_parties)

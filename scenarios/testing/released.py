@@ -68,7 +68,7 @@ def _check_tallies(case: ProtocolCase) -> None:
 def _check_large_tallies(case: ProtocolCase) -> None:
     """However many parties there are, tallies merge: each number up to some hundred, and others up to thousands."""
     generator = np.random.default_rng(case.seed)
-    inputs = case.repeated(_MANY)
+    inputs = case.repeat_rows(_MANY)
     reports = draw_all(case.protocol, inputs, noise=case.noise())
     larger = np.unique(np.exp(generator.uniform(math.log(_EACH), math.log(len(inputs)), size=_SIZES)).astype(np.int64))
     for number, phase in enumerate(case.protocol.phases):

@@ -45,7 +45,7 @@ _MOST_SHARES, _LEAST_AUDITED = 300_000, 300
 
 def _check_reports(case: ProtocolCase) -> None:
     """Reports are integers in the range that their mechanism states, as many as it says."""
-    inputs = case.repeated(_PARTIES)
+    inputs = case.repeat_rows(_PARTIES)
     for phase in case.protocol.phases:
         reports = draw_reports(phase, inputs, noise=case.noise(), protocol=case.protocol.name, start=0)
         _require_range(phase, phase.mechanism, reports, len(inputs))
@@ -195,7 +195,7 @@ def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, i
         )
 
 
-def _below(generator: np.random.Generator) -> RandBelow:
+def _make_draw_below(generator: np.random.Generator) -> RandBelow:
     """Return what draws an integer below another one, of any size."""
 
     def draw_below(number: int) -> int:
@@ -211,7 +211,7 @@ def _require_no_memory(phase: str, mechanism: ExactMechanism, rows: Sequence[Seq
     """Require that the exact sampler makes a report of the row and of the integers that it draws for it alone."""
 
     def draw(place: int) -> list[int]:
-        draw_below = _below(np.random.default_rng((seed, place)))
+        draw_below = _make_draw_below(np.random.default_rng((seed, place)))
         return list(mechanism.randomize_exactly(rows[place % len(rows)], draw_below))
 
     places = range(_ROWS)
@@ -226,7 +226,7 @@ def _exactly(mechanism: RowMechanism, check: LawCheck, row: Sequence[int]) -> tu
     width = mechanism.num_reports_of(len(row))
 
     def draw(number: int, stream: int) -> IntArray:
-        draw_below = _below(np.random.default_rng(stream))
+        draw_below = _make_draw_below(np.random.default_rng(stream))
         outputs = [
             [*mechanism.randomize_exactly(row, draw_below), *mechanism.randomize_exactly(row, draw_below)]
             for _ in range(number)

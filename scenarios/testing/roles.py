@@ -50,7 +50,7 @@ class _RoleCase:
     given: Inputs  # its rows, which no role has seen
 
     @functools.cached_property
-    def played(self) -> "_Played":
+    def play_honestly(self) -> "_Played":
         """A session with the role's deviations, in which what they do is noted."""
         return _play(self, self.context)
 
@@ -103,7 +103,7 @@ def _check_needs_agents(case: _RoleCase) -> None:
 def _check_acts(case: _RoleCase) -> None:
     """Deviations act, without an error: some message is not what an honest party makes of it."""
     if case.role.deviations(case.context):
-        require(case.played.has_acted, "every message of those who deviate passed as it was")
+        require(case.play_honestly.has_acted, "every message of those who deviate passed as it was")
 
 
 def _check_knowledge(case: _RoleCase) -> None:
@@ -113,13 +113,13 @@ def _check_knowledge(case: _RoleCase) -> None:
         return
     done = _play(case, _with_other_rows(case.context, {*case.role.members, *deviators})).done
     for name in sorted(deviators):
-        same = done.get(name) == case.played.done.get(name)
+        same = done.get(name) == case.play_honestly.done.get(name)
         require(same, f"{name!r} did something else where only other parties' rows were others")
 
 
 def _check_honest(case: _RoleCase) -> None:
     """Whatever members do, everybody else keeps its row, pays at most what it agreed to, and reports once a phase."""
-    context, trace = case.context, case.played.trace
+    context, trace = case.context, case.play_honestly.trace
     same = np.array_equal(context.inputs.private, case.given.private)
     require(
         same and np.array_equal(context.inputs.public, case.given.public), "the context's rows are others than before"
@@ -148,7 +148,7 @@ def _check_honest(case: _RoleCase) -> None:
 
 def _check_lesson(case: _RoleCase) -> None:
     """What it learnt is told, also of a session that failed: its name, sentences, and a table of numbers."""
-    trace = case.played.trace
+    trace = case.play_honestly.trace
     failure = PsephosError("the session came to no end")
     for each in (trace, dataclasses.replace(trace, tallies=(), outcome=None, failure=trace.failure or failure)):
         attack_report: Any = case.role.learn(case.context, each)
@@ -168,7 +168,7 @@ def _check_lesson(case: _RoleCase) -> None:
 
 def _check_views(case: _RoleCase) -> None:
     """A role that only infers learns from its members' views alone: without all others it learns the same."""
-    role, trace = case.role, case.played.trace
+    role, trace = case.role, case.play_honestly.trace
     if role.deviations(case.context) or role.strangers(case.context):
         return  # what came of deviating is told of everybody
     role_views = [

@@ -95,11 +95,11 @@ def draw_labels(layout: Layout, noise: Perturbation, source: SimulatedNoise, *, 
     return labels
 
 
-def renumbering(max_size: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
+def draw_renumbering(max_size: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
     """Return for each task a new number for each label, the same for all answer sets of a size.
 
     Examples:
-        >>> numbers = renumbering(3, np.array([2, 3, 2]), np.random.default_rng(1))
+        >>> numbers = draw_renumbering(3, np.array([2, 3, 2]), np.random.default_rng(1))
         >>> numbers[0].tolist() == numbers[2].tolist()
         True
     """

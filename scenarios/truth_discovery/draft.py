@@ -30,7 +30,7 @@ from ..running.drafts import (
     word_option,
 )
 from .data.assembly import in_order
-from .data.labels import LabelWords, alike_in, named, read_labels
+from .data.labels import LabelWords, alike_in, join_labels, read_labels
 
 _ID: Final = r"[ _.-]?(?:id|no|nr|number|name|email)?"
 _ROLES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
@@ -115,7 +115,7 @@ def _draft(sheet: SavedTable, options: Chosen) -> Draft:
         price="each answer",
         parties=lines,
         said=[
-            f"{workers} workers answer {tasks} tasks. Labels, for everybody to know: {named(words.names)}.",
+            f"{workers} workers answer {tasks} tasks. Labels, for everybody to know: {join_labels(words.names)}.",
             "Who answered which task is public here; what they answered is not.",
         ],
     )

@@ -76,7 +76,7 @@ class TruthMeasures(Measures):
             measured_values[_CHANGE.name] = measured_values[_ERROR_RATE.name] - self._without_noise
         return measured_values
 
-    def of_block(
+    def measure_block(
         self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
     ) -> Mapping[str, FloatArray]:
         del tallies

@@ -32,9 +32,9 @@ from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import CREDITS, Parameters, Perturbation, find_truths, make_noise
 from psephos.protocol.truth_discovery.counts import counted_limits
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.experiments.sheets import flat, listing
+from psephos.scenarios.experiments.sheets import flat, list_rows_of
 from psephos.scenarios.tables import Table
-from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, draw_renumbering
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 
@@ -288,7 +288,7 @@ def sessions_of(
     noise = make_noise(parameters)
     drawn = draw_labels(layout, noise, SimulatedNoise(wanted.seed, session=name), start=0, stop=sessions)
     # Ties go to the first label: by its number, a frequent one would flatter who has many ties.
-    numbers = [renumbering(answers.num_classes, answers.sizes, generator) for _ in drawn]
+    numbers = [draw_renumbering(answers.num_classes, answers.sizes, generator) for _ in drawn]
     reports = [own[answers.tasks, labels] for own, labels in zip(numbers, drawn, strict=True)]
     truths = [own[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)][gold] for own in numbers]
     chance: FloatArray = np.tile(1 / answers.sizes[gold], sessions)
@@ -394,7 +394,7 @@ def _accuracies(name: str, mechanism: str, epsilon: float, cell: Mapping[str, Co
 
 def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
     own = [row for row in rows if row.estimator == _AUTO]
-    return listing(
+    return list_rows_of(
         own,
         "crowd: {crowd} | family: {family} | model: {model:.3f} | credit: {credit:.2f}"
         " | said of others: {least:.2f}–{most:.2f} | range: {low:.3f}–{high:.3f} | right: {found:.3f}"
@@ -416,7 +416,7 @@ def _table_of_confidences(rows: Sequence[CrowdRow]) -> Table:
 def _table_of_accuracies(rows: Sequence[dict[str, Any]]) -> Table:
     worst = sorted(rows, key=lambda row: -row["behind"])
     num_behind = sum(row["behind"] > _HALF_A_POINT for row in rows)
-    return listing(
+    return list_rows_of(
         worst[:_MOST_SHOWN],
         "crowd: {crowd} | mechanism: {mechanism} | ε: {epsilon:g} | auto: {auto:.1%} | majority: {majority:.1%}"
         " | truth discovery: {truth_discovery:.1%} | one-coin: {one_coin:.1%} | behind: {behind:+.1f}",

@@ -23,15 +23,15 @@ from psephos.protocol.randomness import NoiseSource, SimulatedNoise
 from psephos.protocol.sides import Party
 from psephos.scenarios.audit.machines import (
     RecordedSession,
-    by_agents,
-    by_arrays,
     one_source,
     reports_of_all,
     roster_of,
+    run_by_agents,
+    run_by_arrays,
     source_of_each,
 )
 from psephos.scenarios.audit.whole_sessions import charge
-from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs, masked_stage, vote_with_matrices
+from psephos.scenarios.dpwevote.audit.sessions import dpwevote_climbs, masked_configuration, vote_with_matrices
 
 _SAMPLES_OF_ARRAYS = 5_000  # outputs of each neighbor
 _SAMPLES = 1_200  # the same of agents, and with secure noise
@@ -49,7 +49,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _weight_drawn_again()
     yield from _of_sizes()
     sizes = {"weights": 3, "candidates": 2, "partners": 8, "votes in a row": 1}
-    yield from masked_faults("votes", masked_stage("majority", sizes))
+    yield from masked_faults("votes", masked_configuration("majority", sizes))
 
 
 class _SharedNoise(SimulatedNoise):
@@ -66,7 +66,7 @@ def _shared_by_two_parties() -> Fault:
     other = table.private[2]  # what the second party has, whatever the first one's row is
     rosters = [roster_of(vote, [row, other], [(), ()]) for row in table.private[:2]]
     entries = charge(vote, table.private[0].tolist(), (), num_sessions=1)
-    return Sessions(vote, (rosters[0], rosters[1]), entries, reports_of_all, by_arrays).planted(
+    return Sessions(vote, (rosters[0], rosters[1]), entries, reports_of_all, run_by_arrays).planted(
         "noise shared by two parties",
         "All parties of a session randomize by the uniforms of one place: another one's report tells them.",
         "noise of each party's own",
@@ -98,12 +98,12 @@ class _RawPartner(Client):
 def _raw_in_agents() -> Fault:
     vote = _vote("a")
     rows = vote.encode({"weight": [2, 2], "a": [0, 1]}).private
-    return Sessions.of_rows(vote, rows, hold=by_agents).planted(
+    return Sessions.of_rows(vote, rows, hold=run_by_agents).planted(
         "raw values in the agents",
         "Agents randomize what they report in the first phase, and in the second report the opinion itself.",
         "randomized in every phase",
         samples=_SAMPLES,
-        hold=functools.partial(by_agents, client=_RawPartner),
+        hold=functools.partial(run_by_agents, client=_RawPartner),
     )
 
 
@@ -129,7 +129,7 @@ def _shared_by_two_candidates() -> Fault:
 
 def _stated_loss_of_matrices() -> Fault:
     vote = vote_with_matrices("a")
-    right = Sessions.of_rows(vote, vote.encode({"weight": [1, 2], "a": [0, 1]}).private, hold=by_arrays)
+    right = Sessions.of_rows(vote, vote.encode({"weight": [1, 2], "a": [0, 1]}).private, hold=run_by_arrays)
     # The usual ε of 1, half for either report, beside matrices whose own loss is ln 5 + ln 8.
     stated = [msgspec.structs.replace(entry, claimed=_STATED, proven=_STATED) for entry in right.entries]
     return right.planted(
@@ -151,13 +151,13 @@ def _forgetful(
 ) -> RecordedSession:
     """Hold a session whose parties and server have kept nothing of earlier ones."""
     del kept
-    return by_arrays(protocol, inputs, session=session, noise=noise)
+    return run_by_arrays(protocol, inputs, session=session, noise=noise)
 
 
 def _weight_drawn_again() -> Fault:
     vote = DPWeVote(Parameters(candidates=("a",), epsilon_weight=2.0, epsilon_opinion=0.5, game="board"))
     rows = vote.encode({"weight": [1, 3], "a": [1, 1]}).private  # they differ in the weight alone
-    right = Sessions.of_rows(vote, rows, hold=by_arrays, num_sessions=2)
+    right = Sessions.of_rows(vote, rows, hold=run_by_arrays, num_sessions=2)
     of_weight = [entry for entry in right.entries if entry.unit == "weight"]
     return dataclasses.replace(right, entries=of_weight).planted(
         "a weight drawn again",

@@ -18,7 +18,7 @@ from psephos.protocol.fair_voting.choices import ExponentialChoice, SampledChoic
 from psephos.protocol.fair_voting.subsample import Subsample
 from psephos.protocol.mechanisms import RandBelow, RowMechanism
 from psephos.protocol.privacy import TrustModel
-from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs, masked_stage
+from psephos.scenarios.fair_voting.audit.sessions import fair_voting_climbs, masked_configuration
 
 _SAMPLES = 5_000
 _FEW_SAMPLES: Final = 600  # with secure noise; what is told in clear shows at once
@@ -41,7 +41,7 @@ def planted_faults() -> Iterator[Fault]:
     yield coin_fault()
     yield _group_in_clear()
     yield from _of_sizes()
-    yield from masked_faults("rankings", masked_stage("borda", {"alternatives": 3, "voters": 7, "groups": 2}))
+    yield from masked_faults("rankings", masked_configuration("borda", {"alternatives": 3, "voters": 7, "groups": 2}))
     vote = _vote((1, 1), mechanism="whole_ranking", epsilon=2.0)
     right = Sessions.of_rows(vote, ([0, 1, 2], [2, 1, 0]), _SECOND)
     halves = [structs.replace(own, claimed=own.claimed / 2, proven=own.proven / 2) for own in right.entries]

@@ -19,9 +19,9 @@ from psephos.protocol.moral_preferences import (
     SocietiesPhase,
 )
 from psephos.protocol.tally import Tally
-from psephos.scenarios.audit.machines import RecordedSession, by_arrays, roster_of
+from psephos.scenarios.audit.machines import RecordedSession, roster_of, run_by_arrays
 from psephos.scenarios.audit.whole_sessions import charge
-from psephos.scenarios.moral_preferences.audit.sessions import masked_stage, moral_preferences_climbs, read_sums
+from psephos.scenarios.moral_preferences.audit.sessions import masked_configuration, moral_preferences_climbs, read_sums
 
 _SAMPLES = 4_000
 _SOCIETIES = ("north", "east", "south")
@@ -32,7 +32,7 @@ def planted_faults() -> Iterator[Fault]:
     yield _counted_twice()
     yield _doubled_sums()
     # Of two voters one is honest: noise of so large a scale is drawn slowly, and two shares in place of one are seen.
-    yield from masked_faults("preferences", masked_stage("VLMP", {"features": 1, "records": 1, "voters": 2}))
+    yield from masked_faults("preferences", masked_configuration("VLMP", {"features": 1, "records": 1, "voters": 2}))
     protocol = _protocol()
     bound = protocol.summary.bound
     # A voter that is as far to one side as it may be, or to the other; and one in the middle.
@@ -84,7 +84,7 @@ def _counted_twice() -> Fault:
     publics = [[place] for place in range(len(_SOCIETIES))]
     first, second = (roster_of(protocol, [[place], [0], [0]], publics) for place in (-bound, bound))
     entries = charge(protocol, [0], [0], num_sessions=1)
-    right = Sessions(protocol, (first, second), entries, functools.partial(_released, protocol), by_arrays)
+    right = Sessions(protocol, (first, second), entries, functools.partial(_released, protocol), run_by_arrays)
     return right.planted(
         "voter counted in all societies",
         "The trusted server adds what a voter says to each society's sum; its ledger has one release.",

@@ -22,11 +22,11 @@ from psephos.scenarios.audit.machines import (
     MakeNoise,
     RecordedSession,
     SessionRunner,
-    by_machines,
     noise_of,
     one_source,
     reports_of_each,
     roster_of,
+    run_by_machines,
     session_sampler,
 )
 from psephos.scenarios.audit.size_grid import Configuration
@@ -78,7 +78,7 @@ class Sessions:
     rosters: tuple[Inputs, Inputs]
     entries: Sequence[LedgerEntry]
     shown: Callable[[RecordedSession], Sequence[Sequence[int]]] = reports_of_each
-    hold: SessionRunner = by_machines
+    hold: SessionRunner = run_by_machines
     make_noise: MakeNoise | None = None
     num_sessions: int = 1
 

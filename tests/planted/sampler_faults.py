@@ -26,7 +26,7 @@ from psephos.protocol.mechanisms import (
 from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.audit.case import LawCheck, OutputSampler, Pair, Source
 from psephos.scenarios.audit.mechanisms.checking import checks_of
-from psephos.scenarios.audit.mechanisms.sampling import secure_draw, simulated_draw
+from psephos.scenarios.audit.mechanisms.sampling import secure_draw, simulate_draw
 from psephos.scenarios.audit.mechanisms.shares import sum_of
 
 _EPSILON: Final = 1.0
@@ -79,7 +79,7 @@ def sampler_fault(
 
         def pair() -> Pair:
             if source == "simulated":
-                return Pair("the two", draws=(simulated_draw(mechanism, rows[0]), simulated_draw(mechanism, rows[-1])))
+                return Pair("the two", draws=(simulate_draw(mechanism, rows[0]), simulate_draw(mechanism, rows[-1])))
             return Pair("the two", secure=(secure(rows[0]), secure(rows[-1])))
 
         def check(row: Sequence[int]) -> LawCheck:

@@ -7,11 +7,11 @@ from planted.fault import Drawing, Fault
 from planted.masked_faults import masked_faults
 from planted.planting import Sessions, by_draw, planted_in_stage
 from psephos.protocol.mechanisms import OneLayer, RowMechanism
-from psephos.scenarios.audit.whole_sessions import of_finest_unit
+from psephos.scenarios.audit.whole_sessions import loss_of_finest_unit
 from psephos.scenarios.truth_discovery.audit.sessions import (
     BINARY,
     NUM_ANSWERS,
-    masked_stage,
+    masked_configuration,
     party_of,
     survey_of,
     truth_discovery_climbs,
@@ -27,7 +27,9 @@ def planted_faults() -> Iterator[Fault]:
     yield _fewer_tasks()
     yield _second_set_in_clear()
     yield from _of_sizes()
-    yield from masked_faults("answers", masked_stage("one answer set", {"labels": 2, "answers": 2, "workers": 8}))
+    yield from masked_faults(
+        "answers", masked_configuration("one answer set", {"labels": 2, "answers": 2, "workers": 8})
+    )
 
 
 def _fewer_tasks() -> Fault:
@@ -38,7 +40,7 @@ def _fewer_tasks() -> Fault:
         "A worker who is asked three of five tasks is charged for one answer; who is asked all is charged rightly.",
         "fewer tasks charged as they are",
         samples=_SAMPLES,
-        entries=[of_finest_unit(entry) for entry in right.entries],
+        entries=[loss_of_finest_unit(entry) for entry in right.entries],
     )
 
 

@@ -33,7 +33,7 @@ def check_alike(session: Session) -> None:
     assert measures.go_in_blocks
     noise = SimulatedNoise(session.seed, session="block")
     decisions, tallies = decide_sessions(protocol, measures.block, noise.make_rounds(ROUNDS))
-    numbers = measures.of_block(measures.block, decisions, tallies)
+    numbers = measures.measure_block(measures.block, decisions, tallies)
     sizes: dict[bytes, int] = {}
     for place, own in enumerate(noise.make_rounds(ROUNDS)):
         alone = run_population(protocol, inputs, noise=own)

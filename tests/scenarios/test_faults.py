@@ -26,7 +26,7 @@ from psephos.scenarios.deployment import server
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.presentation.presenter import Presenter
 from psephos.scenarios.running.folder import RunFolder
-from psephos.scenarios.running.plugin_errors import Plugin, blaming_plugins
+from psephos.scenarios.running.plugin_errors import Plugin, blame_plugins
 from runs import read_json
 from thoroughness import IS_FULL
 
@@ -363,7 +363,7 @@ def test_a_presenter_that_raises_is_named_whoever_asks_it(
         "show": lambda: presentation.show_outcome(console, shown),
         "rows": lambda: presentation.rows_of(shown, truth=None),
         "draw": lambda: presentation.draw_outcome(shown, title="", truth=None, folder=tmp_path),
-        "say": lambda: presentation.said_of(shown),
+        "say": lambda: presentation.describe_phase_outcome(shown),
     }
     with pytest.raises(PluginError, match=f"presenter of _Shown failed in {step}: KeyError: 'no colour'") as caught:
         asked[step]()
@@ -385,10 +385,10 @@ def test_what_is_private_is_left_out_of_a_truth_that_raises(
 def test_a_bug_of_ours_is_not_blamed_on_whoever_takes_part() -> None:
     """An import that fails, for one, is no plug-in's; a value of theirs that ours cannot take is."""
     theirs = [Plugin("protocol 'tea'", (type("Tea", (), {"__module__": "tea_elsewhere"}),))]
-    with pytest.raises(ImportError), blaming_plugins(theirs, is_last=True):
+    with pytest.raises(ImportError), blame_plugins(theirs, is_last=True):
         raise ImportError
     named = "protocol 'tea' failed in what it returned: TypeError: theirs"
-    with pytest.raises(PluginError, match=named), blaming_plugins(theirs, is_last=True):
+    with pytest.raises(PluginError, match=named), blame_plugins(theirs, is_last=True):
         raise TypeError("theirs")
-    with pytest.raises(TypeError), blaming_plugins([], is_last=True):
+    with pytest.raises(TypeError), blame_plugins([], is_last=True):
         raise TypeError

@@ -132,12 +132,12 @@ def test_its_data_set_is_found_and_no_other_protocols(
 
 def test_its_command_is_one_of_the_command_lines(house: Path, psephos: Callable[..., Any]) -> None:
     del house
-    group.of_systems.cache_clear()
+    group.system_commands.cache_clear()
     try:
         assert re.search(r"^  coins +Count coins\.$", psephos("--help").out, re.MULTILINE)
         assert psephos("coins").out == "three coins\n"
     finally:
-        group.of_systems.cache_clear()
+        group.system_commands.cache_clear()
 
 
 def test_a_missing_part_is_what_any_protocol_has(

@@ -22,7 +22,7 @@ import pytest
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import Perturbation, find_truths, make_noise
 from psephos.scenarios.datasets import DATA_VARIABLE
-from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, draw_renumbering
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from scipy import special
@@ -49,7 +49,7 @@ def deficits(layout: Layout, epsilon: float | None, *, sessions: int, seed: int)
         many = draw_labels(layout, noise, SimulatedNoise(seed, session="auto"), start=0, stop=sessions)
     found: list[float] = []
     for labels in many:
-        numbers = renumbering(answers.num_classes, answers.sizes, generator)
+        numbers = draw_renumbering(answers.num_classes, answers.sizes, generator)
         reports = dataclasses.replace(answers, labels=numbers[answers.tasks, labels])
         truth = numbers[np.arange(answers.num_tasks), np.maximum(layout.crowd.truth, 0)]
         right: list[float] = []

@@ -27,7 +27,7 @@ from ....protocol.mechanisms import (
 )
 from ....protocol.mechanisms.polya import share_masses
 from ..case import NO_PLACE, LawCheck, OutputView
-from .sampling import PrivateRow, all_rows, numbering, secure_draw, simulated_draw
+from .sampling import PrivateRow, list_rows, number_outputs, secure_draw, simulate_draw
 
 MOST_ROWS: Final = 32  # rows of a mechanism that are drawn
 _MOST_OUTPUTS: Final = 1 << 14  # reports whose law is written down whole
@@ -55,7 +55,7 @@ def checks_of(
         LawCheck(
             name=str(row),
             views=_views_of(noise_law, row),
-            draw=simulated_draw(noise_law, row),
+            draw=simulate_draw(noise_law, row),
             secure=secure_draw(noise_law, row) if is_secure else None,
             mechanism=mechanism,
         )
@@ -115,9 +115,9 @@ def _whole(mechanism: RowMechanism, row: PrivateRow) -> OutputView:
     """Return whole reports, in lexicographic order."""
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(len(row))
-    outputs = all_rows(width, high - low + 1) + low
+    outputs = list_rows(width, high - low + 1) + low
     law = np.exp(mechanism.log_likelihoods(outputs, np.array([row], dtype=np.int64))[:, 0])
-    encode = numbering(outputs)
+    encode = number_outputs(outputs)
     return OutputView("", law / law.sum(), lambda rows_drawn: encode(rows_drawn)[:, 0])
 
 
@@ -198,7 +198,7 @@ def _noise(scale: float, tail: Callable[[FloatArray], FloatArray]) -> NoiseLaw:
 def views_of_noise(row: PrivateRow, noise: NoiseLaw, report_range: tuple[int, int]) -> list[OutputView]:
     """Return each number with its noise by itself, and, where there are more, ranges of all together."""
     views = _numbers(row, noise, report_range)
-    return [*views, _together(row, noise)] if len(row) > 1 else views
+    return [*views, _joint_view(row, noise)] if len(row) > 1 else views
 
 
 def _numbers(row: PrivateRow, noise: NoiseLaw, report_range: tuple[int, int]) -> list[OutputView]:
@@ -225,7 +225,7 @@ def _low_bits(scale: float, value: int, place: int) -> OutputView:
     )
 
 
-def _together(row: PrivateRow, noise: NoiseLaw) -> OutputView:
+def _joint_view(row: PrivateRow, noise: NoiseLaw) -> OutputView:
     """Return ranges of all numbers together, each number in about as many ranges of one probability."""
     width = min(len(row), int(math.log2(_MOST_CELLS)))
     parts = max(2, int(_MOST_CELLS ** (1 / width)))

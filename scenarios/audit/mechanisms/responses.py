@@ -31,7 +31,7 @@ from ....protocol.mechanisms import (
 from ....protocol.mechanisms.own_matrix import channel_of
 from ..case import NO_PLACE, Case, LawCheck, OutputView, Pair
 from .checking import checks_of
-from .sampling import EPSILONS, all_rows, encoded, finite_pairs, local_case, secure_draw, simulated_draw
+from .sampling import EPSILONS, encode_outputs, finite_pairs, list_rows, local_case, secure_draw, simulate_draw
 
 _CHOICES: Final = (2, 3, 10)
 _ORACLES: Final[tuple[tuple[str, type[FrequencyOracle]], ...]] = (
@@ -108,7 +108,7 @@ def _case_of_many(group: str, mechanism: RowMechanism, size: int) -> Case:
                 LawCheck(
                     f"[{value}]",
                     list(_views_of(mechanism, value)),
-                    simulated_draw(mechanism, [value]),
+                    simulate_draw(mechanism, [value]),
                     secure_draw(mechanism, [value]),
                 )
                 for value in values
@@ -153,7 +153,7 @@ def _pairs_of_many(mechanism: Any, *ends: int) -> list[Pair]:
         return np.where(is_supported[:, 0] == is_supported[:, 1], 2, is_supported[:, 1])[:, None].astype(np.int64)
 
     draws, secure = (
-        [encoded(draw(mechanism, [end]), encode) for end in ends] for draw in (simulated_draw, secure_draw)
+        [encode_outputs(draw(mechanism, [end]), encode) for end in ends] for draw in (simulate_draw, secure_draw)
     )
     laws = np.array([[own_chance, other, other_chance_sum], [other, own_chance, other_chance_sum]])
     return [Pair(f"{ends[0]} and {ends[1]}", laws=laws, draws=(draws[0], draws[1]), secure=(secure[0], secure[1]))]
@@ -164,12 +164,12 @@ def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[OutputView]:
     law, size = oracle.law, oracle.num_choices
     keep = float(law.keep)
 
-    def supporting(reports: IntArray) -> IntArray:
+    def select_supporting(reports: IntArray) -> IntArray:
         is_report = (reports >= 0).all(axis=1) & (reports <= law.greatest).all(axis=1)
         is_report &= (np.diff(reports, axis=1) >= 0).all(axis=1)
         return np.where(is_report, oracle.supports(reports, np.array([value]))[:, 0], NO_PLACE)
 
-    yield OutputView("its own value", np.array([1 - keep, keep]), supporting)
+    yield OutputView("its own value", np.array([1 - keep, keep]), select_supporting)
     if isinstance(oracle, SubsetSelection):
         # A report has each value once, so that numbers are spread less than independent ones, which bounds assume.
         other_chances = np.full(size - 1, (1 - keep / law.num_numbers) / (size - 1))
@@ -190,7 +190,7 @@ def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[OutputView]:
 
 def _rows(mechanism: RowMechanism, width: int) -> IntArray:
     low, high = mechanism.value_range
-    return all_rows(width, high - low + 1) + low
+    return list_rows(width, high - low + 1) + low
 
 
 @functools.cache  # the optimal one takes some tenths of a second

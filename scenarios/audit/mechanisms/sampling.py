@@ -33,7 +33,7 @@ def local_case(
     return Case(name=name, group=group, unit=unit, proven=proven, pairs=pairs, **statement | given)
 
 
-def simulated_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
+def simulate_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     """Return draws of a row's reports with the noise of simulations."""
     values = np.array([row], dtype=np.int64)
     slots = mechanism.slots_of(len(row))
@@ -73,7 +73,7 @@ def pair_of(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, *, n
 
     `name` is what they differ in, as a phrase.
     """
-    draws = simulated_draw(mechanism, first), simulated_draw(mechanism, second)
+    draws = simulate_draw(mechanism, first), simulate_draw(mechanism, second)
     secure = (secure_draw(mechanism, first), secure_draw(mechanism, second)) if is_secure else None
     return Pair(name, draws=draws, score=_score(mechanism, first, second, draws[0]), secure=secure)
 
@@ -93,7 +93,7 @@ def _score(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, draw:
     return score
 
 
-def all_rows(width: int, num_values: int) -> IntArray:
+def list_rows(width: int, num_values: int) -> IntArray:
     """Return every row of so many values in [0, num_values), in lexicographic order."""
     return np.array(list(itertools.product(range(num_values), repeat=width)), dtype=np.int64)
 
@@ -118,7 +118,7 @@ def finite_pairs(
     """
     if reports is None:
         low, high = mechanism.report_range
-        reports = all_rows(mechanism.num_reports_of(rows.shape[1]), high - low + 1) + low
+        reports = list_rows(mechanism.num_reports_of(rows.shape[1]), high - low + 1) + low
     logs = mechanism.log_likelihoods(reports, rows).T
     laws = np.exp(logs)
     laws /= laws.sum(axis=1, keepdims=True)  # what a law in floats leaves of 1: some 1e-16
@@ -131,13 +131,13 @@ def finite_pairs(
     )
     places = [-best[1], -best[2]]
     first, second = (rows[place].tolist() for place in places)
-    encode = numbering(reports)
+    encode = number_outputs(reports)
 
     def draw_both(draw: Callable[[RowMechanism, PrivateRow], OutputSampler]) -> tuple[OutputSampler, OutputSampler]:
-        return encoded(draw(mechanism, first), encode), encoded(draw(mechanism, second), encode)
+        return encode_outputs(draw(mechanism, first), encode), encode_outputs(draw(mechanism, second), encode)
 
     secure = draw_both(secure_draw) if is_secure else None
-    return [Pair(f"{first} and {second}", laws=laws[places], draws=draw_both(simulated_draw), secure=secure)]
+    return [Pair(f"{first} and {second}", laws=laws[places], draws=draw_both(simulate_draw), secure=secure)]
 
 
 def _separation(logs: FloatArray, laws: FloatArray, one: int, other: int) -> tuple[float, float]:
@@ -147,7 +147,7 @@ def _separation(logs: FloatArray, laws: FloatArray, one: int, other: int) -> tup
     return round(float(losses.max()), 9), round(float(np.abs(laws[one] - laws[other]).sum()), 9)
 
 
-def numbering(outputs: IntArray) -> Callable[[IntArray], IntArray]:
+def number_outputs(outputs: IntArray) -> Callable[[IntArray], IntArray]:
     """Return what numbers reports by their places among all of them, given in lexicographic order."""
     low: IntArray = outputs.min(axis=0)
     sizes: list[int] = (outputs.max(axis=0) - low + 1).tolist()
@@ -163,6 +163,6 @@ def numbering(outputs: IntArray) -> Callable[[IntArray], IntArray]:
     return encode
 
 
-def encoded(draw: OutputSampler, encode: Callable[[IntArray], IntArray]) -> OutputSampler:
+def encode_outputs(draw: OutputSampler, encode: Callable[[IntArray], IntArray]) -> OutputSampler:
     """Return draws whose outputs are what something makes of others."""
     return lambda number, stream: encode(draw(number, stream))

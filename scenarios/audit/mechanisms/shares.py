@@ -16,7 +16,7 @@ from ....protocol.mechanisms import NoiseShare, share_log_law
 from ....protocol.privacy import TrustModel
 from ..case import Case, LawCheck, OutputSampler, Pair
 from .checking import checks_of, noise_of_shares, views_of_noise
-from .sampling import EPSILONS, PrivateRow, local_case, secure_draw, simulated_draw
+from .sampling import EPSILONS, PrivateRow, local_case, secure_draw, simulate_draw
 
 _SENSITIVITY: Final = 6
 _WIDTH: Final = 3
@@ -49,7 +49,7 @@ def sum_of(
     row: PrivateRow,
     *,
     num_shares: int,
-    draw_by: Callable[[NoiseShare, PrivateRow], OutputSampler] = simulated_draw,
+    draw_by: Callable[[NoiseShare, PrivateRow], OutputSampler] = simulate_draw,
 ) -> OutputSampler:
     """Return draws of a row's sum with rows of zeros, one share in each."""
     draw = draw_by(mechanism, [0] * len(row))

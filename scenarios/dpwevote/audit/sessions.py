@@ -18,7 +18,7 @@ from ...audit.case import Case
 from ...audit.machines import roster_of
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
-from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
+from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, other_level_ends
 from ...audit.whole_sessions import AuditParty, two_party_cases
 
 # Neither of them symmetric: losses of ln 5 and ln 8.
@@ -187,13 +187,15 @@ def dpwevote_climbs() -> Iterator[SizeSweep]:
         alphabets=["weights"],
     )
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": MASKED_RUNGS, "votes in a row": RUNGS[:3]}
-    yield SizeSweep("masked votes", sizes, [*_QUOTAS, "public weights"], masked_stage, most=400, alphabets=["weights"])
+    yield SizeSweep(
+        "masked votes", sizes, [*_QUOTAS, "public weights"], masked_configuration, most=400, alphabets=["weights"]
+    )
     sizes = {"candidates": RUNGS, "partners": RUNGS}
     choices = [f"{quota}{told}" for told in ("", _ALONE) for quota in _QUOTAS]
-    yield SizeSweep("releases", sizes, choices, _released_stage, most=400)
+    yield SizeSweep("releases", sizes, choices, _release_configuration, most=400)
 
 
-def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
+def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked votes of one partner among others, light ones who say no and heavy ones who say yes."""
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     weights = tuple(range(1, sizes["weights"] + 1))
@@ -216,7 +218,7 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     return MaskedStage(vote, ends, num_parties=number, num_sessions=sizes["votes in a row"])
 
 
-def _released_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
+def _release_configuration(choice: str, sizes: Mapping[str, int]) -> Configuration:
     """Return votes of one partner among others: who are all heavy, who tie, or who weigh little beside it."""
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     quota, told, _ = choice.partition(_ALONE)
@@ -276,7 +278,7 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     }
     kinds["weight and opinions"] = Ends(least_member, most_member)
     if level:
-        kinds |= of_other_level(least_member, len(_LEVELS))
+        kinds |= other_level_ends(least_member, len(_LEVELS))
     return Configuration(vote, kinds, num_parties=sizes["partners"], num_sessions=sizes["votes in a row"])
 
 

@@ -111,14 +111,14 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     other_columns = _other_columns(parameters)
     table = {name: entries for name, entries in read_table.table.items() if name not in other_columns}
     voted = [name for name in table if not candidates or name in candidates]
-    with read_table.naming_lines():
+    with read_table.name_lines_in_errors():
         table |= {name: _opinions(name, table[name], options) for name in voted}
     if candidates and not isinstance(parties, str):
         table = {name: entries for name, entries in table.items() if name in candidates}
     if options.abstentions in {"no", "yes"}:
         silent_words = options.silent
         number = sum(word_of(entry) in silent_words for name in voted for entry in read_table.table[name])
-        read_table = read_table.noting(f"{number:,} abstentions count as {options.abstentions}." if number else "")
+        read_table = read_table.with_note(f"{number:,} abstentions count as {options.abstentions}." if number else "")
     if _WEIGHT in read_table.table:
         own_columns = {name: read_table.table[name] for name in other_columns if name in read_table.table}
         return dataclasses.replace(read_table, table={**own_columns, **table})
@@ -127,7 +127,7 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     _check_without_weights(read_table, candidates, parameters)
     note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
     table = {_WEIGHT: np.broadcast_to(1.0, len(read_table.names)), **table}
-    return dataclasses.replace(read_table, table=table, parameters=_ONE_VOTE).noting(note)
+    return dataclasses.replace(read_table, table=table, parameters=_ONE_VOTE).with_note(note)
 
 
 def _other_columns(parameters: Mapping[str, Any]) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ def _drop_lines(parties: PartiesTable, options: VoteFile) -> PartiesTable:
     for word in options.without:
         require(word in entries, f"{_FIELD}.without", word, list_choices(sorted({*entries})[-12:], word))
     kept_parties = parties.of_rows([row for row, entry in enumerate(entries) if entry not in options.without])
-    return kept_parties.noting(f"Left out: {', '.join(options.without)}.")
+    return kept_parties.with_note(f"Left out: {', '.join(options.without)}.")
 
 
 def _drop_absent(parties: PartiesTable, options: VoteFile, candidates: Collection[str]) -> PartiesTable:
@@ -167,7 +167,7 @@ def _drop_absent(parties: PartiesTable, options: VoteFile, candidates: Collectio
         raise ConfigurationError(field=place_text, value=parties.table[columns[place]][row], allowed=allowed)
     present = parties.of_rows(np.flatnonzero(~is_absent).tolist())
     refuse(not present.names, f"{_FIELD}.abstentions", "absent", "no or yes, since nobody is left to vote")
-    return present.noting(
+    return present.with_note(
         f"{is_absent.sum():,} of {len(is_silent[0]):,} abstain, and are absent, which everybody can see."
     )
 

@@ -18,7 +18,7 @@ from ....protocol.privacy import total_of
 from ...attacks.channels import session_channel
 from ...attacks.posteriors import evaluate_channel
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, found_in
+from ...experiments.findings import BoundedFinding, make_finder
 from ..attack.inference import DPWeVoteAttack
 from ..audit.sessions import case_of_partner
 from .laws import TRUE, chance_of_passing, expected_quota_error, law_of
@@ -28,7 +28,7 @@ _EPSILON: Final = 1.0
 _SKEWED_EPSILON: Final = 2.0
 """Reading W2's case: all weights 3, 60 % of 500 partners in favor."""
 _PARTNERS: Final = 10
-_found: Final = found_in(__name__, paper="DPWeVote: Yan, Liu and Liu (2018)")
+_found: Final = make_finder(__name__, paper="DPWeVote: Yan, Liu and Liu (2018)")
 
 
 def findings_on_dpwevote() -> Iterator[BoundedFinding]:

@@ -21,13 +21,13 @@ from ...experiments.comparing import Row, select
 from ...experiments.declared import experiments_of
 from ...experiments.judging import difference
 from ...experiments.measurements import (
-    as_published,
     deviation,
-    in_blocks,
     mean_of,
     mean_square,
+    run_in_blocks,
     share_in,
     share_of,
+    to_published,
 )
 from ...experiments.paper_files import rows_beside
 from ...experiments.reproductions import Asked, PaperPart
@@ -95,13 +95,13 @@ class VoteCells:
                 if workload.is_drawn:
                     pairs = workload.pairs(num_partners, key=key, start=start, stop=stop)
                     inputs = InputBlock(np.take(rows.private, pairs, axis=0), public)
-                values = measures.of_block(
+                values = measures.measure_block(
                     inputs, *decide_sessions(vote, inputs, noise.make_rounds(range(start, stop)))
                 )
                 return {**values, "passed": values["true passes"] + values["false passes"]}
 
             at_a_time = sessions_at_once(vote, public, are_alike=False)
-            self._known[cell] = in_blocks(block, trials=times * self._trials, at_a_time=at_a_time)
+            self._known[cell] = run_in_blocks(block, trials=times * self._trials, at_a_time=at_a_time)
         return self._known[cell]
 
     def measure(self, workload: Workload, variant: str, num_partners: int, epsilon: float) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def published_table(number: str, cells: VoteCells, trials: int) -> Iterator[Row]
         else:
             own_value = cell["mse_q"]
             expected = expected_quota_error(make_vote(variant, epsilon=epsilon), num_partners=num_partners)
-            published = as_published(value, own_value, trials=trials, runs=_RUNS)
+            published = to_published(value, own_value, trials=trials, runs=_RUNS)
         yield {
             "algorithm": variant,
             "variant": variant,

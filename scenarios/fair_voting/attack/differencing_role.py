@@ -37,8 +37,8 @@ from ...attacks import (
     evaluate_channel,
     evaluate_expected,
     pool,
-    seen_by_arrays,
     success_bound,
+    view_by_arrays,
 )
 from ...verdicts import round_up
 from .inference import Change, FairVotingAttack
@@ -85,8 +85,8 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         value = f"{len(parameters.alternatives)} alternatives"
         refuse(len(parameters.alternatives) > _MOST_LISTED, "alternatives", value, f"at most {_MOST_LISTED}")
         elections = self._elections(context)
-        elections.first.check_secret(self._inferred)
-        unknown = _ElectionPair(context, elections, coalition, place, self._inferred).num_unknown
+        elections.first.check_secret(self._name_of_secret)
+        unknown = _ElectionPair(context, elections, coalition, place, self._name_of_secret).num_unknown
         max_unknown = _MOST_UNKNOWN_OF_FOUR if len(elections.first.rankings) >= _MOST_CHANGED else _MOST_UNKNOWN
         allowed = f"all voters of the target's group but {max_unknown} at most, where sums are published"
         refuse(
@@ -102,13 +102,13 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         coalition = context.coalition(self.members)
         place = context.place_of(self.target, field="target")
         elections = self._elections(context)
-        pair = _ElectionPair(context, elections, coalition, place, self._inferred)
+        pair = _ElectionPair(context, elections, coalition, place, self._name_of_secret)
         one, two = pair.evaluations(self.trials)
         group = int(context.inputs.public[place, 0])
         epsilon_of_one = dataclasses.replace(elections, change="left").bound(group)
         epsilon_of_both = elections.bound(group)
         posteriors = pair.posteriors_after(trace)
-        labels = elections.first.candidates(self._inferred).labels
+        labels = elections.first.candidates(self._name_of_secret).labels
         bounds = tuple(success_bound(epsilon, [1 / len(labels)]) for epsilon in (epsilon_of_one, epsilon_of_both))
         is_maximal = len(coalition.members) == len(context.names) - 1
         sentences = list(
@@ -119,7 +119,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         else:
             sentences.append(pair.say_of_target(posteriors))
         return self.attack_report(
-            who=f"{context.some_parties(len(coalition.members))} who heard two outcomes",
+            who=f"{context.count_parties(len(coalition.members))} who heard two outcomes",
             trust=(
                 "Everybody follows the protocol, and the aggregator is trusted. The coalition knows its members' "
                 f"rankings, and who has {self.change}; all others rank in the second election as in the first."
@@ -143,7 +143,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         )
 
     @property
-    def _inferred(self) -> str:
+    def _name_of_secret(self) -> str:
         return self.secret or FairVotingAttack.secrets[0]
 
     def _elections(self, context: AttackContext) -> TwoElections:
@@ -172,7 +172,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
         opening = f"Of {two.num_targets:,} made-up targets" if two.num_targets else "On average (exactly)"
         error = f" ± {two.success_error:.3f}" if two.success_error else ""
         yield (
-            f"{opening} it names the {self._inferred} rightly in {one.success:.3f} after one election, and in "
+            f"{opening} it names the {self._name_of_secret} rightly in {one.success:.3f} after one election, and in "
             f"{f'{two.success:.3f}{error}':s} after two that differ in the target; by guessing in {one.baseline:.3f}."
         )
         yield f"That is {one.information:.4g} bits from one outcome, and {two.information:.4g} from both."
@@ -219,7 +219,7 @@ class _ElectionPair:
         first = trace.seen(self.context, self.coalition)
         if trace.failure is not None or totals_of(first) is None:
             return None
-        second = self._second(self.context.inputs, draw=self._generator(0), rerun=1)
+        second = self._view_second(self.context.inputs, draw=self._generator(0), rerun=1)
         return self.elections.posteriors((first, second), target=self.place, secret=self.secret)
 
     def say_of_target(self, posteriors: Posteriors) -> str:
@@ -257,7 +257,7 @@ class _ElectionPair:
             inputs = Inputs(private, context.inputs.public)
             inputs = attack.redraw(self.secret, inputs, target, prior=None, uniforms=draw.random(1))
             first = self._seen(attack.protocol, inputs, self.coalition, rerun=2 * trial)
-            second = self._second(inputs, draw=draw, rerun=2 * trial + 1)
+            second = self._view_second(inputs, draw=draw, rerun=2 * trial + 1)
             ones.append(evaluate_expected(attack.posteriors([first], target, secret=self.secret)))
             posteriors = self.elections.posteriors((first, second), target=self.place, secret=self.secret)
             twos.append(evaluate_expected(posteriors))
@@ -267,9 +267,9 @@ class _ElectionPair:
         return np.random.default_rng([self.context.seed, trial])
 
     def _seen(self, protocol: FairVoting, inputs: Inputs, coalition: Coalition, *, rerun: int) -> CoalitionView:
-        return seen_by_arrays(protocol, inputs, noise=self.context.noise(rerun=rerun), coalition=coalition)
+        return view_by_arrays(protocol, inputs, noise=self.context.noise(rerun=rerun), coalition=coalition)
 
-    def _second(self, inputs: Inputs, *, draw: np.random.Generator, rerun: int) -> CoalitionView:
+    def _view_second(self, inputs: Inputs, *, draw: np.random.Generator, rerun: int) -> CoalitionView:
         """Return what the coalition sees of the second election: without the target, or with another ranking of its."""
         elections, place = self.elections, self.place
         if elections.change == "left":

@@ -14,7 +14,7 @@ rankings; of the other voters it believes that they rank independently, all rank
   of any size. Of `whole_ranking` and `noisy_scores` it is exact where the target is the only honest voter of its group,
   since the tally is then its report; elsewhere the tally is taken for normal.
 - Private groups: with the aggregator the report's law over groups and rankings; without, the tally of all voters less
-  the coalition's reports (`published`): exact where the target is the only honest voter, else taken for normal.
+  the coalition's reports (`public_result`): exact where the target is the only honest voter, else taken for normal.
 
 Source of the attacked protocol: Mohsin, Fair and Private Voting Rules; readings F1 to F6.
 """
@@ -182,7 +182,7 @@ class FairVotingAttack(Attack):
             return self._local_log_likelihoods(view, self.protocol.phase, targets, candidates.rows)
         if isinstance(self.protocol.phase, JointRankings):
             # Nothing tells one honest voter from another.
-            log_likelihoods = joint_log_likelihoods(view, self.protocol.phase, candidates.rows, self._believed)
+            log_likelihoods = joint_log_likelihoods(view, self.protocol.phase, candidates.rows, self._belief_of_unknown)
             return np.tile(log_likelihoods, (len(targets), 1))
         return self._central_log_likelihoods([view] if totals_of(view) is not None else [], targets, candidates)
 
@@ -312,7 +312,7 @@ class FairVotingAttack(Attack):
     # Local model
 
     @functools.cached_property
-    def _believed(self) -> tuple[IntArray, FloatArray]:
+    def _belief_of_unknown(self) -> tuple[IntArray, FloatArray]:
         """What an unknown voter may hold where groups are private, and how likely: groups by their sizes."""
         sizes = np.array(self.protocol.parameters.group_sizes, dtype=np.float64)
         groups = np.arange(len(sizes), dtype=np.int64).repeat(len(self.rankings))
@@ -337,10 +337,12 @@ class FairVotingAttack(Attack):
                 consistent = last_reports(self.protocol, report, view, own_totals, cell)
                 log_likelihoods[cells == cell] = log_sums(report.mechanism.log_likelihoods(consistent, rows), axis=0)
             else:
-                log_likelihoods[cells == cell] = self._of_tally(report, totals[cell] - own_totals[cell], rows)
+                log_likelihoods[cells == cell] = self._log_likelihoods_of_tally(
+                    report, totals[cell] - own_totals[cell], rows
+                )
         return log_likelihoods
 
-    def _of_tally(self, report: RankingReport, table_of_others: IntArray, rows: IntArray) -> FloatArray:
+    def _log_likelihoods_of_tally(self, report: RankingReport, table_of_others: IntArray, rows: IntArray) -> FloatArray:
         """Return ln P[the honest voters' tally | one of them has this ranking], shape (c,)."""
         count, table = int(table_of_others[0]), table_of_others[1:]
         if report.name in {"sampled_pair", "sampled_position"}:

@@ -119,7 +119,7 @@ def gain_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: 
         sums = _sums(vote, phase, inputs, place, rows)
         expected = np.exp(phase.choice.log_laws(sums)) @ utilities
         return _exact(vote, name, rows, expected, true, proven)
-    winners = np.stack(list(_simulated_winners(vote, inputs, place, rows, trials=trials, seed=seed)))
+    winners = np.stack(list(_simulate_winners(vote, inputs, place, rows, trials=trials, seed=seed)))
     worth = utilities[winners]  # (rows, trials)
     half = trials // 2
     best = int(worth[:, :half].mean(axis=1).argmax())
@@ -195,7 +195,7 @@ def _sums(vote: FairVoting, phase: DisclosedRankings, inputs: Inputs, place: int
     return sums
 
 
-def _simulated_winners(
+def _simulate_winners(
     vote: FairVoting, inputs: Inputs, place: int, rows: IntArray, *, trials: int, seed: int
 ) -> Iterator[IntArray]:
     """Yield for each row the winners of simulated elections, shape (trials,), in which only that row differs."""
@@ -212,7 +212,7 @@ def _simulated_winners(
         )
         for row_sums in _sums(vote, phase, inputs, place, rows):
             totals = (noise + row_sums).reshape(trials, len(sizes), -1)
-            yield _elected((totals / sizes[:, None] + scoring.center) * scoring.step, objective, sizes)
+            yield _winners_of((totals / sizes[:, None] + scoring.center) * scoring.step, objective, sizes)
         return
     mechanism = phase.mechanism
     other_rankings = np.delete(inputs.private, place, axis=0)
@@ -233,10 +233,10 @@ def _simulated_winners(
             utilities = totals[:, :, 1:] @ slopes.T / counts + start
         else:
             utilities = totals @ slopes.T / sizes[:, None] + start
-        yield _elected(utilities, objective, sizes)
+        yield _winners_of(utilities, objective, sizes)
 
 
-def _elected(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> IntArray:
+def _winners_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> IntArray:
     """Return the winners; of those that tie, which noise hardly ever leaves, the first."""
     return merits_of(utilities, objective, sizes).argmax(axis=1).astype(np.int64)
 

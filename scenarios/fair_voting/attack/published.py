@@ -118,8 +118,8 @@ def joint_log_likelihoods(
     if count == 0:
         return np.zeros(len(rows))  # whoever is honest did not report
     if isinstance(phase.mechanism, JointScores):
-        return _of_scores(phase.mechanism, totals_of_others, count, rows, belief)
-    reports = _all_reports(phase.mechanism)
+        return _log_likelihoods_of_scores(phase.mechanism, totals_of_others, count, rows, belief)
+    reports = _list_reports(phase.mechanism)
     tallies = np.stack([phase.report.totals_of(report[None]).reshape(-1) for report in reports])
     if count == 1:
         return phase.mechanism.log_likelihoods(reports[(tallies == totals_of_others.reshape(-1)).all(axis=1)], rows)[0]
@@ -130,7 +130,7 @@ def joint_log_likelihoods(
     return _log_normals(totals_of_others, count, laws @ log_likelihoods, of_others @ log_likelihoods, spread)
 
 
-def _of_scores(
+def _log_likelihoods_of_scores(
     mechanism: JointScores, totals_of_others: IntArray, count: int, rows: IntArray, belief: tuple[IntArray, FloatArray]
 ) -> FloatArray:
     if count == 1:
@@ -151,7 +151,7 @@ def _log_normals(
     return np.einsum("ci,ij,cj->c", deviations, np.linalg.pinv(spread, hermitian=True), deviations) / (-2 * count)
 
 
-def _all_reports(mechanism: RowMechanism) -> IntArray:
+def _list_reports(mechanism: RowMechanism) -> IntArray:
     if not isinstance(mechanism, JointPair):
         high = mechanism.report_range[1]
         _check_number(high + 1)

@@ -60,7 +60,7 @@ def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, max_terms: int
         part = _exactly(group, utilities, max_terms)
         number *= len(part[0]) if part else max_terms + 1
         if part is None or number > max_terms:
-            return _drawn(groups, utilities, draws, seed)
+            return _draw_profiles(groups, utilities, draws, seed)
         parts.append(part)
     weights, rows = parts[0]
     for more_weights, more_rows in parts[1:]:
@@ -110,7 +110,7 @@ def _merged(parts: Sequence[tuple[FloatArray, IntArray]]) -> tuple[FloatArray, I
     return weights[is_possible], rows[is_possible]
 
 
-def _drawn(groups: Sequence[Others], utilities: IntArray, draws: int, seed: int) -> LawOfSums:
+def _draw_profiles(groups: Sequence[Others], utilities: IntArray, draws: int, seed: int) -> LawOfSums:
     """Draw profiles, with weights that are all alike."""
     generator = np.random.default_rng(seed)
     columns: list[IntArray] = []

@@ -54,7 +54,7 @@ class TwoElections:
         require(are_alike, "second", "another vote", allowed)
 
     @functools.cached_property
-    def _after(self) -> FairVotingAttack:
+    def _attack_on_second(self) -> FairVotingAttack:
         """The attack on the second: over the same draws of other voters, where they are drawn."""
         return FairVotingAttack(self.second, seed=self.first.seed)
 
@@ -62,7 +62,7 @@ class TwoElections:
         """Return the ε that both elections prove together, between any two rankings of a target in this group."""
         public = np.array([[group]], dtype=np.int64)
         no_coalition = Coalition((), has_server=False)
-        attacks = [self.first] if self.change == "left" else [self.first, self._after]
+        attacks = [self.first] if self.change == "left" else [self.first, self._attack_on_second]
         return math.fsum(
             attack.loss("ranking", public, np.zeros(1, dtype=np.int64), no_coalition) for attack in attacks
         )
@@ -75,7 +75,7 @@ class TwoElections:
         """
         refuse(self.second.parameters.kind.releases_sums, "mechanism", "laplace", "one that publishes the winner alone")
         candidates = self.first.candidates(secret)
-        first_view = _nothing_yet(self.first, inputs, coalition)
+        first_view = _empty_view(self.first, inputs, coalition)
         weights, first, second = self._log_laws(first_view, target, candidates.rows, None, None)
         # (candidates, first winner, second winner): added up over what the others may be.
         joint = np.einsum("s,sci,scj->cij", weights, np.exp(first), np.exp(second))
@@ -101,7 +101,7 @@ class TwoElections:
         group = int(view.public[target, 0])
         others_by_group = self.first.others(view, group)
         weights, first = self.first.log_laws(others_by_group, group, rows, totals=of_first)
-        _, second = self._after.log_laws(others_by_group, group, rows, totals=of_second, change=self.change)
+        _, second = self._attack_on_second.log_laws(others_by_group, group, rows, totals=of_second, change=self.change)
         return weights, first, second
 
 
@@ -116,7 +116,7 @@ def _publish_alike(own_parameters: Parameters, other_parameters: Parameters) -> 
     )
 
 
-def _nothing_yet(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> CoalitionView:
+def _empty_view(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> CoalitionView:
     """Return what a coalition knows before an election: its members' rankings."""
     return CoalitionView(
         protocol=attack.protocol,
@@ -136,6 +136,6 @@ def channel_of_winner(
     The coalition is without the aggregator, and knows its members' rankings; `rows` are what the target may have.
     """
     group = int(inputs.public[target, 0])
-    others_by_group = attack.others(_nothing_yet(attack, inputs, coalition), group)
+    others_by_group = attack.others(_empty_view(attack, inputs, coalition), group)
     weights, logs = attack.log_laws(others_by_group, group, rows, totals=None)
     return np.exp(log_sums(logs + log_of(weights)[:, None, None], axis=0))

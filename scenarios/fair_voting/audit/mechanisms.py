@@ -153,21 +153,21 @@ def _choice_cases() -> Iterator[Case]:
         is_secure = epsilon == _SECURE_CHOICES
         for group, is_flipped in (("exponential", False), ("permute-and-flip", True)):
             choice = ExponentialChoice(scoring, _SIZES, Objective("parity"), epsilon, is_flipped=is_flipped)
-            yield from _of_groups(choice, f"{group}, ε = {epsilon:g}", group, is_secure=is_secure)
+            yield from _group_cases(choice, f"{group}, ε = {epsilon:g}", group, is_secure=is_secure)
             if is_secure:
                 objective = Objective("welfare_constrained", welfare_share=Fraction(3, 4))
                 floored = dataclasses.replace(choice, objective=objective)
-                yield from _of_groups(floored, f"{group} above a floor, ε = {epsilon:g}", group, claimed=epsilon)
+                yield from _group_cases(floored, f"{group} above a floor, ε = {epsilon:g}", group, claimed=epsilon)
     votes = _few(num_samples=2, gamma=0.25), _few(calibration="proven", epsilon=2.0, num_samples=2)
     for vote, words in zip(votes, ("two samples", "proven ε = 2"), strict=True):
         choice = vote.disclosed_phase.elects_by(SampledChoice)
         name, claimed = f"Algorithm 2 above a floor, {words}", vote.parameters.claimed_epsilon
-        yield from _of_groups(choice, name, "sampled-choice", claimed=claimed)
+        yield from _group_cases(choice, name, "sampled-choice", claimed=claimed)
     overlapping = Objective("penalized", partitions=_FEATURES)
     choice = ExponentialChoice(scoring, _CROSSINGS, overlapping, _SECURE_CHOICES)
     for voter in range(len(_CROSSINGS)):
         name = f"exponential, two features, ε = {_SECURE_CHOICES:g}, crossing {voter + 1}"
-        yield _of_voter(choice, voter, name, "exponential")
+        yield _case_of_voter(choice, voter, name, "exponential")
     three = Parameters(
         alternatives=_NAMES[:_NUM_ALTERNATIVES],
         groups=("one", "both", "other"),
@@ -179,7 +179,7 @@ def _choice_cases() -> Iterator[Case]:
     )
     sampled = FairVoting(three).disclosed_phase.elects_by(SampledChoice)
     name = "Algorithm 2, two features, one sample"
-    yield _of_voter(sampled, 1, name, "sampled-choice", claimed=three.claimed_epsilon)
+    yield _case_of_voter(sampled, 1, name, "sampled-choice", claimed=three.claimed_epsilon)
     scales: tuple[SampleScale, ...] = ("unbiased", "printed")
     large = [
         (f"{scale}, γ = {gamma:g}", {"scale": scale, "gamma": gamma}) for scale in scales for gamma in (0.01, 0.05)
@@ -193,20 +193,20 @@ def _choice_cases() -> Iterator[Case]:
             "sampled-choice",
             claimed=vote.parameters.claimed_epsilon,
             proven=choice.proven[0],
-            pairs=functools.partial(_searched, choice),
+            pairs=functools.partial(_search_profiles, choice),
             law_checks=functools.partial(_sampled_checks, choice),
         )
 
 
-def _of_groups(
+def _group_cases(
     choice: Choice, name: str, group: str, *, claimed: float | None = None, is_secure: bool = False
 ) -> Iterator[Case]:
     """Yield the cases of a voter of each group, over all small profiles."""
     for voter, size in enumerate(choice.group_sizes):
-        yield _of_voter(choice, voter, f"{name}, group of {size}", group, claimed=claimed, is_secure=is_secure)
+        yield _case_of_voter(choice, voter, f"{name}, group of {size}", group, claimed=claimed, is_secure=is_secure)
 
 
-def _of_voter(
+def _case_of_voter(
     choice: Choice, voter: int, name: str, group: str, *, claimed: float | None = None, is_secure: bool = False
 ) -> Case:
     """Return the case of a voter of one group, over all small profiles; what is proven is claimed unless less is."""
@@ -215,7 +215,7 @@ def _of_voter(
         group,
         claimed=choice.proven[voter] if claimed is None else claimed,
         proven=choice.proven[voter],
-        pairs=functools.partial(_all_profiles, choice, voter, is_secure=is_secure),
+        pairs=functools.partial(_worst_profiles, choice, voter, is_secure=is_secure),
         law_checks=functools.partial(_profile_checks, choice),
     )
 
@@ -279,7 +279,7 @@ def _subsample_case() -> Case:
     )
 
 
-def _all_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Sequence[Pair]:
+def _worst_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Sequence[Pair]:
     """Return the worst pair of profiles that differ in a ranking of a group."""
     utilities = _utilities(choice)
     neighbors: set[tuple[bytes, bytes]] = set()
@@ -341,7 +341,7 @@ def _vote(**parameters: Any) -> FairVoting:
     return FairVoting(Parameters(**values | parameters))
 
 
-def _searched(choice: SampledChoice) -> Sequence[Pair]:
+def _search_profiles(choice: SampledChoice) -> Sequence[Pair]:
     """Return a pair of profiles for Algorithm 2 that a search has found."""
     neighbors = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
     return finite_pairs(choice, np.array([neighbors.sums, neighbors.changed_sums], dtype=np.int64), is_secure=True)

@@ -25,7 +25,7 @@ from ...audit.case import Case
 from ...audit.machines import roster_of
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
-from ...audit.size_grid import OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
+from ...audit.size_grid import OWN, RUNGS, Configuration, Ends, Member, SizeSweep, other_level_ends
 from ...audit.whole_sessions import AuditParty, two_party_cases
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
@@ -115,14 +115,14 @@ def fair_voting_climbs() -> Iterator[SizeSweep]:
     yield SizeSweep("private groups and whole rankings", sizes | few, ["joint_ranking"], _local_stage)
     sizes = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "groups": RUNGS[1:-2]}
     released_mechanisms = ["laplace", "exponential", "permute_and_flip"]
-    yield SizeSweep("releases", dict(sizes), released_mechanisms, _released_stage, most=400)
+    yield SizeSweep("releases", dict(sizes), released_mechanisms, _release_configuration, most=400)
     del sizes["groups"]
-    yield SizeSweep("plain elections", sizes, [*released_mechanisms, "pairwise"], _released_stage, most=100)
+    yield SizeSweep("plain elections", sizes, [*released_mechanisms, "pairwise"], _release_configuration, most=100)
     sizes = {"alternatives": RUNGS[1:-1], "voters": MASKED_RUNGS, "groups": RUNGS[1:3]}
-    yield SizeSweep("masked votes", sizes, ["borda", "plurality"], masked_stage, most=400)
+    yield SizeSweep("masked votes", sizes, ["borda", "plurality"], masked_configuration, most=400)
 
 
-def masked_stage(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
+def masked_configuration(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked votes of one voter of the first group, of whose others each has the ranking before it reversed."""
     groups = tuple(f"g{number}" for number in range(sizes["groups"]))
     names = [f"a{number}" for number in range(sizes["alternatives"])]
@@ -161,11 +161,11 @@ def _local_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     if vote.parameters.is_joint:
         kinds |= {"group": Ends(first, other), "group and ranking": Ends(first, farthest)}
     if level:
-        kinds |= of_other_level(first, len(_LEVELS))
+        kinds |= other_level_ends(first, len(_LEVELS))
     return Configuration(vote, kinds, num_parties=sizes["voters"], num_sessions=sizes["votes in a row"])
 
 
-def _released_stage(mechanism: str, sizes: Mapping[str, int]) -> Configuration:
+def _release_configuration(mechanism: str, sizes: Mapping[str, int]) -> Configuration:
     """Return elections of one voter's ranking among others: alike, in two halves, or so that the two best tie."""
     groups = tuple(f"g{number}" for number in range(sizes.get("groups", 1)))
     names = tuple(f"a{number}" for number in range(sizes["alternatives"]))

@@ -1,7 +1,7 @@
 """Elections: profiles of rankings with groups, from generators, published files and files of one's own."""
 
 from .files import RankingFile, load_rankings
-from .parties import as_electorate, is_of_ballots, load_electorate
+from .parties import electorate_to_parties, is_of_ballots, load_electorate
 from .pref_voting import from_pref_voting, groups_to_pref_voting, to_pref_voting
 from .profile import Profile
 from .societies import ImpartialGroup, MallowsGroup, PlackettLuceGroup, Society, make_profile, read_society
@@ -13,7 +13,7 @@ __all__ = [
     "Profile",
     "RankingFile",
     "Society",
-    "as_electorate",
+    "electorate_to_parties",
     "from_pref_voting",
     "groups_to_pref_voting",
     "is_of_ballots",

@@ -88,7 +88,7 @@ def tabulate(
     return class_table, rank_table, first
 
 
-def distinct_names(names: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
+def make_distinct_names(names: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
     """Return names of alternatives as a vote's parameters may have them.
 
     They are the given ones if these are distinct and none is empty, else each stands behind its id. Line ends and
@@ -96,19 +96,19 @@ def distinct_names(names: Sequence[str], ids: Sequence[str]) -> tuple[str, ...]:
     is left out, and a name of more than 256 characters ends with "…".
 
     Examples:
-        >>> distinct_names(["park", "park", "pool"], ["1", "2", "3"])
+        >>> make_distinct_names(["park", "park", "pool"], ["1", "2", "3"])
         ('1: park', '2: park', '3: pool')
     """
-    plain = [_presentable(name) for name in names]
+    plain = [_make_presentable(name) for name in names]
     if not all(plain) or len(set(plain)) < len(plain):
         plain = [
-            _presentable(f"{identifier}: {name}" if name else identifier)
+            _make_presentable(f"{identifier}: {name}" if name else identifier)
             for identifier, name in zip(ids, plain, strict=True)
         ]
     return tuple(plain)
 
 
-def _presentable(name: str) -> str:
+def _make_presentable(name: str) -> str:
     words = " ".join(name.replace(">", "›").split())
     shown_text = "".join(character for character in words if character.isprintable())
     return shown_text if len(shown_text) <= _MAX_NAME_LENGTH else f"{shown_text[: _MAX_NAME_LENGTH - 1].rstrip()}…"

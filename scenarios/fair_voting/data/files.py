@@ -23,7 +23,7 @@ from .groups import (
     WithoutGroup,
     age_groups,
     check_groups,
-    crossed,
+    cross_groupings,
     groups_in_turn,
     groups_of_companion,
     groups_of_entries,
@@ -211,7 +211,7 @@ def profile_of(
     Raises:
         ConfigurationError: an alternative is unknown, they are too few or too many, or a tie is refused.
     """
-    kept_columns = _kept(ballots, options.alternatives)
+    kept_columns = _columns_to_keep(ballots, options.alternatives)
     left_out = np.flatnonzero(grouping.members < 0)
     positions, num_tied = break_ties(ballots, ties=options.ties, columns_kept=kept_columns, skipped=left_out)
     width = len(str(len(ballots)))
@@ -278,7 +278,7 @@ def _profile_of_columns(options: RankingFile) -> Profile:
             column_options = msgspec.structs.replace(options, group_columns=(), group_column=column, age_cuts=cuts)
             groupings[column] = grouping_of_column(_read(options, column=column), column_options)
     refuse(len(groupings) < len(options.group_columns), field, list(options.group_columns), "columns, each once")
-    grouping, features = crossed(groupings, field=field)
+    grouping, features = cross_groupings(groupings, field=field)
     return dataclasses.replace(profile_of(ballots, grouping, options), features=features)
 
 
@@ -315,7 +315,7 @@ def _columns_like(first: FileBallots, part: FileBallots, *, by_name: bool) -> li
     return list(range(len(first.alternatives)))
 
 
-def _kept(ballots: FileBallots, wanted_names: Sequence[str]) -> list[int]:
+def _columns_to_keep(ballots: FileBallots, wanted_names: Sequence[str]) -> list[int]:
     places: Mapping[str, int] = {
         **{name: place for place, name in enumerate(ballots.ids)},
         **{name: place for place, name in enumerate(ballots.alternatives)},

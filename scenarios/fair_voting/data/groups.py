@@ -231,7 +231,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_SHOWN]) + (", …" if len(names) > _MAX_SHOWN else "")
 
 
-def crossed(groupings: Mapping[str, Grouping], *, field: str) -> tuple[Grouping, tuple[Feature, ...]]:
+def cross_groupings(groupings: Mapping[str, Grouping], *, field: str) -> tuple[Grouping, tuple[Feature, ...]]:
     """Return the crossings of two features or more that have voters, and which groups of the features they are in.
 
     Crossings come in the order of their groups: those of the first feature's first group first. If two of them have one

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from ....protocol.errors import ConfigurationError
-from ...reading.files import decoded, open_bytes, readable
+from ...reading.files import decode_lines, open_bytes, readable
 
 
 def line_fault(path: Path, line: int, value: object, allowed: str, *, what: str = "") -> ConfigurationError:
@@ -23,4 +23,4 @@ def read_lines(path: Path, *, field: str) -> Generator[str]:
     open. A byte order mark is left out.
     """
     with readable(path, field=field, value=path), open_bytes(path) as file:
-        yield from decoded(file, path)
+        yield from decode_lines(file, path)

@@ -110,7 +110,7 @@ def load_table(options: RankingTable) -> PartiesTable:
         number = sum(1 for entry in table["ranking"] if TIE in str(entry))
         voters_text = f"{number:,} voter{'s' * (number != 1)}"
         ties_note = f"Ties, or alternatives not ranked, of {voters_text} have the mean score of their places."
-        parties = parties.noting(ties_note if number else "")
+        parties = parties.with_note(ties_note if number else "")
     return dataclasses.replace(
         parties, table=table, parameters=parameters_found, fixed=frozenset(parameters_found) - {"ties"}
     )

@@ -42,7 +42,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean, list_choices, refuse, require
 from ....protocol.fair_voting.rankings import positions_of_classes
 from ...reading.cells import number_in
-from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
+from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, make_distinct_names, tabulate
 from .lines import line_fault, read_lines
 
 OutsideLimits: TypeAlias = Literal["refuse", "leave out"]
@@ -91,7 +91,7 @@ def read_pabulib(
     kept_voters: list[int] = np.flatnonzero(is_within[ballot_of_voter]).tolist()
     require(kept_voters, path.name, "no ballot within its limits", "a Pabulib file with votes")
     return FileBallots(
-        alternatives=distinct_names(list(projects.values()), list(projects)),
+        alternatives=make_distinct_names(list(projects.values()), list(projects)),
         ids=tuple(projects),
         classes=classes,
         listed=rank_table,
@@ -175,7 +175,7 @@ class _BallotVotes:
         points = [entry for _, entry in self._known if entry is not None]
         values = self._values(points, lengths) if points else np.zeros(0)
         has_points = self.vote_type in _BY_POINTS
-        is_within = self._within_limits(lengths, values if has_points else None, may_break=may_break)
+        is_within = self._find_within_limits(lengths, values if has_points else None, may_break=may_break)
         if self.vote_type not in (*_BY_POINTS, "ordinal"):
             classes = np.zeros_like(numbers)
         class_table, rank_table, repeated_ballot = tabulate(
@@ -193,7 +193,9 @@ class _BallotVotes:
             class_table = positions_of_classes(-scores).astype(np.int16)
         return class_table, rank_table, is_within
 
-    def _within_limits(self, lengths: IntArray, values: FloatArray | None, *, may_break: bool) -> NDArray[np.bool_]:
+    def _find_within_limits(
+        self, lengths: IntArray, values: FloatArray | None, *, may_break: bool
+    ) -> NDArray[np.bool_]:
         """Return which ballots have as many projects and points as META allows; refuse one that may not break it."""
         numbers = lengths.astype(np.float64)
         limited_numbers = {"min_length": numbers, "max_length": numbers}

@@ -24,7 +24,7 @@ from ...reading.manifests import remembered
 from ...reading.sources import PartiesTable, PartySources, RowFiles
 from ...running.parties import check_unlike, read_parties_file
 from .files import RankingFile, load_rankings
-from .groups import Grouping, crossed
+from .groups import Grouping, cross_groupings
 from .own_tables import RankingTable, load_table
 from .profile import Profile
 from .societies import make_profile, read_society
@@ -69,12 +69,12 @@ def load_electorate(parties: str | Mapping[str, Any]) -> PartiesTable:
         return _read_columns(options) if _COLUMNS in options else load_table(convert(options, RankingTable, _FIELD))
     if _GENERATOR not in options:
         file: RankingFile = convert(options, RankingFile, _FIELD)
-        return as_electorate(load_rankings(file))
+        return electorate_to_parties(load_rankings(file))
     if len(given_options) > 1:
         field = " and ".join(f"{_FIELD}.{name}" for name in given_options)
         raise ConfigurationError(field=field, value="given", allowed="given one of them alone")
     generator: str = convert(options.pop(_GENERATOR), str, f"{_FIELD}.{_GENERATOR}")
-    return as_electorate(make_profile(read_society(options, generator)))
+    return electorate_to_parties(make_profile(read_society(options, generator)))
 
 
 def _is_table(options: Mapping[str, Any]) -> bool:
@@ -97,12 +97,12 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
             allowed = f"columns of {parties.source}, each once: {', '.join(parties.table)}"
             raise ConfigurationError(field=field, value=column, allowed=allowed)
         entries = CodedColumn.from_values(parties.table[column])
-        with parties.naming_lines():
+        with parties.name_lines_in_errors():
             names = groups_of(entries, ())
         place = {name: number for number, name in enumerate(names)}
         members = entries.recode({entry: place[entry.strip()] for entry in entries.names})
         groupings[column] = Grouping(tuple(names), members)
-    grouping, features = crossed(groupings, field=field)
+    grouping, features = cross_groupings(groupings, field=field)
     sizes: list[int] = np.bincount(grouping.members, minlength=len(grouping.groups)).tolist()
     parameters_found = {
         "groups": list(grouping.groups),
@@ -118,13 +118,13 @@ def _read_columns(options: Mapping[str, Any]) -> PartiesTable:
     )
 
 
-def as_electorate(profile: Profile, *, is_public_record: bool = False) -> PartiesTable:
+def electorate_to_parties(profile: Profile, *, is_public_record: bool = False) -> PartiesTable:
     """Return a profile as the parties of a session: each voter with its group and its ranking.
 
     Examples:
         >>> from psephos.scenarios.fair_voting.data import MallowsGroup, Society, make_profile
         >>> groups = {"all": MallowsGroup(voters=2, dispersion=0.0)}
-        >>> loaded = as_electorate(make_profile(Society(alternatives=("a", "b"), groups=groups)))
+        >>> loaded = electorate_to_parties(make_profile(Society(alternatives=("a", "b"), groups=groups)))
         >>> loaded.names, loaded.parameters["groups"]
         (['voter-1', 'voter-2'], ['all'])
     """
@@ -191,7 +191,7 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
 
     def parameters_of(files: TableFiles) -> Mapping[str, Any]:
         parameters_asked = {name: parameters.get(name) for name in ("groups", "alternatives")}
-        find = functools.partial(looked_at, files)
+        find = functools.partial(look_at, files)
         parameters_found = remembered(
             table.manifest, files, find, facts_asked={"columns": table.columns, **parameters_asked}
         )
@@ -199,7 +199,7 @@ def _rows_of_voters(parties: str | Mapping[str, Any], parameters: Mapping[str, A
         groups.update((name, place) for place, name in enumerate(parameters_found.get("groups", ())))
         return {name: value for name, value in parameters_found.items() if name not in parameters}
 
-    def looked_at(files: TableFiles) -> dict[str, Any]:
+    def look_at(files: TableFiles) -> dict[str, Any]:
         parameters_found: dict[str, Any] = {}
         group_names: list[str] = convert(parameters.get("groups", []), list[str], "groups")
         if "group" not in files.names and len(group_names) == 1:

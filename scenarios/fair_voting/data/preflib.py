@@ -27,7 +27,7 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.errors import ConfigurationError, refuse, require
-from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, distinct_names, tabulate
+from .ballots import MAX_ALTERNATIVES_OF_A_FILE, MAX_VOTERS, FileBallots, PlaceArray, make_distinct_names, tabulate
 from .lines import line_fault, read_lines
 
 PREFLIB_TYPES: Final = ("soc", "soi", "toc", "toi")
@@ -79,7 +79,7 @@ def read_preflib(path: Path, *, field: str = "file") -> FileBallots:
     header.check_number(_ORDERS, len(set(_rows_as_bytes(classes))), "unique orders in the lines below", as_written)
     ids = tuple(str(number) for number in range(first_number, last + 1))
     return FileBallots(
-        alternatives=distinct_names(alternatives, ids),
+        alternatives=make_distinct_names(alternatives, ids),
         ids=ids,
         classes=classes,
         listed=rank_table,

@@ -21,7 +21,7 @@ from .files import ColumnOptions, RankingOptions, grouping_of_column, merge, pro
 from .groups import WithoutGroup, groups_in_turn, groups_of_companion, groups_of_files
 from .lines import line_fault, read_lines
 from .pabulib import read_pabulib
-from .parties import as_electorate
+from .parties import electorate_to_parties
 from .preflib import read_preflib
 from .profile import Profile
 
@@ -204,12 +204,15 @@ def _load_pabulib(options: BudgetVotes, folder: Path) -> Profile:
     return profile_of(ballots, grouping_of_column(ballots, options), options)
 
 
-def _published(
+def _make_data_set(
     options: type[_OptionsT], load: Callable[[_OptionsT, Path], Profile], source: str, num_bytes: int
 ) -> DataSet:
     """Return a data set whose ballots everybody may know, since they were published."""
     return DataSet(
-        options, lambda own, folder, _: as_electorate(load(own, folder), is_public_record=True), source, num_bytes
+        options,
+        lambda own, folder, _: electorate_to_parties(load(own, folder), is_public_record=True),
+        source,
+        num_bytes,
     )
 
 
@@ -218,13 +221,15 @@ _PREFLIB: Final = "preflib.org, and github.com/fleverest/PrefLib-Data"
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {
     # Participatory budgets of districts in Poland.
-    "pabulib": _published(BudgetVotes, _load_pabulib, _POLAND, 391_951),
+    "pabulib": _make_data_set(BudgetVotes, _load_pabulib, _POLAND, 391_951),
     # Pictures in the order of their dots (Mao et al. 2013).
-    "preflib_00024_dots": _published(Dots, _load_dots, _PREFLIB, 2_698),
-    "preflib_00030_uklabor": _published(LaborLeadership, _load_labor, _PREFLIB, 1_270),  # members of parliament (2010)
+    "preflib_00024_dots": _make_data_set(Dots, _load_dots, _PREFLIB, 2_698),
+    "preflib_00030_uklabor": _make_data_set(
+        LaborLeadership, _load_labor, _PREFLIB, 1_270
+    ),  # members of parliament (2010)
     # In six situations (Green and Rao 1972).
-    "preflib_00035_breakfast": _published(Breakfast, _load_breakfast, _PREFLIB, 24_417),
+    "preflib_00035_breakfast": _make_data_set(Breakfast, _load_breakfast, _PREFLIB, 24_417),
     # In six formats of ballots (Yang et al. 2024).
-    "zurich_pb": _published(ZurichVotes, _load_zurich, "github.com/joshuay1/zurich-pb-voting", 121_068),
+    "zurich_pb": _make_data_set(ZurichVotes, _load_zurich, "github.com/joshuay1/zurich-pb-voting", 121_068),
 }
 """By the name of the folder that holds it."""

@@ -122,7 +122,7 @@ class PlackettLuceGroup(GroupOfVoters, frozen=True, kw_only=True, forbid_unknown
 
     def check(self, alternatives: Sequence[str], place: _Place) -> None:
         number, num_weights = len(alternatives), len(self.weights)
-        allowed = f"{number} weights, one for each of {_listed(alternatives)} ({num_weights} given)"
+        allowed = f"{number} weights, one for each of {_join_names(alternatives)} ({num_weights} given)"
         require(num_weights == number, place("weights"), list(self.weights), allowed)
         for alternative, weight in zip(alternatives, self.weights, strict=True):
             sort = f"in [{LEAST_WEIGHT:g}, {MOST_WEIGHT:g}]" if 0 < weight < math.inf else "> 0 and finite"
@@ -262,7 +262,10 @@ def _check_alternatives(names: Sequence[str]) -> None:
         check_party_name(name, field=f"{_FIELD}.alternatives[{number}]")
     repeated_names = [name for name, times in collections.Counter(names).items() if times > 1]
     refuse(
-        repeated_names, f"{_FIELD}.alternatives", list(names), f"different names (repeated: {_listed(repeated_names)})"
+        repeated_names,
+        f"{_FIELD}.alternatives",
+        list(names),
+        f"different names (repeated: {_join_names(repeated_names)})",
     )
 
 
@@ -281,10 +284,10 @@ def _faults_of(center: Sequence[str], alternatives: Sequence[str]) -> str:
         "left out": [name for name in alternatives if name not in counts],
         "no alternative": unknown,
     }
-    return "; ".join(f"{fault}: {_listed(names)}" for fault, names in faults.items() if names) + hint
+    return "; ".join(f"{fault}: {_join_names(names)}" for fault, names in faults.items() if names) + hint
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     """Return names for a sentence, the first of them."""
     more_note = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return ", ".join(map(repr, names[:_MOST_NAMED])) + more_note

@@ -19,7 +19,7 @@ from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.fair_voting import FairVoting, Objective, Parameters
 from ....protocol.randomness import SimulatedNoise, philox_rows, stream_key
 from ...experiments.declared import grids_of
-from ...experiments.measurements import Measurement, mean_of, unseen
+from ...experiments.measurements import Measurement, error_of_unseen, mean_of
 from ...experiments.paper_files import rows_beside
 from ...reading.conversion import convert
 from ..data.mallows import draw_mallows, mallows_probabilities
@@ -117,13 +117,15 @@ class ElectorateCells:
             return {name: self._of_shares(choice_shares(vote, self.profiles), name) for name, vote in votes.items()}
         noise = SimulatedNoise(self.seed, session=self.name)
         election_release = release(FairVoting(parameters), self.profiles, trials=self.trials, noise=noise)
-        return {name: self._of_winners(elect(election_release, self._objective(name)), name) for name in objectives}
+        return {
+            name: self._measure_winners(elect(election_release, self._objective(name)), name) for name in objectives
+        }
 
     def measure_clean(self, objective: str) -> dict[str, Measurement]:
         """Return what there is without privacy; of several that tie the first wins."""
-        return self._of_winners(self._clean[objective].argmax(axis=1), objective)
+        return self._measure_winners(self._clean[objective].argmax(axis=1), objective)
 
-    def _of_winners(self, winners: IntArray, objective: str) -> dict[str, Measurement]:
+    def _measure_winners(self, winners: IntArray, objective: str) -> dict[str, Measurement]:
         return self._of_shares(np.eye(self.profiles.num_alternatives)[winners], objective)
 
     def _of_shares(self, shares: FloatArray, objective: str) -> dict[str, Measurement]:
@@ -142,7 +144,7 @@ class ElectorateCells:
             mean = Measurement(float(numbers[0]), 0.0)
             if len(numbers) > 1:
                 mean = mean_of(numbers)
-                error = mean.standard_error or unseen(len(numbers)) * float(np.ptp(values))
+                error = mean.standard_error or error_of_unseen(len(numbers)) * float(np.ptp(values))
                 mean = Measurement(mean.value, error)
             measurements[name] = mean
         return measurements

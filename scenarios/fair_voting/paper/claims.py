@@ -15,7 +15,7 @@ from ....protocol.fair_voting import FairVoting, Parameters
 from ....protocol.fair_voting.choices import SampledChoice
 from ....protocol.fair_voting.sampling_bounds import num_samples
 from ....protocol.privacy import NeighboringRelation
-from ...experiments.findings import BoundedFinding, found_in
+from ...experiments.findings import BoundedFinding, make_finder
 from ..audit.neighbors import sums_of_profile
 from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_by_algorithm_1
 from ..audit.winner_laws import Ties, loss_between
@@ -23,7 +23,7 @@ from .cells import EPSILONS, GAMMA, PUBLISHED, READ, expected_utilities
 
 _SIZE: Final = 4  # m, of Table 1
 _GROUP_SIZES: Final = (500, 1_000)
-_found: Final = found_in(__name__, paper="Fair and private voting: Mohsin (project report)")
+_found: Final = make_finder(__name__, paper="Fair and private voting: Mohsin (project report)")
 
 
 def findings_on_fair_voting() -> Iterator[BoundedFinding]:
@@ -33,11 +33,11 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     first, second = (_SIZE * (_SIZE - 1) / (2 * size * EPSILONS[0]) for size in _GROUP_SIZES)
     # E|X − Y| of two Laplace numbers of the groups' scales.
     yield _found("F3", (first * first + first * second + second * second) / (first + second))
-    yield _found("F4", _disliked_loss(_vote(scale="printed", group_sizes=LARGE_SIZES)))
-    yield _found("F4b", _disliked_loss(_vote(scale="printed"), ties="first"))
-    yield _found("F4c", _disliked_loss(_vote(scale="printed", gamma=0.01), ties="first"))
+    yield _found("F4", _loss_of_disliked(_vote(scale="printed", group_sizes=LARGE_SIZES)))
+    yield _found("F4b", _loss_of_disliked(_vote(scale="printed"), ties="first"))
+    yield _found("F4c", _loss_of_disliked(_vote(scale="printed", gamma=0.01), ties="first"))
     fair = _vote()
-    yield _found("F4d", _disliked_loss(fair), proven=fair.losses[0].proven)
+    yield _found("F4d", _loss_of_disliked(fair), proven=fair.losses[0].proven)
     # The K for which n_s = K·(m/ε²)·ln(m/δ) ≤ min n/ε, δ = 1/min n, in just the cells with an election.
     constants: dict[bool, list[float]] = {True: [], False: []}
     for (sizes, mechanism, epsilon), cell in PUBLISHED.items():
@@ -47,9 +47,9 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
     yield _found("F2", max(constants[True]), most=min(constants[False]))
     group, subsample = (_vote(reading=reading).losses[0].proven for reading in ("group", "subsample"))
     yield _found("F4e", group, sampled=subsample)
-    yield _found("F8", _disliked_loss(_vote(gamma=0.0), ties="first"))
+    yield _found("F8", _loss_of_disliked(_vote(gamma=0.0), ties="first"))
     least_loss, greatest_loss = (
-        _disliked_loss(
+        _loss_of_disliked(
             _vote(scale="printed", group_sizes=LARGE_SIZES, epsilon=label, num_samples=num_samples(label, 1e-3, _SIZE))
         )
         for label in (LABEL, EPSILONS[-1])
@@ -83,7 +83,7 @@ def _loss_by_algorithm_1(relation: NeighboringRelation) -> float:
     return float(max(losses[0].max(), losses[:, 0].max()))
 
 
-def _disliked_loss(vote: FairVoting, *, ties: Ties = "random") -> float:
+def _loss_of_disliked(vote: FairVoting, *, ties: Ties = "random") -> float:
     """Return what one voter loses who likes best what both groups like least: the first alternative."""
     sums_before, sums_after = (
         sums_of_profile(vote, profile).reshape(-1).tolist() for profile in disliked_alternative(vote)

@@ -14,7 +14,7 @@ from ....protocol.errors import refuse
 from ....protocol.fair_voting import FairVoting, Rankings, positions_of_orders
 from ....protocol.randomness import philox_rows, stream_key
 from ...datasets import load_data_set
-from ...experiments.reproductions import as_option, missing_in
+from ...experiments.reproductions import find_missing, rename_fields
 from ...plugins import ARRAY
 from ...running.config import Scenario
 from ...running.resolution import resolve
@@ -39,7 +39,7 @@ def load_profiles(folder: str, profiles: Sequence[Mapping[str, Any]]) -> tuple[l
     Raises:
         ConfigurationError: a data set is not what it should be.
     """
-    missing = missing_in(
+    missing = find_missing(
         folder, {profile_entry["name"]: profile_entry["options"]["data"] for profile_entry in profiles}
     )
     loaded_profiles: list[Loaded] = []
@@ -49,7 +49,7 @@ def load_profiles(folder: str, profiles: Sequence[Mapping[str, Any]]) -> tuple[l
             positions, members = cast("Rankings", parties.table["ranking"]).positions, parties.table["group"]
             groups = parties.parameters["groups"]
             loaded_profiles.append(
-                _loaded(
+                _load_target(
                     profile_entry["name"], positions, cast("IntArray", members), groups, profile_entry["max_disparity"]
                 )
             )
@@ -65,7 +65,7 @@ def load_own_profile(path: str) -> Loaded:
     name = Path(path).name
     # The objective counts nowhere here, and refuses no number of groups.
     parameters = {"epsilon": 1.0, "objective": "welfare"}
-    with as_option(voters="--rankings"):
+    with rename_fields(voters="--rankings"):
         setup = resolve(
             Scenario(name="own", protocol=FairVoting.name, parties=path, parameters=parameters, transport=ARRAY)
         )
@@ -74,11 +74,11 @@ def load_own_profile(path: str) -> Loaded:
     allowed = "a file with two groups or more, between which the paper measures differences"
     refuse(len(groups) == 1, "--rankings", f"{name} with one", allowed)
     members, positions = protocol.members_of(setup.inputs)
-    own_profile = _loaded(name, positions, members, groups, 0.0)
+    own_profile = _load_target(name, positions, members, groups, 0.0)
     return own_profile._replace(max_disparity=float(np.median(own_profile.profiles.disparities)))
 
 
-def _loaded(name: str, positions: IntArray, members: IntArray, groups: Sequence[str], limit: float) -> Loaded:
+def _load_target(name: str, positions: IntArray, members: IntArray, groups: Sequence[str], limit: float) -> Loaded:
     # Ties fall by lots, of a public seed.
     key = stream_key(seed=0, session="", round_number=0, protocol="fair-voting", phase="", purpose="ties of ballots")
     uniforms = philox_rows(key, start=0, stop=len(positions), slots=positions.shape[1])

@@ -14,7 +14,7 @@ from ....protocol.fair_voting.reports import possible_reports
 from ....protocol.privacy import NeighboringRelation
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of
-from ...experiments.measurements import as_published
+from ...experiments.measurements import to_published
 from ...experiments.reproductions import Asked, PaperPart
 from . import PAPER
 from .cells import (
@@ -46,7 +46,10 @@ def parts(request: Asked) -> Iterator[PaperPart]:
         name = f"{society.name}, {cells.columns['sizes']} voters"
         yield PaperPart(f"Table 1: {name}", {"table_1": table_1(cells, grids)}, missing)
         if sizes == SIZES[0]:
-            rows = {"noises": _noises(cells, grids), "equal_losses": at_equal_loss(cells, grids["prices"], grids)}
+            rows = {
+                "noises": _noises(cells, grids),
+                "equal_losses": compare_at_equal_loss(cells, grids["prices"], grids),
+            }
             yield PaperPart(f"all mechanisms at equal proven loss: {name}", rows)
     yield PaperPart(rows={"variances": _variances(grids["variances"])})
     for loaded_profile in loaded_profiles:
@@ -61,7 +64,7 @@ def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
 def _on_profile(loaded_profile: Loaded, request: Asked, grids: Mapping[str, Any]) -> PaperPart:
     name = loaded_profile.columns["profile"]
     cells = ElectorateCells(name=name, trials=request.trials, seed=request.seed, **loaded_profile._asdict())
-    rows = {"profiles": at_equal_loss(cells, grids["profile_prices"], grids)}
+    rows = {"profiles": compare_at_equal_loss(cells, grids["profile_prices"], grids)}
     return PaperPart(f"fairness, welfare and proven loss: {name}", rows)
 
 
@@ -77,7 +80,7 @@ def table_1(cells: ElectorateCells, grids: Mapping[str, Any] = GRIDS) -> Iterato
             own_value, published = measurements[measure], None
             if published_row[measure] != "N/A":
                 # "Each value in the table represents the average of 1000 sample elections."
-                published = as_published(float(published_row[measure]), own_value, trials=cells.trials, runs=1_000)
+                published = to_published(float(published_row[measure]), own_value, trials=cells.trials, runs=1_000)
             yield {
                 **cells.columns,
                 "algorithm": name,
@@ -103,7 +106,7 @@ def _noises(cells: ElectorateCells, grids: Mapping[str, Any]) -> Iterator[Row]:
         yield {**cells.columns, "calibration": calibration, "epsilon_proven": price, **measurements}
 
 
-def at_equal_loss(cells: ElectorateCells, prices: Sequence[float], grids: Mapping[str, Any]) -> Iterator[Row]:
+def compare_at_equal_loss(cells: ElectorateCells, prices: Sequence[float], grids: Mapping[str, Any]) -> Iterator[Row]:
     """Yield what there is without privacy, and what each mechanism gives for a proven ε, by objective."""
     clean = {name: cells.measure_clean(name) for name in (*OBJECTIVES, "welfare")}
     ends = {
@@ -113,7 +116,7 @@ def at_equal_loss(cells: ElectorateCells, prices: Sequence[float], grids: Mappin
         yield {**cells.columns, "objective": name, "mechanism": "none", "epsilon_proven": None, **measurements}
     mechanisms: Sequence[str] = grids["mechanisms"]
     for price, mechanism in itertools.product(prices, mechanisms):
-        for name, parameters, measurements in _at_price(cells, mechanism, price, grids["gammas"]):
+        for name, parameters, measurements in _measure_at_price(cells, mechanism, price, grids["gammas"]):
             yield {
                 **cells.columns,
                 "objective": name,
@@ -126,7 +129,7 @@ def at_equal_loss(cells: ElectorateCells, prices: Sequence[float], grids: Mappin
             }
 
 
-def _at_price(
+def _measure_at_price(
     cells: ElectorateCells, mechanism: str, price: float, gammas: Sequence[float]
 ) -> Iterator[tuple[str, Parameters, Mapping[str, Any]]]:
     """Yield what a mechanism gives for a proven ε, by objective; nothing where Algorithm 2 cannot have so little."""

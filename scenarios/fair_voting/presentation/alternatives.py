@@ -201,11 +201,11 @@ def rows_of(outcome: Outcome, known_truth: Known) -> Rows:
     return rows
 
 
-def written_chance(probability: float) -> str:
+def format_chance(probability: float) -> str:
     """Return a probability with two decimals; none as if it were certain.
 
     Examples:
-        >>> written_chance(0.731), written_chance(0.9999)
+        >>> format_chance(0.731), format_chance(0.9999)
         ('0.73', '> 0.99')
     """
     max_shown = 0.995

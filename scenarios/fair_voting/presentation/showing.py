@@ -32,9 +32,9 @@ from .alternatives import (
     contests_won,
     decimals_of_disparity,
     decimals_of_estimates,
+    format_chance,
     has_a_price,
     in_order,
-    written_chance,
 )
 
 _MECHANISMS: Final = {
@@ -97,10 +97,13 @@ def show(console: Console, outcome: Outcome, known_truth: Known) -> None:
 
 def conclude(outcome: Outcome) -> str:
     """Return who wins, what for, and how sure it is that this is the best."""
-    return f"{outcome.winner} wins, elected for {_elected_for(outcome)}{_exceeding(outcome)}. {_assured(outcome)}"
+    return (
+        f"{outcome.winner} wins, elected for {_describe_objective(outcome)}{_describe_exceeding(outcome)}. "
+        f"{_describe_assurance(outcome)}"
+    )
 
 
-def _assured(outcome: Outcome) -> str:
+def _describe_assurance(outcome: Outcome) -> str:
     """Return how sure a winner is, as a sentence: what holds whatever the rankings are, or else a probability."""
     assurance = outcome.assurance
     if outcome.objective not in OBJECTIVES:
@@ -116,7 +119,7 @@ def _assured(outcome: Outcome) -> str:
         return f"With {certainty_text} certainty no other one's quality is higher by {max_shortfall} or more."
     undecided_sentence = f"Whether it is the best is undecided at a level of {level}."
     if assurance.probability is not None:
-        chance = written_chance(assurance.probability)
+        chance = format_chance(assurance.probability)
         prior = _PRIORS[assurance.prior] if assurance.prior in _PRIORS else str(assurance.prior)
         sentence = f"The probability that it is the best is {chance}, {prior}; near a tie it says nothing."
         return sentence if assurance.verdict is None else f"{undecided_sentence} {sentence}"
@@ -135,17 +138,19 @@ _PRIORS: Final = {
 def _show_facts(console: Console, outcome: Outcome) -> None:
     """Print what was elected by whom and by what, and how sure that is."""
     facts: dict[str, Entry] = {
-        "Objective": Text(f"{outcome.objective}: {_elected_for(outcome)}").append(_exceeding(outcome), style="yellow"),
+        "Objective": Text(f"{outcome.objective}: {_describe_objective(outcome)}").append(
+            _describe_exceeding(outcome), style="yellow"
+        ),
         "Features": "; ".join(
             f"{feature.name} ({', '.join(map(_short, feature.groups[:_MOST_NAMED]))})"
             for feature in outcome.features or ()
         ),
-        "Verdict": Text(_assured(outcome), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
-        "Voters": _by_group(outcome, outcome.group_sizes),
+        "Verdict": Text(_describe_assurance(outcome), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
+        "Voters": _count_groups(outcome, outcome.group_sizes),
         # Where groups are private, nobody knows how many of each reported.
         "Reports": f"{sum(outcome.num_reports):,}"
         if outcome.mechanism in JOINT
-        else _by_group(outcome, outcome.num_reports or outcome.group_sizes),
+        else _count_groups(outcome, outcome.num_reports or outcome.group_sizes),
         "Mechanism": f"{outcome.mechanism}: {_MECHANISMS.get(outcome.mechanism, 'not known here')}",
     }
     details = outcome.details
@@ -164,7 +169,7 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
     show_facts(console, facts, spaced=False)
 
 
-def _elected_for(outcome: Outcome) -> str:
+def _describe_objective(outcome: Outcome) -> str:
     """Return what the objective asks for, or the quality that stands for it where a limit has a price."""
     weight, details = outcome.fairness_weight, outcome.details
     share = None if isinstance(details, msgspec.UnsetType) else details.welfare_share
@@ -195,7 +200,7 @@ _OBJECTIVES: Final = {
 """By the objective, and whether welfare has to reach a share of the greatest."""
 
 
-def _exceeding(outcome: Outcome) -> str:
+def _describe_exceeding(outcome: Outcome) -> str:
     """Return what is elected where nothing keeps the limit; empty where something does, or there is none."""
     of_all = [alternative.disparity for alternative in outcome.alternatives]
     if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
@@ -203,7 +208,7 @@ def _exceeding(outcome: Outcome) -> str:
     return ""
 
 
-def _by_group(outcome: Outcome, numbers: Sequence[int]) -> str:
+def _count_groups(outcome: Outcome, numbers: Sequence[int]) -> str:
     """Return how many there are of each group, of the first groups."""
     parts = [f"{number:,} of {_short(name)}" for name, number in zip(outcome.groups, numbers, strict=True)]
     if len(parts) > _MOST_NAMED:
@@ -230,7 +235,7 @@ def _names_of(alternatives: Sequence[Alternative]) -> list[Cell]:
     return [Cell(alternative.name, tone="good" if alternative.is_winner else "") for alternative in alternatives]
 
 
-def _by_columns(columns: Mapping[str, Sequence[Entry]]) -> Table:
+def _columns_table(columns: Mapping[str, Sequence[Entry]]) -> Table:
     return Table(columns=list(columns), rows=list(zip(*columns.values(), strict=True)))
 
 
@@ -254,14 +259,16 @@ def _show_alternatives(
         truths["True disparity"] = [f"{utilities.disparity:,.{decimals}f}" for utilities in true]
     names = _names_of(shown_alternatives)
     ends = {"Welfare": welfare}, {"Disparity": disparity}
-    numbers = {**ends[0], **ends[1]} if outcome.features else _by_groups(console, outcome, shown_alternatives, *ends)
+    numbers = (
+        {**ends[0], **ends[1]} if outcome.features else _group_columns(console, outcome, shown_alternatives, *ends)
+    )
     if len(outcome.groups) == 1:
         numbers = ends[0]
         truths.pop("True disparity", None)
     if won := contests_won(outcome):
         numbers = {"Contests won": [f"{won[utilities.name]:g}" for utilities in shown_alternatives], **numbers}
     drop = ("True welfare", "True disparity", *_LEFT_OUT)
-    show_table(console, _by_columns({"Alternative": names, **numbers, **truths}), drop=drop, whole=known_truth.table)
+    show_table(console, _columns_table({"Alternative": names, **numbers, **truths}), drop=drop, whole=known_truth.table)
     if len(alternatives) > len(shown_alternatives):
         show_note(
             console, f"… and {len(alternatives) - len(shown_alternatives)} more alternatives in {known_truth.table}"
@@ -277,16 +284,16 @@ def _show_crossings(
     decimals = decimals_of_disparity(served_utilities)
     disparity = [f"{utilities.disparity_of_groups:,.{decimals}f}" for utilities in served_utilities]
     last = {f"Disparity of {CROSSINGS}": disparity}
-    numbers = _by_groups(console, outcome, shown_alternatives, {}, last)
+    numbers = _group_columns(console, outcome, shown_alternatives, {}, last)
     show_table(
         console,
-        _by_columns({"Alternative": _names_of(shown_alternatives), **numbers}),
+        _columns_table({"Alternative": _names_of(shown_alternatives), **numbers}),
         drop=_LEFT_OUT,
         whole=known_truth.table,
     )
 
 
-def _by_groups(
+def _group_columns(
     console: Console,
     outcome: Outcome,
     shown_alternatives: Sequence[Alternative],
@@ -329,7 +336,7 @@ def _show_feature(
     decimals = decimals_of_estimates([utility for utilities in served_utilities for utility in utilities.utilities])
     disparity = [f"{utilities.disparity:,.{decimals}f}" for utilities in served_utilities]
     last = {f"Disparity of {_short(feature.name)}": disparity}
-    show_table(console, _by_columns({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
+    show_table(console, _columns_table({"Alternative": names, **numbers, **last}), drop=tuple(numbers))
 
 
 def _fit(console: Console, shown_alternatives: Sequence[Alternative], numbers: Mapping[str, Sequence[str]]) -> bool:

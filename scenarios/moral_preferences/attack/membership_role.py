@@ -81,9 +81,9 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         losses = context.protocol.losses_of(context.inputs.public[place].tolist())
         budget = context.budget_of(self.budget)
         answered = votes_answered(losses, budget=budget, votes=self.releases[-1])
-        sentences = [_said_of_session(context, trace, coalition, place, unknown=unknown)]
-        sentences += _said_of_releases(results, unknown=unknown)
-        sentences.append(_said_of_budget(answered, budget=budget, num_asked=self.releases[-1]))
+        sentences = [_describe_session(context, trace, coalition, place, unknown=unknown)]
+        sentences += _describe_releases(results, unknown=unknown)
+        sentences.append(_describe_budget(answered, budget=budget, num_asked=self.releases[-1]))
         return self.attack_report(
             who=_who(coalition),
             trust=_trust(coalition, unknown),
@@ -231,7 +231,7 @@ def _trust(coalition: Coalition, unknown: int) -> str:
     return f"Everybody follows the protocol. {sees} It knows the row that it looks for, and how others are."
 
 
-def _said_of_session(
+def _describe_session(
     context: AttackContext, trace: SessionTrace, coalition: Coalition, place: int, *, unknown: int
 ) -> str:
     """Return what the one session that was run tells of the target."""
@@ -247,7 +247,7 @@ def _said_of_session(
     return f"After this session it believes in {belief:.3f} that the target took part, and before in 0.500."
 
 
-def _said_of_releases(results: Sequence[AfterReleases], *, unknown: int) -> Iterator[str]:
+def _describe_releases(results: Sequence[AfterReleases], *, unknown: int) -> Iterator[str]:
     first, last = results[0], results[-1]
     yield (
         f"Whether a row is the target's or another's it says rightly in {first.success:.3f} ± "
@@ -269,7 +269,7 @@ def _said_of_releases(results: Sequence[AfterReleases], *, unknown: int) -> Iter
         )
 
 
-def _said_of_budget(answered: int, *, budget: Budget | None, num_asked: int) -> str:
+def _describe_budget(answered: int, *, budget: Budget | None, num_asked: int) -> str:
     if budget is None or answered >= num_asked:
         return "No budget refuses any of these releases; each is on the ledger."
     return (

@@ -34,7 +34,7 @@ from ....protocol.phases import Inputs
 from ....protocol.randomness import SimulatedNoise
 from ...adversaries.role import AttackContext, AttackReport, Role, SessionTrace, check_between
 from ...attacks import success_bound
-from ...attacks.coalition_view import Coalition, seen_by_arrays
+from ...attacks.coalition_view import Coalition, view_by_arrays
 from ...attacks.posteriors import Evaluation, evaluate, infer
 from ...verdicts import at_most, round_up
 from .inference import MoralAttack
@@ -110,7 +110,7 @@ def play_record_game(
     if isinstance(mechanism, PostProcessed):
         inputs = Inputs(rows, np.zeros((num_targets, 0), dtype=np.int64))
         noise = SimulatedNoise(seed, session="record inference")
-        view = seen_by_arrays(protocol, inputs, noise=noise, coalition=Coalition((), has_server=True))
+        view = view_by_arrays(protocol, inputs, noise=noise, coalition=Coalition((), has_server=True))
         attack = MoralAttack(protocol, line_up=line_up, num_simulated=num_simulated, seed=seed + 1)
         posteriors = attack.posteriors([view], np.arange(num_targets), secret=attack.default_secret)
     else:
@@ -163,7 +163,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return how often one of two records, and of two voters, is named rightly."""
-        protocol = _of_target(context, self.target)
+        protocol = _protocol_of_target(context, self.target)
         number = self.records or protocol.parameters.max_records
         games = self._play(protocol, number, seed=context.seed)
         (loss,) = protocol.losses
@@ -173,8 +173,8 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
             if entry.proven == loss.proven and (entry.person == self.target or entry.num_persons > 1)
         ]
         sentences = [
-            *_said_of_record(games, epsilon=loss.finest_loss.proven),
-            *_said_of_voter(games, number, epsilon=loss.finest_loss.proven),
+            *_describe_record_games(games, epsilon=loss.finest_loss.proven),
+            *_describe_voter_games(games, number, epsilon=loss.finest_loss.proven),
         ]
         if charged:
             sentences.append(
@@ -243,7 +243,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         require(longest <= 1 + _ROUNDING, "candidates", f"one of norm {longest:g}", "of ℓ₂ norm ≤ 1")
 
 
-def _of_target(context: AttackContext, target: str) -> MoralPreferences:
+def _protocol_of_target(context: AttackContext, target: str) -> MoralPreferences:
     """Return the session as the target has it: of its own society, and with its own ε for everybody."""
     protocol = cast("MoralPreferences", context.protocol)
     parameters = protocol.parameters
@@ -262,7 +262,7 @@ def _told(evaluation: Evaluation) -> str:
     return f"{evaluation.success:.3f} ± {evaluation.success_error:.3f}"
 
 
-def _said_of_record(games: Mapping[tuple[int, str], RecordGame], *, epsilon: float) -> Iterator[str]:
+def _describe_record_games(games: Mapping[tuple[int, str], RecordGame], *, epsilon: float) -> Iterator[str]:
     max_success = success_bound(epsilon, _EVEN)
     own_games = {sees: game for (records, sees), game in games.items() if records == 1}
     games_text = " and ".join(f"by the {sees} in {_told(game.evaluation):s}" for sees, game in own_games.items())
@@ -275,7 +275,7 @@ def _said_of_record(games: Mapping[tuple[int, str], RecordGame], *, epsilon: flo
     yield f"These two records are {distance:.3g} apart, of {epsilon:.3g} that any two may be."
 
 
-def _said_of_voter(games: Mapping[tuple[int, str], RecordGame], number: int, *, epsilon: float) -> Iterator[str]:
+def _describe_voter_games(games: Mapping[tuple[int, str], RecordGame], number: int, *, epsilon: float) -> Iterator[str]:
     if number == 1:
         yield "The target has one record, so that the record's ε is the voter's."
         return

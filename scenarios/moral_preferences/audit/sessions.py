@@ -31,7 +31,7 @@ from ...audit.machines import RecordedSession, noise_of, roster_of, session_samp
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_party, exposure_of_release
 from ...audit.size_grid import RUNGS, Configuration, Ends, Member, SizeSweep
-from ...audit.whole_sessions import AuditParty, of_finest_unit, two_party_cases
+from ...audit.whole_sessions import AuditParty, loss_of_finest_unit, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
 
@@ -96,16 +96,16 @@ def moral_preferences_cases() -> Iterator[Case]:
 def moral_preferences_climbs() -> Iterator[SizeSweep]:
     """Yield voters of any number of features and records, in rosters of any size, where numbers have a law."""
     sizes = {"features": RUNGS, "records": RUNGS, "voters": RUNGS}
-    yield SizeSweep("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _reported_stage, most=512)
-    yield SizeSweep("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _released_stage, most=512)
+    yield SizeSweep("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _report_configuration, most=512)
+    yield SizeSweep("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _release_configuration, most=512)
     sizes |= {"voters": MASKED_RUNGS}
-    yield SizeSweep("masked sums", sizes, ["VLMP", "RLMP"], masked_stage, most=512)
+    yield SizeSweep("masked sums", sizes, ["VLMP", "RLMP"], masked_configuration, most=512)
 
 
-def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
+def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked sums of one voter's rows among others', all alike."""
     number = sizes["voters"]
-    protocol, (one, other, replaced_row, empty_row) = _of_choice(choice, sizes, epsilon=1.0, **sizes_of(number))
+    protocol, (one, other, replaced_row, empty_row) = _protocol_and_rows(choice, sizes, epsilon=1.0, **sizes_of(number))
 
     def ends(first: Sequence[int], second: Sequence[int], other_row: Sequence[int]) -> Ends:
         rosters = (roster_of(protocol, [row, *[other_row] * (number - 1)], [()] * number) for row in (first, second))
@@ -115,7 +115,7 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     return MaskedStage(protocol, kinds, num_parties=number)
 
 
-def _of_choice(
+def _protocol_and_rows(
     choice: str, sizes: Mapping[str, int], **parameters: Any
 ) -> tuple[MoralPreferences, list[tuple[int, ...]]]:
     """Return the protocol, and rows: records that all point one way, all the other way, and all but one so."""
@@ -140,23 +140,23 @@ def _of_choice(
     return protocol, [tuple(row) for row in rows.tolist()]
 
 
-def _reported_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
+def _report_configuration(choice: str, sizes: Mapping[str, int]) -> Configuration:
     public = _OWN_LEVELS.get(choice, ())
     parameters: dict[str, Any] = {"epsilons": _LEVELS} if public else {"epsilon": 1.0}
     if len(public) > 1:
         parameters["societies"] = ("south", "north")
-    protocol, (one, other, replaced_row, empty_row) = _of_choice(choice, sizes, **parameters)
+    protocol, (one, other, replaced_row, empty_row) = _protocol_and_rows(choice, sizes, **parameters)
     kinds = {"all records": (one, other), "one record": (one, replaced_row), "records that cancel": (one, empty_row)}
     ends = {kind: Ends(*(Member(row, public) for row in rows)) for kind, rows in kinds.items()}
     return Configuration(protocol, ends, num_parties=sizes["voters"])
 
 
-def _released_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
+def _release_configuration(choice: str, sizes: Mapping[str, int]) -> Configuration:
     parameters: dict[str, Any] = {"epsilon": 1.0}
     if choice.endswith("not"):
         parameters["relation"] = "add-remove-one"
         parameters["num_voters"] = sizes["voters"] + 1
-    protocol, (one, other, replaced_row, empty_row) = _of_choice(choice, sizes, **parameters)
+    protocol, (one, other, replaced_row, empty_row) = _protocol_and_rows(choice, sizes, **parameters)
     number = sizes["voters"]
     publics: list[tuple[int, ...]] = [()] * (number + 1)
 
@@ -208,7 +208,7 @@ def _case(
         unit if parameters.max_records == 1 else f"{unit} of {parameters.max_records} records",
         num_sessions=num_sessions,
         observable=lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
-        entries=[of_finest_unit(entry) for entry in entries] if unit == Level.RECORD.value else entries,
+        entries=[loss_of_finest_unit(entry) for entry in entries] if unit == Level.RECORD.value else entries,
         # A vector's greatest change is attained; that of coefficients is bounded, and found to be somewhat less.
         is_tight=parameters.mechanism == "laplace",
         # Each output is the maximum of an objective of its own.

@@ -22,7 +22,7 @@ from ...reading.grouping import Names, RowPlaces, RowsOnDisk, hashed, numbers_in
 from ...reading.headers import USUAL, TableOptions
 from ...reading.manifests import remembered
 from .csv_numbers import ALLOWED
-from .files import CHOICE, RECORD, VOTER, Voters, check_voters, reading_of, records_of
+from .files import CHOICE, RECORD, VOTER, Voters, check_voters, make_reading, records_of
 from .privacy_groups import PrivacyGroups
 from .survey import Survey
 
@@ -65,13 +65,13 @@ def stream_choices(
     require(features, f"features of {files.paths[0].name}", "none", "at least one column of numbers")
     surveys = functools.partial(_surveys, files=files, features=features, alike_voters=alike_voters)
     limits_found = remembered(
-        manifest, files, functools.partial(_looked_at, surveys), facts_asked={"alike_voters": alike_voters}
+        manifest, files, functools.partial(_look_at, surveys), facts_asked={"alike_voters": alike_voters}
     )
     read_surveys = functools.partial(surveys, max_records=limits_found["max_records"])
     return SurveyStream(features, limits_found["max_records"], groups, limits_found["voters"], open=read_surveys)
 
 
-def _looked_at(surveys: Callable[[Path], Generator[Survey]]) -> dict[str, int]:
+def _look_at(surveys: Callable[[Path], Generator[Survey]]) -> dict[str, int]:
     """Return the most records of one voter, and the number of voters."""
     max_records = number = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -101,7 +101,7 @@ def _surveys(
             rows_on_disk.add(rows)
         names = list(voters)
         check_voters(names, lambda place: places.where(voters.first_rows[place]), alike_voters)
-        for place, number, rows_of_part in rows_on_disk.in_batches(np.arange(len(names)), BATCH_VOTERS):
+        for place, number, rows_of_part in rows_on_disk.split_batches(np.arange(len(names)), BATCH_VOTERS):
             records = records_of(
                 rows_of_part[:, _CODES:].copy().view(np.float64),
                 lambda row, rows_of_part=rows_of_part: places.where(int(rows_of_part[row, 1])),
@@ -112,7 +112,7 @@ def _surveys(
             allowed = "as they were in the first pass: files are not to change while they are read"
             largest = int(records.num_records.max())
             refuse(max_records is not None and largest > max_records, "records of one voter", largest, allowed)
-            yield Survey(names[place : place + number], features, records, files.paths[0].name, reading_of(records))
+            yield Survey(names[place : place + number], features, records, files.paths[0].name, make_reading(records))
 
 
 def _numbers_in(batch: RowBatch, name: str) -> FloatArray:

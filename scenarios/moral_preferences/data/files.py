@@ -61,7 +61,7 @@ def read_survey(
         features=tuple(features),
         records=records,
         source=path.name,
-        reading=reading_of(records),
+        reading=make_reading(records),
         lines=first_lines.tolist(),
     )
 
@@ -115,12 +115,12 @@ def records_of(
     return Records(starts, values[chosen_rows[order]], values[rejected_rows[order]])
 
 
-def reading_of(records: Records) -> Reading:
+def make_reading(records: Records) -> Reading:
     """Return what became of the rows of these records: each has two.
 
     Examples:
         >>> records = Records(np.array([0, 1, 3]), np.zeros((3, 2)), np.ones((3, 2)))
-        >>> reading_of(records).description
+        >>> make_reading(records).description
         '3 records of 2 voters, from 6 rows'
     """
     number = len(records.chosen)

@@ -143,13 +143,13 @@ def synthetic_survey(
     )
 
 
-def in_batches(make: Callable[..., Survey], spec: SyntheticVoters, *, batch_voters: int) -> Iterator[Survey]:
+def split_batches(make: Callable[..., Survey], spec: SyntheticVoters, *, batch_voters: int) -> Iterator[Survey]:
     """Yield a generator's voters, at most so many at a time; the last batch may be smaller.
 
     Examples:
         >>> from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences
         >>> spec = SyntheticPreferences(voters=5, records=1, features=2)
-        >>> [len(survey.voters) for survey in in_batches(make_preferences, spec, batch_voters=2)]
+        >>> [len(survey.voters) for survey in split_batches(make_preferences, spec, batch_voters=2)]
         [2, 2, 1]
     """
     if batch_voters < 1:

@@ -160,7 +160,7 @@ def _batches(files: TableFiles, columns: Sequence[str], folder: Path, batch_vote
             rows_on_disk.add(np.concatenate([np.stack(codes, axis=1), entries.view(np.int64)], axis=1))
         names = list(voters)
         order = sorted(range(len(names)), key=names.__getitem__)
-        for place, number, rows_of_part in rows_on_disk.in_batches(np.argsort(order), batch_voters):
+        for place, number, rows_of_part in rows_on_disk.split_batches(np.argsort(order), batch_voters):
             entries = rows_of_part[:, _CODES:].copy().view(np.uint8)
             some_names = [names[code] for code in order[place : place + number]]
             yield ResponseRows(

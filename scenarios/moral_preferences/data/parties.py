@@ -37,7 +37,7 @@ class OwnSocieties(msgspec.Struct, frozen=True, kw_only=True):
     society: str = ""  # the column of the voters' file that says it
     min_society: int = 1  # voters of societies with fewer are dropped and counted
 
-    def divided(self, survey: Survey, path: Path, *, voter: str, options: TableOptions = USUAL) -> Survey:
+    def divide(self, survey: Survey, path: Path, *, voter: str, options: TableOptions = USUAL) -> Survey:
         """Return a survey of a file, with a column that names voters, whose voters have their societies."""
         if self.society:
             min_voters = self.min_society
@@ -123,21 +123,21 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
             options=file,
         )
         societies = OwnSocieties(society=file.society, min_society=file.min_society)
-        voters = as_voters(societies.divided(survey, path, voter=VOTER, options=file), own_epsilons)
+        voters = survey_to_parties(societies.divide(survey, path, voter=VOTER, options=file), own_epsilons)
         return dataclasses.replace(voters, note=f"{voters.note} {note_of(path, file)}".strip())
     if "responses" in options:
         of_machine: ResponsesFile = convert(options, ResponsesFile, _FIELD)
         path = path_of(of_machine.responses)
         min_records, max_records = of_machine.min_records, of_machine.max_records
         survey = read_moral_machine(path, min_records=min_records, max_records=max_records, field=f"{_FIELD}.responses")
-        return as_voters(of_machine.divided(survey, path, voter=USER), own_epsilons)
+        return survey_to_parties(of_machine.divide(survey, path, voter=USER), own_epsilons)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
     require(name in GENERATORS, f"{_FIELD}.generator", name, list_choices(GENERATORS, name))
     generator = GENERATORS[name]
-    return as_voters(generator.make(convert(options, generator.options, _FIELD)), own_epsilons)
+    return survey_to_parties(generator.make(convert(options, generator.options, _FIELD)), own_epsilons)
 
 
-def as_voters(
+def survey_to_parties(
     survey: Survey, own_epsilons: OwnEpsilons | None = None, *, is_public_record: bool = False
 ) -> PartiesTable:
     """Return a survey as the parties of a session: each voter with its records, and with its ε where it has its own."""

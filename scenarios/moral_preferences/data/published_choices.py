@@ -8,7 +8,7 @@ from ...datasets import DataSet
 from ...reading.sources import PartiesTable
 from .cultures import CountryVoters, read_countries
 from .moral_machine import read_moral_machine
-from .parties import OwnEpsilons, OwnSocieties, as_voters
+from .parties import OwnEpsilons, OwnSocieties, survey_to_parties
 from .privacy_groups import PrivacyGroups
 from .responses import VOTER
 from .trolley import RESPONDENT, read_trolley
@@ -36,19 +36,21 @@ class Countries(CountryVoters, frozen=True, kw_only=True, forbid_unknown_fields=
 def _load_machine(options: MoralChoices, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
     path = folder / "moral_machine_sample.csv"
     survey = read_moral_machine(path, min_records=options.min_records, field="data")
-    survey = options.divided(survey, path, voter=VOTER)
+    survey = options.divide(survey, path, voter=VOTER)
     # Whoever publishes choices lets everybody know them.
-    return as_voters(survey, options.own, is_public_record=True)
+    return survey_to_parties(survey, options.own, is_public_record=True)
 
 
 def _load_trolley(options: MoralChoices, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
     path = folder / "Shared_data_responses_demographics.csv"
     survey = read_trolley(path, min_records=options.min_records, field="data")
-    return as_voters(options.divided(survey, path, voter=RESPONDENT), options.own, is_public_record=True)
+    return survey_to_parties(options.divide(survey, path, voter=RESPONDENT), options.own, is_public_record=True)
 
 
 def _load_countries(options: Countries, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
-    return as_voters(read_countries(folder / "CountriesChangePr.csv", options), OwnEpsilons(groups=options.groups))
+    return survey_to_parties(
+        read_countries(folder / "CountriesChangePr.csv", options), OwnEpsilons(groups=options.groups)
+    )
 
 
 DATA_SETS: Final[Mapping[str, DataSet]] = {

@@ -69,10 +69,10 @@ def with_societies(
         allowed = f"a column with two societies or more{min_note}"
         raise ConfigurationError(field=_FIELD, value=f"{society}: {numbers_text}", allowed=allowed)
     survey = dataclasses.replace(survey, societies=societies)
-    return survey if len(kept_names) == len(numbers) else _of_societies(survey, frozenset(kept_names))
+    return survey if len(kept_names) == len(numbers) else _select_societies(survey, frozenset(kept_names))
 
 
-def _of_societies(survey: Survey, kept_voters: frozenset[str]) -> Survey:
+def _select_societies(survey: Survey, kept_voters: frozenset[str]) -> Survey:
     """Return the voters of some societies; the others are counted as dropped."""
     assert survey.truth is None  # noqa: S101  a file's voters have none
     places = [place for place, society in enumerate(survey.societies) if society in kept_voters]

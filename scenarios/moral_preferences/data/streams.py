@@ -61,14 +61,14 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
             file.choices, groups, manifest=file.manifest, alike_voters=file.alike_voters, options=file
         )
     if "responses" in options:
-        return _of_responses(convert(options, StreamedResponses, _FIELD), groups)
+        return _stream_responses(convert(options, StreamedResponses, _FIELD), groups)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
     allowed = f"one of {', '.join(_GENERATORS)}, where voters are streamed{did_you_mean(name, _GENERATORS)}"
     require(name in _GENERATORS, f"{_FIELD}.generator", name, allowed)
-    return _of_generator(GENERATORS[name], options, groups)
+    return _stream_generator(GENERATORS[name], options, groups)
 
 
-def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
+def _stream_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
     allowed = "a file: a frame is in memory, and need not be streamed"
     refuse(isinstance(file.responses, FrameText), f"{_FIELD}.responses", file.responses, allowed)
     path = Path(file.responses)
@@ -89,13 +89,13 @@ def _of_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> Surv
     return SurveyStream(tuple(FEATURES), file.max_records, groups, None, open=read_surveys)
 
 
-def _of_generator(
+def _stream_generator(
     generator: generators.Generator, options: Mapping[str, Any], groups: PrivacyGroups | None
 ) -> SurveyStream:
     spec = convert(options, generator.options, _FIELD)
 
     def make(_: Path) -> Generator[Survey]:
-        yield from generators.in_batches(generator.make, spec, batch_voters=BATCH_VOTERS)
+        yield from generators.split_batches(generator.make, spec, batch_voters=BATCH_VOTERS)
 
     return SurveyStream(tuple(spec.feature_names), spec.records, groups, spec.voters, open=make)
 

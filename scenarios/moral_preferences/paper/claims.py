@@ -18,7 +18,7 @@ from ....protocol.moral_preferences.parameters import MechanismName
 from ....protocol.moral_preferences.sensitivity import printed_sensitivity, tight_sensitivity
 from ....protocol.randomness import SimulatedNoise
 from ...audit.bounds import lower_limits
-from ...experiments.findings import BoundedFinding, found_in
+from ...experiments.findings import BoundedFinding, make_finder
 from ...experiments.measurements import mean_of
 from ..audit.sessions import exposure_of_preferences
 from ..audit.witnesses import search_sensitivity
@@ -31,7 +31,7 @@ _SEED: Final = 1
 _QUANTILE: Final = 3.09  # the normal one of a risk of .001, on one side
 _SOCIETIES: Final = 10
 _VOTERS: Final = 50
-_found: Final = found_in(__name__, paper="Moral preferences: Wang et al. (2019)")
+_found: Final = make_finder(__name__, paper="Moral preferences: Wang et al. (2019)")
 
 
 def findings_on_moral_preferences() -> Iterator[BoundedFinding]:

@@ -18,7 +18,7 @@ from ...experiments.reproductions import Asked, PaperPart
 from ...reading.conversion import convert
 from ...running.processes import num_cores
 from .claims import findings_on_moral_preferences
-from .societies import MACHINE_LIKE, own_kind
+from .societies import MACHINE_LIKE, kind_of_file
 from .trials import CellToMeasure, measure_all, protocol_of
 
 _MOST_VOTERS: Final = 200  # Section 5.2: N
@@ -31,7 +31,7 @@ def parts(request: Asked) -> Iterator[PaperPart]:
 
 def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
     """Run Figures 8, 9 and 10(b) on somebody's own file: each repetition draws its voters, and holds others out."""
-    kind, number = own_kind(request.own["responses"])
+    kind, number = kind_of_file(request.own["responses"])
     max_voters, grids = min(_MOST_VOTERS, number // 2), grids_of(__name__)
     curves = {
         table: {

@@ -17,7 +17,7 @@ import numpy as np
 from ....protocol.arrays import FloatArray
 from ....protocol.errors import refuse
 from ....protocol.moral_preferences import Records
-from ...experiments.reproductions import as_option
+from ...experiments.reproductions import rename_fields
 from ..agreement import agreement_of
 from ..data.generators import dot, draw_uniforms
 from ..data.machine_like import MoralMachineLike, make_machine_like
@@ -116,7 +116,7 @@ def _draw_own_society(kind: Kind, num_voters: int, seeds: Sequence[int]) -> Repe
     )
 
 
-def own_kind(path: str) -> tuple[Kind, int]:
+def kind_of_file(path: str) -> tuple[Kind, int]:
     """Return the kind of a file, with as many records as enough of its voters have, at most 13; and their number."""
     records = _read_records(path)
     counts = np.sort(records.num_records)[::-1]
@@ -131,7 +131,7 @@ def own_kind(path: str) -> tuple[Kind, int]:
 
 @functools.lru_cache(maxsize=1)
 def _read_records(path: str) -> Records:
-    with as_option(voters="--responses"):
+    with rename_fields(voters="--responses"):
         return cast("Records", load_voters(path).table["records"])
 
 

@@ -27,7 +27,7 @@ from ....protocol.randomness import SimulatedNoise
 from ....protocol.tally import TallyBlock
 from ...experiments.paper_files import text_beside
 from ...reading.conversion import convert
-from ...running.processes import in_shares, working
+from ...running.processes import make_worker, run_in_shares
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
 from .societies import Kind, covariance_of_dilemmas, draw_society, seed_of
 
@@ -72,11 +72,11 @@ def protocol_of(cell: CellToMeasure) -> MoralPreferences:
 def measure(cells: Iterable[CellToMeasure], *, seed: int, start: int, stop: int) -> dict[CellToMeasure, list[float]]:
     """Return the accuracies of all cells in repetitions `start` up to `stop`."""
     accuracies: dict[CellToMeasure, list[float]] = {cell: [] for cell in cells}
-    for (society, times), members in _grouped(accuracies, lambda cell: (cell.society, cell.times)):
+    for (society, times), members in _group_cells(accuracies, lambda cell: (cell.society, cell.times)):
         max_voters, end = max(cell.voters for cell in members), times * stop
         for first in range(times * start, end, _AT_ONCE):
             bench = _Bench(society, seed, range(first, min(first + _AT_ONCE, end)), max_voters)
-            for _, equal_cells in _grouped(members, _report_key):
+            for _, equal_cells in _group_cells(members, _report_key):
                 for cell, accuracies_of_cell in bench.measure(equal_cells).items():
                     accuracies[cell] += accuracies_of_cell.tolist()
     return accuracies
@@ -87,7 +87,7 @@ def _report_key(cell: CellToMeasure) -> object:
     return repr({**METHODS[cell.method], "mean": "", "project": ""}), cell.epsilon, cell.groups, cell.bound
 
 
-def _grouped(
+def _group_cells(
     cells: Iterable[CellToMeasure], key: Callable[[CellToMeasure], Any]
 ) -> Iterable[tuple[Any, list[CellToMeasure]]]:
     members: dict[Any, list[CellToMeasure]] = {}
@@ -189,7 +189,7 @@ def measure_all(
 ) -> dict[CellToMeasure, list[float]]:
     """Return the accuracies of all cells, by so many processes at most; RuntimeError where another one failed."""
     members = list(dict.fromkeys(cells))
-    shares = in_shares(
+    shares = run_in_shares(
         __name__,
         lambda share: _CellTask(members, seed, share.start, share.stop),
         _measure_share,
@@ -204,5 +204,5 @@ def _measure_share(task: _CellTask) -> list[list[float]]:
     return list(measure(**msgspec.structs.asdict(task)).values())
 
 
-work: Final = working(_CellTask, _measure_share)
+work: Final = make_worker(_CellTask, _measure_share)
 """Run by other processes."""

@@ -20,7 +20,7 @@ from ....protocol.errors import refuse
 _MOST_OTHERS: Final = 5_000  # a product of polynomials of this degree takes some hundredths of a second
 
 
-def counted_log_likelihoods(
+def log_likelihoods_of_counts(
     counts: IntArray, is_told: NDArray[np.bool_], num_others: int, prior: FloatArray, scale: float
 ) -> FloatArray:
     """Return ln P[noisy counts | label] of one worker's answer to a task, up to a term: shape (labels,).

@@ -41,7 +41,7 @@ from ...attacks.attack import Attack, Candidates, check_targets
 from ...attacks.coalition_view import Coalition, CoalitionView
 from ...attacks.posteriors import Evaluation, Posteriors, check_prior, evaluate, infer
 from .answer_inference import FlipLaw, answer_log_likelihoods, flip_law, vectors
-from .counted_inference import counted_log_likelihoods
+from .counted_inference import log_likelihoods_of_counts
 from .joint_inference import Summation, joint_log_likelihoods, summation_of
 
 NO_LABEL: Final = -1
@@ -336,9 +336,9 @@ class TruthDiscoveryAttack(Attack):
         for view in sessions:
             if view.release is not None:
                 votes += self._truths_of(cast("Outcome", view.release))[:, None] == np.arange(len(self.labels))
-        return self._anchored(sessions[0], np.arange(len(votes)), _clear_majority(votes))
+        return self._anchored_beliefs(sessions[0], np.arange(len(votes)), _clear_majority(votes))
 
-    def _anchored(self, view: CoalitionView, tasks: IntArray, truths: IntArray) -> FloatArray:
+    def _anchored_beliefs(self, view: CoalitionView, tasks: IntArray, truths: IntArray) -> FloatArray:
         """Return what is believed of an answer to each of some tasks, if these are taken for the truths.
 
         Args:
@@ -378,7 +378,7 @@ class TruthDiscoveryAttack(Attack):
             labels = self._labels_of(np.where(is_seen[:, None], reports, NO_ANSWER), view.public)
             is_own_label = labels[targets][:, :, None] == np.arange(len(self.labels))
             other_answers += self._counts_of(labels, view.public)[tasks] - is_own_label
-        return self._anchored(first, tasks, _clear_majority(other_answers))
+        return self._anchored_beliefs(first, tasks, _clear_majority(other_answers))
 
     def _counts_of(self, labels: IntArray, public: IntArray) -> FloatArray:
         """Return how often each label stands for each task, shape (tasks, labels)."""
@@ -412,7 +412,7 @@ class TruthDiscoveryAttack(Attack):
             )
             if int(of_sessions[0][1][task] - own_counts[task].sum()) == honest:
                 is_told, beliefs = phase.is_told[task, own_labels], of_tasks[task, own_labels]
-                logs[tasks == task, own_labels] = counted_log_likelihoods(
+                logs[tasks == task, own_labels] = log_likelihoods_of_counts(
                     counts[:, task, own_labels], is_told, int(honest) - 1, beliefs, phase.noise.scale
                 )
         return self._level_absent_labels(logs, tasks)

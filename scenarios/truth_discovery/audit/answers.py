@@ -36,7 +36,7 @@ from ....protocol.mechanisms import (
 )
 from ...audit.case import Case, Pair
 from ...audit.mechanisms.checking import checks_of
-from ...audit.mechanisms.sampling import EPSILONS, all_rows, finite_pairs, local_case
+from ...audit.mechanisms.sampling import EPSILONS, finite_pairs, list_rows, local_case
 
 _NUM_ANSWERS: Final = 3
 _SIZES: Final = (2, 3)
@@ -97,13 +97,13 @@ def answer_cases() -> Iterator[Case]:
 
 def _rows_of_one_set() -> Iterator[_Asked]:
     for size in _SIZES:
-        rows = all_rows(_NUM_ANSWERS, size)
+        rows = list_rows(_NUM_ANSWERS, size)
         yield _Asked(f"s = {size}", (size,), (size,) * _NUM_ANSWERS, rows, rows)
 
 
 def _rows_of_two_sets() -> Iterator[_Asked]:
     """Yield public rows of two answer sets."""
-    reports = all_rows(_NUM_ANSWERS, sum(_MIXED_SIZES) + 1) + NO_ANSWER
+    reports = list_rows(_NUM_ANSWERS, sum(_MIXED_SIZES) + 1) + NO_ANSWER
     offsets = block_offsets(_MIXED_SIZES)
     for public, blocks in _ANSWERED.items():
         codes = [[NO_ANSWER] if block == NO_ANSWER else range(offsets[block], offsets[block + 1]) for block in blocks]

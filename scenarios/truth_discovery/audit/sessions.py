@@ -19,8 +19,8 @@ from ...audit.case import Case
 from ...audit.machines import roster_of
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
-from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, of_other_level
-from ...audit.whole_sessions import AuditParty, of_finest_unit, two_party_cases
+from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, other_level_ends
+from ...audit.whole_sessions import AuditParty, loss_of_finest_unit, two_party_cases
 
 NUM_ANSWERS = 5
 BINARY = ("no", "yes")
@@ -130,11 +130,16 @@ def truth_discovery_climbs() -> Iterator[SizeSweep]:
     yield SizeSweep("surveys", sizes, [*mechanisms, *mixed_kinds], _stage, alphabets=["labels"])
     counted_sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS}
     yield SizeSweep(
-        "counts", counted_sizes, ["one answer set", "two answer sets"], _counted_stage, alphabets=["labels"], most=400
+        "counts",
+        counted_sizes,
+        ["one answer set", "two answer sets"],
+        _count_configuration,
+        alphabets=["labels"],
+        most=400,
     )
     masked = {**counted_sizes, "workers": MASKED_RUNGS}
     choices = ["one answer set", "two answer sets", "half of the tasks"]
-    yield SizeSweep("masked surveys", masked, choices, masked_stage, most=400)
+    yield SizeSweep("masked surveys", masked, choices, masked_configuration, most=400)
 
 
 def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ...]]:
@@ -148,7 +153,7 @@ def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ..
     return [sets[place % len(sets)] for place in range(sizes["answers"])]
 
 
-def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
+def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     """Return masked surveys of one worker, of all tasks or half of them, among others who are asked all."""
     labels, number = _answer_sets_of(choice, sizes), sizes["workers"]
     survey = survey_of("masked", 1.0, labels, settings=sizes_of(number))
@@ -170,7 +175,7 @@ def masked_stage(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
     return MaskedStage(survey, ends, num_parties=number)
 
 
-def _counted_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
+def _count_configuration(choice: str, sizes: Mapping[str, int]) -> Configuration:
     """Return surveys of one worker among others, who say one label, the other, or answer one task alone."""
     labels = _answer_sets_of(choice, sizes)
     survey = survey_of("central", 1.0, labels)
@@ -224,7 +229,7 @@ def _stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     kinds = {"all answers": Ends(first, last), "the last answer": Ends(first, of_last)}
     kinds |= {"the first answer": Ends(first, of_first), "one task alone": Ends(one, other)}
     if level:
-        kinds |= of_other_level(first, len(_LEVELS))
+        kinds |= other_level_ends(first, len(_LEVELS))
     return Configuration(survey, kinds, num_parties=sizes["workers"], num_sessions=sizes["surveys in a row"])
 
 
@@ -251,7 +256,7 @@ def case_of_worker(
     return party.case(
         f"{name}, one of them",
         _ONE,
-        entries=[of_finest_unit(entry) for entry in party.charge(num_sessions)],
+        entries=[loss_of_finest_unit(entry) for entry in party.charge(num_sessions)],
         are_neighbors=lambda first, second: np.count_nonzero(party.rows[first] != party.rows[second]) == 1,
         **case_fields,
     )

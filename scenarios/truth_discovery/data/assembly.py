@@ -16,7 +16,7 @@ from ....protocol.columns import CodedColumn, first_alike, normalize_name
 from ....protocol.errors import ConfigurationError, quote, require
 from ....protocol.estimators.truth_inference import Answers
 from .crowd import Crowd
-from .labels import LabelWords, alike_in, named
+from .labels import LabelWords, alike_in, join_labels
 
 Repeats: TypeAlias = Literal["error", "first", "last"]
 """What becomes of several answers of one worker to one task: one of them counts, or labels that differ are an error."""
@@ -45,7 +45,7 @@ class Rows:
         """What a label is called here."""
         return "truth" if self.workers is None else "label"
 
-    def by_people(self, alike_workers: People) -> "Rows":
+    def merge_people(self, alike_workers: People) -> "Rows":
         """Return the rows by worker, each with the first of its names; ConfigurationError where it is unsaid."""
         column = self.workers
         if column is None or alike_workers == "several" or (places := first_alike(column.names)) is None:
@@ -53,13 +53,13 @@ class Rows:
         if alike_workers == "refuse":
             first, second_name = (column.names[place] for place in places)
             place_text = self.where(column.row_of(places[1]) - 1)
-            raise unsaid_people(first, second_name, place_text)
+            raise unsaid_people_error(first, second_name, place_text)
         name_of_key = dict[str, str]()
         names = [name_of_key.setdefault(normalize_name(name), name) for name in column.names]
         name_column = CodedColumn.from_values(names)
         return dataclasses.replace(self, workers=CodedColumn(name_column.names, name_column.codes[column.codes]))
 
-    def labelled(self, words: LabelWords) -> "tuple[Rows, int]":
+    def keep_labelled(self, words: LabelWords) -> "tuple[Rows, int]":
         """Return the rows whose labels are among these, by the labels' names, and how many are left out.
 
         ConfigurationError, of the first one, where a row has none of them that is not to be left out; no truth is.
@@ -71,7 +71,7 @@ class Rows:
             raise words.refused(self.labels[row], f"{self.label_word} ({self.where(row)})")
         if len(kept_rows) == len(codes):
             return dataclasses.replace(self, labels=CodedColumn(words.names, codes)), 0
-        allowed = f"one of {named(words.names)} at least once"
+        allowed = f"one of {join_labels(words.names)} at least once"
         require(len(kept_rows), f"label ({self.where(0)})", self.labels[0], allowed)
         rows = Rows(
             tasks=_some(self.tasks, kept_rows),
@@ -83,7 +83,7 @@ class Rows:
         return rows, len(codes) - len(kept_rows)
 
 
-def unsaid_people(first: str, second_name: str, place_text: str) -> ConfigurationError:
+def unsaid_people_error(first: str, second_name: str, place_text: str) -> ConfigurationError:
     """Return the error for two names of workers that may be one's, who would pay twice."""
     allowed = (
         f"unlike {quote(first)}, but for case and blanks: workers.alike_workers says whether they are one worker's "
@@ -250,10 +250,12 @@ def _answer_sets(
     for row in np.flatnonzero(set_of_task[tasks[-1]] < 0)[:1].tolist():  # of a truth, since nobody answered
         allowed = "a task that somebody answered, or one whose answer set a column answer_set names beside its truth"
         raise ConfigurationError(field=f"task ({part.where(row)})", value=part.tasks[int(row)], allowed=allowed)
-    return [_named_set(parts, name, answer_sets) for name in set_names], set_of_task
+    return [_find_named_set(parts, name, answer_sets) for name in set_names], set_of_task
 
 
-def _named_set(parts: Sequence[Rows], name: str, answer_sets: Mapping[str, Sequence[str]] | None) -> tuple[str, ...]:
+def _find_named_set(
+    parts: Sequence[Rows], name: str, answer_sets: Mapping[str, Sequence[str]] | None
+) -> tuple[str, ...]:
     """Return the labels of a set that rows name."""
     if answer_sets is not None and name in answer_sets:
         return _checked(answer_sets[name], f"answer_sets.{name}")
@@ -269,7 +271,7 @@ def _named_set(parts: Sequence[Rows], name: str, answer_sets: Mapping[str, Seque
     allowed = (
         f"two or more different labels, with {SEPARATOR} between them"
         if answer_sets is None
-        else f"the name of one of the answer sets {named(list(answer_sets))}"
+        else f"the name of one of the answer sets {join_labels(list(answer_sets))}"
     )
     raise ConfigurationError(field=f"answer_set ({part.where(row)})", value=name, allowed=allowed)
 
@@ -294,7 +296,7 @@ def _label_codes(rows: Rows, sets_of_rows: IntArray, sets: Sequence[Sequence[str
         )
         codes = codes[place]
     for row in np.flatnonzero(codes < 0)[:1].tolist():
-        labels = named(sets[int(sets_of_rows[row])])
+        labels = join_labels(sets[int(sets_of_rows[row])])
         allowed = f"one of {labels}" if is_given else f"a label that somebody answered: {labels}"
         field = f"{rows.label_word} ({rows.where(row)})"
         raise ConfigurationError(field=field, value=rows.labels[int(row)], allowed=allowed)
@@ -306,7 +308,7 @@ def note_on(crowd: Crowd, truths: Rows | None, num_left_out: int) -> str:
 
     ConfigurationError where no truth is of a task that somebody answered: they are not of this crowd.
     """
-    notes = [f"Labels: {named(crowd.answer_sets[0])}."] if len(crowd.answer_sets) == 1 else []
+    notes = [f"Labels: {join_labels(crowd.answer_sets[0])}."] if len(crowd.answer_sets) == 1 else []
     if num_left_out:
         notes.append(f"Answers with none of these labels, left out, as everybody can see: {num_left_out:,}.")
     if truths is not None:

@@ -68,10 +68,10 @@ def read_crowd(
             truth_rows = rows_of(truth, are_truths=True, columns=truth_columns, options=truth_options)
     num_left_out = 0
     if labels is not None:
-        answer_rows, num_left_out = answer_rows.labelled(labels)
-        truth_rows = None if truth_rows is None else truth_rows.labelled(labels)[0]
+        answer_rows, num_left_out = answer_rows.keep_labelled(labels)
+        truth_rows = None if truth_rows is None else truth_rows.keep_labelled(labels)[0]
         answer_sets = labels.names
-    answer_rows = answer_rows.by_people(alike_workers)
+    answer_rows = answer_rows.merge_people(alike_workers)
     crowd = assemble(answer_rows, truths=truth_rows, repeats=repeats, answer_sets=answer_sets)
     return dataclasses.replace(crowd, note=note_on(crowd, truth_rows, num_left_out))
 

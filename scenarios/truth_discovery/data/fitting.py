@@ -91,7 +91,7 @@ class FittingEstimator(Generic[ResultT]):
             self.skills_ = frame.name_workers(self.inference_.qualities, name="skill")
             self._name(frame)
         else:
-            answers = _as_answers(data, None if self.labels is None else len(self.labels))
+            answers = _convert_answers(data, None if self.labels is None else len(self.labels))
             self.inference_ = self._infer(answers)
             self.labels_, self.probas_ = self.inference_.truths, self.inference_.probabilities
             self.confidences_, self.skills_ = self.inference_.confidences, self.inference_.qualities
@@ -182,7 +182,7 @@ class IterativeEstimator(FittingEstimator[ResultT]):
             self.priors_ = pd.Series(only_value(priors)[: len(frame.labels)], index=frame.labels, name="prior")
 
 
-def _as_answers(data: Any, num_labels: int | None) -> Answers:
+def _convert_answers(data: Any, num_labels: int | None) -> Answers:
     """Return `Answers`, or three arrays of codes as such.
 
     Raises:

@@ -197,10 +197,10 @@ def crowd_from_frame(
     data = _checked(data)
     names = [str(name) for name in data.index]
     answers = Rows(
-        tasks=_coded(data, "task"),
-        labels=_coded(data, "label"),
-        workers=_coded(data, "worker"),
-        answer_sets=_coded(data, _ANSWER_SET) if _ANSWER_SET in data.columns else None,
+        tasks=_encode_column(data, "task"),
+        labels=_encode_column(data, "label"),
+        workers=_encode_column(data, "worker"),
+        answer_sets=_encode_column(data, _ANSWER_SET) if _ANSWER_SET in data.columns else None,
         where=lambda row: f"row {names[row]} of the frame",
     )
     truths: Rows | None = None
@@ -208,8 +208,8 @@ def crowd_from_frame(
         truth_frame = pd.DataFrame({"task": truth.index, "label": truth.to_numpy()})
         tasks = [str(task) for task in truth.index]
         truths = Rows(
-            tasks=_coded(truth_frame, "task"),
-            labels=_coded(truth_frame, "label"),
+            tasks=_encode_column(truth_frame, "task"),
+            labels=_encode_column(truth_frame, "label"),
             where=lambda row: f"the truth of {tasks[row]}",
         )
     return assemble(answers, truths=truths, repeats=repeats, answer_sets=labels)
@@ -235,7 +235,7 @@ def _label_names(crowd: Crowd, sets: IntArray, labels: IntArray) -> list[str]:
     return [crowd.answer_sets[place][code] for place, code in zip(places, codes, strict=True)]
 
 
-def _coded(data: pd.DataFrame, column: str) -> CodedColumn:
+def _encode_column(data: pd.DataFrame, column: str) -> CodedColumn:
     """Return a column as text.
 
     Raises:

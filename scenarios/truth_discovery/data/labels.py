@@ -25,11 +25,11 @@ _MOST_NAMED: Final = 12
 _TRUTHS: Final = {"true": "1", "false": "0"}
 
 
-def named(labels: Sequence[str]) -> str:
+def join_labels(labels: Sequence[str]) -> str:
     """Return labels as a sentence has them, the first of many.
 
     Examples:
-        >>> named(["no", "yes"])
+        >>> join_labels(["no", "yes"])
         "'no', 'yes'"
     """
     more_note = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
@@ -121,4 +121,4 @@ class LabelWords:
         if nearest_label != label:
             known_label = self.names[self.index[nearest_label]]
             hint = f"; a table of labels says that it is {quote(known_label)}, written otherwise, if it is"
-        return ConfigurationError(field=field, value=label, allowed=f"one of {named(self.names)}{hint}")
+        return ConfigurationError(field=field, value=label, allowed=f"one of {join_labels(self.names)}{hint}")

@@ -108,7 +108,7 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         name: str = convert(options.pop("stand_in"), str, f"{FIELD}.stand_in")
         refuse(name != _PEER_GRADING, f"{FIELD}.stand_in", name, repr(_PEER_GRADING))
         default_fields: dict[str, Any] = msgspec.to_builtins(PEER_GRADING_STAND_IN)
-        graders = as_parties(
+        graders = crowd_to_parties(
             make_peer_grading(convert({**default_fields, **options}, PeerGrading, FIELD)), is_generated=True
         )
         return _add_levels(graders, parameters)
@@ -118,11 +118,11 @@ def _load(options: dict[str, Any], *, parameters: Mapping[str, Any]) -> PartiesT
         ):
             raise ConfigurationError(field="answers", value="left out", allowed=f"given beside {companion_option}")
         synthetic: SyntheticCrowd = convert(options, SyntheticCrowd, FIELD)
-        return _add_levels(as_parties(make_crowd(synthetic), is_generated=True), parameters)
+        return _add_levels(crowd_to_parties(make_crowd(synthetic), is_generated=True), parameters)
     file: CrowdFile = convert(options, CrowdFile, FIELD)
     crowd = file.read(parameters)
     has_own_truth = file.truth not in {"", file.answers}
-    parties = as_parties(crowd, source=path_of(file.answers).name)
+    parties = crowd_to_parties(crowd, source=path_of(file.answers).name)
     notes = [note_of(path_of(file.answers), file), note_of(path_of(file.truth)) if has_own_truth else "", crowd.note]
     return dataclasses.replace(parties, note=" ".join(filter(None, notes)))
 
@@ -137,7 +137,7 @@ def _add_levels(synthetic: PartiesTable, parameters: Mapping[str, Any]) -> Parti
     )
 
 
-def as_parties(
+def crowd_to_parties(
     crowd: Crowd, *, source: str = "", is_generated: bool = False, is_public_record: bool = False
 ) -> PartiesTable:
     """Return a crowd as the parties of a session: each worker with its tasks and its answers. See `PartiesTable`."""
@@ -166,11 +166,11 @@ def as_parties(
         is_public_record=is_public_record,
         fixed=frozenset(parameters),
         gold=gold,
-        unsaid=None if crowd.are_labels_said else unsaid_labels(),
+        unsaid=None if crowd.are_labels_said else unsaid_labels_error(),
     )
 
 
-def unsaid_labels() -> ConfigurationError:
+def unsaid_labels_error() -> ConfigurationError:
     """Return the error where real people answered, and nobody said which labels there are."""
     allowed = (
         "given: which labels an answer can have is public, and is not read off what people answered. Name all of them, "
@@ -193,7 +193,7 @@ def table_of(
 def _data_set(name: str, crowd: PublishedCrowd) -> DataSet:
     def load(options: Any, folder: Path, _: Mapping[str, Any]) -> PartiesTable:
         # Whoever publishes answers lets everybody know them.
-        return as_parties(crowd.load(options, folder), source=name, is_public_record=True)
+        return crowd_to_parties(crowd.load(options, folder), source=name, is_public_record=True)
 
     return DataSet(crowd.options, load, crowd.place, crowd.num_bytes)
 

@@ -108,7 +108,7 @@ def _load_ducks(_: Unchanged, folder: Path) -> Crowd:
     path, classes = folder / "labels.txt", folder / "classes.yaml"
     (head, counts), *answers = _text_rows(path, r"([0-9]+) ([0-9]+) ([0-9]+)", "three numbers: image worker label")
     require(int(counts[2]) == len(answers), head, counts[2], f"the number of answers, {len(answers)}")
-    images, species = _flat_maps(classes, "labels", "species")
+    images, species = _read_flat_maps(classes, "labels", "species")
     for name in _DUCKS:
         require(name in species, f"species ({classes.name})", list(species), f"with {name}")
     ducks = {species[name] for name in _DUCKS}
@@ -175,7 +175,7 @@ def _text_rows(path: Path, pattern: str, allowed: str) -> list[tuple[str, tuple[
     return rows
 
 
-def _flat_maps(path: Path, *names: str) -> list[dict[str, str]]:
+def _read_flat_maps(path: Path, *names: str) -> list[dict[str, str]]:
     """Return the maps of a file that holds `name: {key: value, ...}` and nothing else of YAML.
 
     ConfigurationError where the file cannot be read, or lacks a map.
@@ -203,13 +203,13 @@ def _matrix(path: Path, name: str, *, columns: int) -> Matrix:
     try:
         rows = read_matrix(content, name)
     except ValueError as error:
-        raise _unlike(path, f"a readable file {path.parent.name}/{path.name} ({error})") from None
+        raise _unlike_error(path, f"a readable file {path.parent.name}/{path.name} ({error})") from None
     if {len(row) for row in rows} != {columns}:
-        raise _unlike(path, f"rows of {columns} entries in {name} of {path.parent.name}/{path.name}")
+        raise _unlike_error(path, f"rows of {columns} entries in {name} of {path.parent.name}/{path.name}")
     return rows
 
 
-def _unlike(path: Path, problem: str) -> ConfigurationError:
+def _unlike_error(path: Path, problem: str) -> ConfigurationError:
     return ConfigurationError(field="data", value=str(path.parent.parent), allowed=f"a folder with {problem}")
 
 

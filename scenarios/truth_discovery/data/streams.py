@@ -23,13 +23,13 @@ from ...reading.batches import RowBatch, TableFiles, is_in_batches
 from ...reading.conversion import convert
 from ...reading.files import readable
 from ...reading.frames import path_of
-from ...reading.grouping import Names, RowPlaces, RowsOnDisk, coded
+from ...reading.grouping import Names, RowPlaces, RowsOnDisk, encode_entries
 from ...reading.manifests import remembered
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
-from .assembly import Repeats, Rows, assemble, in_order, note_on, rows_that_count, unsaid_people
+from .assembly import Repeats, Rows, assemble, in_order, note_on, rows_that_count, unsaid_people_error
 from .files import rows_of
 from .labels import LabelWords
-from .parties import FIELD, CrowdFile, as_parties, table_of, unsaid_labels
+from .parties import FIELD, CrowdFile, crowd_to_parties, table_of, unsaid_labels_error
 
 _WORKER, _LABEL, _SET = "worker", "label", "answer_set"
 _BATCH_WORKERS: Final = 10_000
@@ -51,7 +51,7 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
 
 def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
     answers = _Answers(file, file.words_beside(parameters))
-    find = functools.partial(answers.looked_at, file)
+    find = functools.partial(answers.look_at, file)
     said_labels = {
         name: getattr(file, name)
         for name in ("columns", "repeats", "alike_workers", "labels", "other_labels", "truth_columns")
@@ -66,7 +66,7 @@ def _opened(file: CrowdFile, parameters: Mapping[str, Any]) -> PartyStream:
         num_parties=facts["workers"],
         open=functools.partial(answers.batches, parameters=stored_parameters, note=facts["note"]),
         gold=facts["gold"],
-        unsaid=unsaid_labels() if answers.words is None else None,
+        unsaid=unsaid_labels_error() if answers.words is None else None,
     )
 
 
@@ -86,12 +86,12 @@ class _Answers:
         allowed = "left out where answers come in batches: one answer set for all tasks"
         refuse(_SET in files.names, f"column {_SET!r} of {files.paths[0].name}", "given", allowed)
 
-    def looked_at(self, file: CrowdFile) -> dict[str, Any]:
+    def look_at(self, file: CrowdFile) -> dict[str, Any]:
         """Return the parameters that follow from a crowd, the number of its workers, and what is true of its tasks."""
         with tempfile.TemporaryDirectory() as folder, self._read(Path(folder)) as stored_answers:
             if file.alike_workers == "refuse" and (places := first_alike(stored_answers.workers)) is not None:
                 first, second_worker = (list(stored_answers.workers)[place] for place in places)
-                raise unsaid_people(
+                raise unsaid_people_error(
                     first, second_worker, stored_answers.places.where(stored_answers.workers.first_rows[places[1]])
                 )
             max_answers = max(int(np.bincount(rows[:, 0]).max()) for rows in stored_answers.in_order())
@@ -102,10 +102,10 @@ class _Answers:
                         path_of(file.truth), are_truths=True, columns=file.truth_columns, options=file.truth_options
                     )
             if self.words is not None and truths is not None:
-                truths = truths.labelled(self.words)[0]
+                truths = truths.keep_labelled(self.words)[0]
             labels = None if self.words is None else self.words.names
-            crowd = assemble(stored_answers.each_once(), truths=truths, repeats="first", answer_sets=labels)
-            parties, note = as_parties(crowd), note_on(crowd, truths, stored_answers.num_left_out)
+            crowd = assemble(stored_answers.find_covering_rows(), truths=truths, repeats="first", answer_sets=labels)
+            parties, note = crowd_to_parties(crowd), note_on(crowd, truths, stored_answers.num_left_out)
             parameters = {**parties.parameters, "max_answers": max_answers}
             return {
                 "parameters": parameters,
@@ -148,7 +148,7 @@ class _Answers:
             workers, (tasks, labels) = Names(worker, are_alike_one=self._are_alike_one), map(Names, other_columns)
             stored_answers = _StoredAnswers(workers, tasks, labels, RowPlaces(), rows, self._repeats)
             for each in batches:
-                batch = self._labelled(each)
+                batch = self._keep_labelled(each)
                 stored_answers.num_left_out += each.num_rows - batch.num_rows
                 if not batch.num_rows:
                     continue
@@ -163,14 +163,14 @@ class _Answers:
             require(len(labels), f"{FIELD}.labels", "none", allowed)
             yield stored_answers
 
-    def _labelled(self, batch: RowBatch) -> RowBatch:
+    def _keep_labelled(self, batch: RowBatch) -> RowBatch:
         """Return the rows of a batch whose labels are among those that were said, and those without one.
 
         ConfigurationError where a row has another label, and is not to be left out.
         """
         if self.words is None:
             return batch
-        column, names = coded(batch.table[_LABEL]), [*self.words.names, ""]
+        column, names = encode_entries(batch.table[_LABEL]), [*self.words.names, ""]
         empty = [name.strip() for name in column.names].index("") if "" in map(str.strip, column.names) else -1
         codes = np.where(column.codes == empty, len(names) - 1, self.words.codes_of(column))
         kept_rows = np.flatnonzero(codes >= 0)
@@ -181,7 +181,7 @@ class _Answers:
         def line_of(row: int) -> int:
             return batch.line_of(batch.first + int(kept_rows[row]))
 
-        columns = {name: coded(entries) for name, entries in batch.table.items()}
+        columns = {name: encode_entries(entries) for name, entries in batch.table.items()}
         table = {name: CodedColumn(each.names, each.codes[kept_rows]) for name, each in columns.items()}
         return dataclasses.replace(
             batch,
@@ -204,7 +204,7 @@ class _StoredAnswers:
     repeats: Repeats
     num_left_out: int = 0
 
-    def each_once(self) -> Rows:
+    def find_covering_rows(self) -> Rows:
         """Return rows in which each task and each label stands, in as few as can be; nobody answered two."""
         number = max(len(self.tasks), len(self.labels))
         tasks, labels = (

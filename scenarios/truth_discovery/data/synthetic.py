@@ -147,8 +147,8 @@ def make_crowd(spec: SyntheticCrowd) -> Crowd:
         truth=truth,
         qualities=qualities,
         labels=tuple(map(str, range(spec.classes))),
-        task_names=_numbered("t", spec.tasks),
-        worker_names=_numbered("w", spec.workers),
+        task_names=_number_names("t", spec.tasks),
+        worker_names=_number_names("w", spec.workers),
         seed=spec.seed,
     )
 
@@ -171,8 +171,8 @@ def make_peer_grading(spec: PeerGrading) -> Crowd:
         truth=_truth((1 - spec.satisfactory_share, spec.satisfactory_share), spec.groups, spec.seed),
         qualities=_beta_qualities(spec.quality, spec.students, spec.seed),
         labels=("not satisfactory", "satisfactory"),
-        task_names=_numbered("group ", spec.groups),
-        worker_names=_numbered("student ", spec.students),
+        task_names=_number_names("group ", spec.groups),
+        worker_names=_number_names("student ", spec.students),
         seed=spec.seed,
     )
 
@@ -294,7 +294,7 @@ def _crowd(
     )
 
 
-def _numbered(word: str, number: int) -> list[str]:
+def _number_names(word: str, number: int) -> list[str]:
     """Return names whose order as text is that of their numbers, from 1."""
     width = len(str(number))
     return [f"{word}{n:0{width}d}" for n in range(1, number + 1)]

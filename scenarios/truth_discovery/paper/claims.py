@@ -13,7 +13,7 @@ import numpy as np
 from ....protocol.mechanisms import OneLayer, compare_hypers, epsilon_of, flip_probability_of, hypers_of_mean
 from ....protocol.truth_discovery.parameters import MechanismName
 from ...audit.bounds import exact_epsilon
-from ...experiments.findings import BoundedFinding, found_in
+from ...experiments.findings import BoundedFinding, make_finder
 from ..audit.sessions import BINARY, NUM_ANSWERS, case_of_worker, survey_of
 from ..workers import printed_factor
 from .theory import ProductOfUniforms, exact_error, likelihood_at_zero, mean_accuracy_at_zero, printed_bound
@@ -22,7 +22,7 @@ _EPSILON: Final = 1.0
 _LABELS: Final = 2
 # Reading T8's case.
 _WORKERS, _QUALITY = 11, 0.25
-_found: Final = found_in(__name__, paper="Truth discovery: Li et al. (2018)")
+_found: Final = make_finder(__name__, paper="Truth discovery: Li et al. (2018)")
 
 
 def findings_on_truth_discovery() -> Iterator[BoundedFinding]:

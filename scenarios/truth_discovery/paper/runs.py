@@ -28,9 +28,9 @@ from ....protocol.truth_discovery import (
 from ...experiments.comparing import Row
 from ...experiments.declared import experiments_of, grids_of
 from ...experiments.judging import difference
-from ...experiments.measurements import Sample, as_published, deviation, in_blocks, mean_of, sample_of
+from ...experiments.measurements import Sample, deviation, mean_of, run_in_blocks, sample_of, to_published
 from ...experiments.paper_files import rows_beside
-from ...experiments.reproductions import Asked, PaperPart, as_option, missing_in
+from ...experiments.reproductions import Asked, PaperPart, find_missing, rename_fields
 from ...reading.conversion import convert
 from ..crowd_reports import Layout, draw_labels
 from ..data.labels import read_labels
@@ -58,7 +58,7 @@ def load_layouts(folder: str, names: Sequence[str]) -> tuple[dict[str, Layout], 
 
     The folder is empty where nobody has named it; ConfigurationError where a data set is not what it should be.
     """
-    missing = missing_in(folder, {name: name for name in names})
+    missing = find_missing(folder, {name: name for name in names})
     layouts = {name: Layout.of(load_crowd(name, Path(folder))) for name in names if name not in missing}
     return {PEER_GRADING: Layout.of(make_peer_grading(PEER_GRADING_STAND_IN)), **layouts}, missing
 
@@ -162,7 +162,7 @@ class CrowdCells:
                     shares[name] = shares[truths_chosen] = _share_right(layout, inferences.truths)
             return {name: shares[name] for name in new}
 
-        shares: Mapping[str, Any] = in_blocks(run, trials=trials, at_a_time=TRIALS_AT_A_TIME) if new else {}
+        shares: Mapping[str, Any] = run_in_blocks(run, trials=trials, at_a_time=TRIALS_AT_A_TIME) if new else {}
         self._known |= {(cell, name): sample_of(each, is_share=True) for name, each in shares.items()}
         return {name: self._known[cell, name] for name in estimators}
 
@@ -209,7 +209,7 @@ def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
     fields: dict[str, Any] = dict(request.own)
     if "labels" in fields:
         fields["labels"] = read_labels([fields["labels"]])
-    with as_option(**{name: f"--{name.replace('_', '-')}" for name in fields}):
+    with rename_fields(**{name: f"--{name.replace('_', '-')}" for name in fields}):
         layout = Layout.of(convert(fields, CrowdFile, FIELD).read({}))
     name = Path(request.own["answers"]).name
     if layout.is_gold.any():
@@ -234,7 +234,7 @@ def published_table(cells: CrowdCells, crowd: str, *, trials: int) -> Iterator[R
         noise = noise_at(layout, line["mechanism"], unit="claimed", price=epsilon)
         accuracy = cells.accuracies(crowd, noise, trials=trials)[estimator]
         change = sample_of(np.subtract(clean[estimator], accuracy.numbers), is_share=True)
-        published = as_published(float(line["change"]), change, trials=trials, runs=_RUNS) if is_published else None
+        published = to_published(float(line["change"]), change, trials=trials, runs=_RUNS) if is_published else None
         yield {
             **{name: line[name] for name in ("method", "estimator", "mechanism")},
             "crowd": crowd,
@@ -303,7 +303,7 @@ def _weights(crowd: str, layout: Layout, request: Asked) -> PaperPart:
 
     def falls() -> Iterator[Row]:
         if len(present) > 3:  # noqa: PLR2004  of fewer a correlation says nothing
-            correlations = mean_of(in_blocks(run, trials=request.trials, at_a_time=TRIALS_AT_A_TIME)["found"])
+            correlations = mean_of(run_in_blocks(run, trials=request.trials, at_a_time=TRIALS_AT_A_TIME)["found"])
             yield {"crowd": crowd, "is_synthetic": crowd == PEER_GRADING, "correlation": correlations}
 
     return PaperPart(f"weights: {crowd}", {"figure_2": figure_2(), "falls": falls()})

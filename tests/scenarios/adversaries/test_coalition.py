@@ -16,7 +16,7 @@ from psephos.scenarios.adversaries import AttackReport
 from psephos.scenarios.adversaries import coalition as coalition_module
 from psephos.scenarios.adversaries.trials import try_coalition
 from psephos.scenarios.attacks import Attack, CoalitionView, Evaluation, Posteriors
-from psephos.scenarios.presentation import written_lesson
+from psephos.scenarios.presentation import attack_report_to_dict
 from psephos.scenarios.running.resolution import Local
 from runs import read_json
 
@@ -50,7 +50,7 @@ def test_a_lesson_is_the_same_by_arrays_in_memory_and_over_sockets(play: Play, p
     attack_reports: list[Any] = []
     for transport in ("array", "memory", "tcp"):
         played = play(protocol, *tables, transport=transport)
-        attack_reports.append([written_lesson(attack_report) for attack_report in played.attack_reports])
+        attack_reports.append([attack_report_to_dict(attack_report) for attack_report in played.attack_reports])
         assert read_json(played.folder / "adversaries.json") == attack_reports[-1]
     assert attack_reports[0] == attack_reports[1] == attack_reports[2]
     alone, with_server = attack_reports[0]

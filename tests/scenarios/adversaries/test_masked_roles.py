@@ -11,7 +11,7 @@ from psephos.protocol.phases import masked_phase
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.adversaries import AttackReport, SessionTrace
 from psephos.scenarios.adversaries.poisoner import PoisonerRole
-from psephos.scenarios.attacks import find_attack, seen_by_arrays
+from psephos.scenarios.attacks import find_attack, view_by_arrays
 from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.run import ObservedRun, run_in_memory, seed_of
 
@@ -128,7 +128,7 @@ def test_agents_show_a_coalition_what_arrays_do_of_those_who_stayed(name: str) -
     coalition = context.coalition(["server", member])
     attack = find_attack(context.protocol).against(context.inputs)
     stayed = [place for place, own in enumerate(context.names) if own != target]
-    counted = seen_by_arrays(
+    counted = view_by_arrays(
         context.protocol, context.inputs, noise=context.noise(), coalition=coalition, places=stayed
     )
     others = np.setdiff1d(stayed, coalition.members)
@@ -225,7 +225,7 @@ def test_a_poisoner_moves_the_sum_by_what_it_is_said_to_and_nobody_notices(name:
     tally = phase.tally(session.reports(places)[0], earlier=(), public=context.inputs.public)
     assert trace.tallies[0].totals.tolist() == tally.totals.tolist()
     assert "unnoticed" in attack_report.sentences[-1]
-    row = next(row for row in attack_report.rows if row["estimate"] == session.aimed)
+    row = next(row for row in attack_report.rows if row["estimate"] == session.name_of_aim)
     assert float(row["in standard errors"]) > 1e12
 
 

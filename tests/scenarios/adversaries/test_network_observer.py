@@ -10,7 +10,7 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.integers import RowCodec
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.adversaries.network_observer import NetworkObserverRole, _told_by_sizes  # pyright: ignore[reportPrivateUsage]  what its lesson is made of
+from psephos.scenarios.adversaries.network_observer import NetworkObserverRole, _evaluate_sizes  # pyright: ignore[reportPrivateUsage]  what its lesson is made of
 from psephos.scenarios.running.resolution import Local
 
 Configuration = Callable[..., Local]
@@ -46,7 +46,7 @@ def test_sizes_as_sent_are_those_of_what_is_written_and_not_of_what_should_be(
         "central", parties="voters={generator='normal', voters=12, records=20, features=6}"
     ).context(seed=3)
     (phase,), (attack, secret) = context.protocol.phases, NetworkObserverRole().attack(context)
-    as_sent, as_needed = _told_by_sizes(context, phase, attack, secret)
+    as_sent, as_needed = _evaluate_sizes(context, phase, attack, secret)
     assert as_sent.information == pytest.approx(0, abs=1e-9)
     assert as_needed.information > 0.1
 
@@ -54,7 +54,7 @@ def test_sizes_as_sent_are_those_of_what_is_written_and_not_of_what_should_be(
         return msgspec.msgpack.encode(tuple(row))
 
     monkeypatch.setattr(RowCodec, "encode", encode)
-    as_sent, as_needed = _told_by_sizes(context, phase, attack, secret)
+    as_sent, as_needed = _evaluate_sizes(context, phase, attack, secret)
     assert as_sent == as_needed
 
 

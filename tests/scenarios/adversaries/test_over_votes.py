@@ -107,7 +107,7 @@ def test_what_a_game_repeats_teaches_nothing_more(tmp_path: Path, write: Write, 
     fresh = hold(write("plan.toml", text.replace('game = "board"\n', "")), tmp_path / "fresh", f"transport={path}")
     beliefs = beliefs_over(wanting("weight").attack, voted_in(fresh))
     assert [each.epsilon for each in beliefs] == [0.5, 1.0, 1.5]
-    assert beliefs[-1].surest > third.surest
+    assert beliefs[-1].max_belief > third.max_belief
 
 
 def test_of_all_that_a_party_holds_a_vote_costs_what_it_paid_there(tmp_path: Path, write: Write) -> None:

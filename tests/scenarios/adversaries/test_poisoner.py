@@ -63,7 +63,7 @@ def test_a_poisoners_reports_are_accepted_and_push_most_and_leave_everybody_else
             for place in PLACES.tolist():
                 phase.check_report(after[place].tolist(), public[place].tolist())
     up, down = sessions[1].value_with(PLACES), sessions[-1].value_with(PLACES)
-    unpushed = sessions[1].estimates()[sessions[1].aimed].value
+    unpushed = sessions[1].estimates()[sessions[1].name_of_aim].value
     assert down <= unpushed <= up
     assert down < up
     if bound == "weights":
@@ -81,7 +81,7 @@ def test_a_poisoners_reports_are_accepted_and_push_most_and_leave_everybody_else
         if public[donor].tolist() == public[0].tolist():
             for own, drawn in zip(reports, honest, strict=True):
                 own[0] = drawn[donor]
-            assert sessions[1].estimates(reports)[sessions[1].aimed].value <= up + 1e-9 * abs(up - down)
+            assert sessions[1].estimates(reports)[sessions[1].name_of_aim].value <= up + 1e-9 * abs(up - down)
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.0])

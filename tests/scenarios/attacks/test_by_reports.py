@@ -23,8 +23,8 @@ from psephos.scenarios.attacks import (
     ReportAttack,
     evaluate,
     find_attack,
-    seen_by_arrays,
-    seen_by_server,
+    view_by_arrays,
+    view_by_server,
 )
 from strangers import Approvals, Ballot, BoundedMean, Bounds, Lawless, TrustedSums, register
 
@@ -75,7 +75,7 @@ def test_a_row_that_is_no_candidate_is_never_guessed() -> None:
     inputs = mean.encode({"value": [0.0, 40.0, 100.0]})
     attack = find_attack(mean).against(inputs)
     assert attack.truths(ROW, inputs).tolist() == [0, NO_CANDIDATE, 1]
-    seen = seen_by_server(mean, inputs, noise=SimulatedNoise(1, session="s"))
+    seen = view_by_server(mean, inputs, noise=SimulatedNoise(1, session="s"))
     found = attack.posteriors([seen], np.arange(3), secret=ROW)
     assert evaluate(found, attack.truths(ROW, inputs)).success <= 2 / 3
 
@@ -139,7 +139,7 @@ def test_a_lesson_is_the_same_on_arrays_over_memory_and_over_tcp(tmp_path: Path,
     assert [row["truth"] for row in arrays.rows][:2] == ["tea 0, coffee 1", "tea 1, coffee 1"]
     vote = Approvals(Ballot(epsilon=1.0))
     inputs = vote.encode({name: [own[name] for own in VOTERS] for name in ("tea", "coffee")})
-    seen = seen_by_arrays(vote, inputs, noise=SimulatedNoise(5, session="tea"), coalition=SERVER)
+    seen = view_by_arrays(vote, inputs, noise=SimulatedNoise(5, session="tea"), coalition=SERVER)
     reports: list[list[int]] = seen.reports[0].tolist()
     assert [row["guess"] for row in arrays.rows] == [f"tea {tea}, coffee {coffee}" for tea, coffee in reports]
     assert [row["probability"] for row in arrays.rows] == pytest.approx([right] * 5)
@@ -210,7 +210,7 @@ def refusal(protocol: Any, values: list[float], coalition: Coalition = SERVER) -
     names = [column.name for column in protocol.columns()]
     inputs = protocol.encode(dict.fromkeys(names, values))
     noise = SimulatedNoise(1, session="s")
-    seen = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
+    seen = view_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
     with pytest.raises(ConfigurationError) as caught:
         find_attack(protocol).against(inputs).posteriors([seen], np.array([0]), secret=ROW)
     return caught.value
@@ -248,7 +248,7 @@ def test_a_trusted_server_knows_the_row_and_no_loss_is_proven_against_it() -> No
     mean = mean_with(Trusting, {"value": [0.0, 50.0, 100.0]})
     inputs = mean.encode({"value": [0.0, 50.0]})
     attack = find_attack(mean).against(inputs)
-    seen = seen_by_arrays(mean, inputs, noise=SimulatedNoise(1, session="s"), coalition=SERVER)
+    seen = view_by_arrays(mean, inputs, noise=SimulatedNoise(1, session="s"), coalition=SERVER)
     found = attack.posteriors([seen], np.arange(2), secret=ROW)
     assert found.probabilities.tolist() == [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     assert math.isinf(attack.loss(ROW, inputs.public, np.arange(2), SERVER))
@@ -274,7 +274,7 @@ def test_a_coalition_that_cannot_infer_is_refused_on_the_command_line(tea: Path,
 def test_of_a_system_with_its_own_attack_the_reports_tell_the_same(variant: Any) -> None:
     vote = make_vote(variant=variant)
     inputs, targets = make_inputs(vote, 20), np.arange(20)
-    seen = seen_by_server(vote, inputs, noise=SimulatedNoise(1, session="s"))
+    seen = view_by_server(vote, inputs, noise=SimulatedNoise(1, session="s"))
     own, general = find_attack(vote), ReportAttack(vote).against(inputs)
     rows = general.candidates(ROW).rows
     width = rows.shape[1]

@@ -24,7 +24,7 @@ from psephos.protocol.moral_preferences import Paradigm
 from psephos.protocol.truth_discovery import Parameters as CrowdParameters
 from psephos.protocol.truth_discovery import TruthDiscovery
 from psephos.scenarios import SessionRecord, run_agents
-from psephos.scenarios.attacks import Coalition, CoalitionView, seen_by_agents, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, view_by_agents, view_by_arrays
 from psephos.transports import MemoryTransport
 
 SIZE = 4
@@ -95,7 +95,7 @@ def check_equal(first: CoalitionView, second: CoalitionView) -> None:
 @pytest.mark.parametrize("name", MAKERS)
 def test_agents_and_arrays_show_a_coalition_the_same(name: str, coalition: Coalition) -> None:
     protocol, inputs, record = played(name)
-    agents = seen_by_agents(
+    agents = view_by_agents(
         protocol,
         record.views,
         names=make_names(SIZE),
@@ -103,7 +103,7 @@ def test_agents_and_arrays_show_a_coalition_the_same(name: str, coalition: Coali
         coalition=coalition,
         tallies=record.tallies,
     )
-    arrays = seen_by_arrays(protocol, inputs, noise=SimulatedNoise(7, session="s"), coalition=coalition)
+    arrays = view_by_arrays(protocol, inputs, noise=SimulatedNoise(7, session="s"), coalition=coalition)
     check_equal(agents, arrays)
     assert agents.num_parties == SIZE
 
@@ -111,7 +111,7 @@ def test_agents_and_arrays_show_a_coalition_the_same(name: str, coalition: Coali
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_coalition_sees_nothing_of_others_but_what_is_published(name: str) -> None:
     protocol, inputs, _ = played(name)
-    seen = seen_by_arrays(
+    seen = view_by_arrays(
         protocol, inputs, noise=SimulatedNoise(7, session="s"), coalition=Coalition((1, 3), has_server=False)
     )
     for reports, told in zip(seen.reports, seen.told, strict=True):
@@ -135,7 +135,7 @@ def test_a_view_that_was_not_recorded_is_missed(coalition: Coalition, missing: s
     protocol, inputs, record = played("dpwevote")
     kept = [view for view in record.views if view.party == "p0"]
     with pytest.raises(ValueError, match=f"the view of {missing} was not recorded"):
-        seen_by_agents(protocol, kept, names=make_names(SIZE), public=inputs.public, coalition=coalition)
+        view_by_agents(protocol, kept, names=make_names(SIZE), public=inputs.public, coalition=coalition)
 
 
 def test_a_session_that_came_to_no_end_leaves_the_reports_that_came() -> None:
@@ -144,7 +144,7 @@ def test_a_session_that_came_to_no_end_leaves_the_reports_that_came() -> None:
     cut = server.observations[: len(server.observations) // 2]
     view = type(server)(server.party, server.side, server.session, server.kind, observations=cut)
     whole, half = (
-        seen_by_agents(
+        view_by_agents(
             protocol,
             [each],
             names=make_names(SIZE),

@@ -65,7 +65,7 @@ def test_a_mean_moves_by_the_end_of_the_range_of_reports() -> None:
     greatest = mean.mechanism.report_range[1]
     moved = mean.step * int((greatest - drawn[MEMBERS]).sum()) / NUMBER
     before, after = session.estimates(), session.estimates(session.reports(MEMBERS))
-    assert (session.aimed, list(before)) == ("mean", ["mean"])
+    assert (session.name_of_aim, list(before)) == ("mean", ["mean"])
     assert after["mean"].value - before["mean"].value == pytest.approx(moved)
 
 

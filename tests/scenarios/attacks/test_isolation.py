@@ -9,7 +9,7 @@ from helpers import make_fair_inputs, make_fair_vote, make_inputs, make_preferen
 from psephos.protocol import ConfigurationError, Inputs, PhasedProtocol, SimulatedNoise
 from psephos.protocol.fair_voting.kinds import MechanismName
 from psephos.protocol.population import run_population
-from psephos.scenarios.attacks import Coalition, find_attack, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, find_attack, view_by_arrays
 from psephos.scenarios.attacks.isolation import Isolation, evaluate_isolation
 from thoroughness import draws
 
@@ -37,7 +37,7 @@ def test_where_everybody_is_counted_the_session_is_the_usual_one(make: Any, coal
     protocol, inputs = make()
     noise = SimulatedNoise(1, session="s")
     usual = run_population(protocol, inputs, noise=noise)
-    seen = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
+    seen = view_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
     assert seen.release == usual.outcome
     np.testing.assert_equal(seen.totals, tuple(tally.totals for tally in usual.tallies))
 
@@ -46,8 +46,8 @@ def test_a_report_is_the_same_whoever_else_is_counted() -> None:
     protocol, inputs = make_dpwevote()
     noise = SimulatedNoise(1, session="s")
     coalition = Coalition((3,), has_server=True)
-    whole = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
-    alone = seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition, places=[2, 3])
+    whole = view_by_arrays(protocol, inputs, noise=noise, coalition=coalition)
+    alone = view_by_arrays(protocol, inputs, noise=noise, coalition=coalition, places=[2, 3])
     assert alone.num_parties == 2
     assert alone.coalition.members == (1,)
     for reports, all_reports in zip(alone.reports, whole.reports, strict=True):
@@ -58,7 +58,7 @@ def test_a_report_is_the_same_whoever_else_is_counted() -> None:
 def test_members_are_counted(counted: list[int]) -> None:
     protocol, inputs = make_dpwevote()
     with pytest.raises(ValueError, match="all members' among them"):
-        seen_by_arrays(
+        view_by_arrays(
             protocol,
             inputs,
             noise=SimulatedNoise(1, session="s"),

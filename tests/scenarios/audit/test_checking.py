@@ -19,7 +19,7 @@ from psephos.scenarios.audit.case import NO_PLACE
 from psephos.scenarios.audit.following import departure
 from psephos.scenarios.audit.mechanisms import shared_cases
 from psephos.scenarios.audit.mechanisms.checking import checks_of, some_rows
-from psephos.scenarios.audit.mechanisms.sampling import all_rows
+from psephos.scenarios.audit.mechanisms.sampling import list_rows
 
 
 def test_the_law_of_noise_is_the_mechanisms_own() -> None:
@@ -112,12 +112,12 @@ def test_whole_reports_have_the_law_of_the_row_with_answers_left_out() -> None:
 
 
 def test_all_rows_are_drawn_where_they_are_few_and_else_the_extremes_with_others() -> None:
-    assert some_rows(all_rows(2, 3), 9).tolist() == all_rows(2, 3).tolist()
-    chosen = some_rows(all_rows(3, 5), 20)
+    assert some_rows(list_rows(2, 3), 9).tolist() == list_rows(2, 3).tolist()
+    chosen = some_rows(list_rows(3, 5), 20)
     assert len(np.unique(chosen, axis=0)) == 20
     assert [0, 0, 0] in chosen.tolist()
     assert [4, 4, 4] in chosen.tolist()
-    assert np.array_equal(chosen, some_rows(all_rows(3, 5), 20))
+    assert np.array_equal(chosen, some_rows(list_rows(3, 5), 20))
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ from psephos.agents.noise import SecureNoise
 from psephos.protocol.mechanisms import NoiseShare, RowMechanism
 from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.mechanisms.checking import sizes_of_shares
-from psephos.scenarios.dpwevote.audit.sessions import masked_stage
+from psephos.scenarios.dpwevote.audit.sessions import masked_configuration
 
 _SIZES: Final = {"weights": 3, "candidates": 8, "partners": 8, "votes in a row": 2}
 _CAME: Final = 7  # of eight parties, of whom two are in league with the server: T − c is 5
 _WIDTH: Final = 8
 
-_OF_KEYS: Final = masked_stage("public weights", _SIZES).protocol.steps[0].codec
+_OF_KEYS: Final = masked_configuration("public weights", _SIZES).protocol.steps[0].codec
 _randomize, _entropy, _expand, _encode = (
     SecureNoise.randomize,
     SecureNoise.entropy,
@@ -99,7 +99,7 @@ FAULTS: Final[dict[str, tuple[type, str, Callable[..., Any]]]] = {
 def test_a_fault_of_deployed_masks_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     kind, method, planted = FAULTS[name]
     monkeypatch.setattr(kind, method, planted)
-    case = masked_stage("public weights", _SIZES).case(name, seed=1)
+    case = masked_configuration("public weights", _SIZES).case(name, seed=1)
     assert found_by(case, 1_000, 1 - 1e-8, source="secure").verdict is AuditVerdict.PROOF_REFUTED
 
 

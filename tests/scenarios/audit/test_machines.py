@@ -24,12 +24,12 @@ from psephos.scenarios.audit import machines
 from psephos.scenarios.audit.case import Source
 from psephos.scenarios.audit.following import departure
 from psephos.scenarios.audit.machines import (
-    by_agents,
-    by_arrays,
-    by_machines,
     noise_of,
     reports_of_each,
     roster_of,
+    run_by_agents,
+    run_by_arrays,
+    run_by_machines,
     session_sampler,
 )
 from psephos.scenarios.audit.observables import exposure_of_party
@@ -79,7 +79,7 @@ def test_arrays_machines_and_agents_leave_the_same_numbers(
     protocol, inputs = make()
     held = [
         hold(protocol, inputs, session="s", noise=SimulatedNoise(5, session="s"))
-        for hold in (by_arrays, by_machines, by_agents)
+        for hold in (run_by_arrays, run_by_machines, run_by_agents)
     ]
     numbers = [[list(report) for report in each.reports] for each in held]
     assert numbers[0] == numbers[1] == numbers[2]
@@ -89,7 +89,7 @@ def test_arrays_machines_and_agents_leave_the_same_numbers(
 
 
 @pytest.mark.parametrize("make", CASES)
-@pytest.mark.parametrize("hold", [by_machines, by_agents])
+@pytest.mark.parametrize("hold", [run_by_machines, run_by_agents])
 def test_sessions_are_held_with_secure_noise(
     make: Callable[[], tuple[PhasedProtocol[Any, Any], Inputs]], hold: machines.SessionRunner
 ) -> None:
@@ -114,7 +114,7 @@ def test_a_loss_that_the_budget_refuses_ends_the_session() -> None:
     vote, inputs = vote_case()
     ledgers = [Ledger(f"party-{place}", budget=Budget(epsilon=0.1)) for place in range(len(inputs))]
     with pytest.raises(BudgetExceededError):
-        by_machines(vote, inputs, session="s", noise=SimulatedNoise(1, session="s"), ledgers=ledgers)
+        run_by_machines(vote, inputs, session="s", noise=SimulatedNoise(1, session="s"), ledgers=ledgers)
 
 
 def test_bytes_that_are_not_those_of_the_numbers_are_told() -> None:
@@ -137,19 +137,19 @@ def test_bytes_that_are_not_those_of_the_numbers_are_told() -> None:
     vote, inputs = vote_case()
     noise = SimulatedNoise(1, session="s")
     rightly, wrongly = (
-        by_machines(vote, inputs, session="s", noise=noise, machine=machine) for machine in (ClientMachine, Signed)
+        run_by_machines(vote, inputs, session="s", noise=noise, machine=machine) for machine in (ClientMachine, Signed)
     )
     assert rightly.reports == wrongly.reports
     assert rightly.others != wrongly.others
     with pytest.raises(MalformedMessageError, match="its numbers do not take the 5 bytes"):
-        by_machines(vote, inputs, session="s", noise=noise, machine=Short)
+        run_by_machines(vote, inputs, session="s", noise=noise, machine=Short)
 
 
 def test_all_but_the_numbers_of_reports_is_the_same_in_any_session_and_for_any_row() -> None:
     vote, inputs = vote_case()
     alike = roster_of(vote, [inputs.private[1]] * len(inputs), inputs.public.tolist())
     held = [
-        by_machines(vote, roster, session=name, noise=SecureNoise())
+        run_by_machines(vote, roster, session=name, noise=SecureNoise())
         for roster, name in ((inputs, "s"), (inputs, "a longer name"), (alike, "s"))
     ]
     assert len({each.others for each in held}) == 1
@@ -200,7 +200,7 @@ def test_a_release_is_read_from_its_bytes() -> None:
         )
     )
     inputs = roster_of(vote, [[0, 1, 2], [2, 1, 0], [1, 0, 2]], [(0,), (1,), (1,)])
-    held = by_machines(vote, inputs, session="s", noise=SimulatedNoise(5, session="s"))
+    held = run_by_machines(vote, inputs, session="s", noise=SimulatedNoise(5, session="s"))
     assert isinstance(held.outcome, Election)
     assert held.outcome.winner in {"a", "b", "c"}
     # What voters show the trusted server is their ranking.

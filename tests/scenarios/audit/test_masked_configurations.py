@@ -8,10 +8,10 @@ from audits import found_by
 from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.audit import AuditVerdict
 from psephos.scenarios.audit.masked_configurations import MaskedStage, sizes_of
-from psephos.scenarios.dpwevote.audit.sessions import masked_stage as of_votes
-from psephos.scenarios.fair_voting.audit.sessions import masked_stage as of_rankings
-from psephos.scenarios.moral_preferences.audit.sessions import masked_stage as of_records
-from psephos.scenarios.truth_discovery.audit.sessions import masked_stage as of_answers
+from psephos.scenarios.dpwevote.audit.sessions import masked_configuration as of_votes
+from psephos.scenarios.fair_voting.audit.sessions import masked_configuration as of_rankings
+from psephos.scenarios.moral_preferences.audit.sessions import masked_configuration as of_records
+from psephos.scenarios.truth_discovery.audit.sessions import masked_configuration as of_answers
 
 _OF_VOTES: Final = {"weights": 3, "candidates": 2, "partners": 5, "votes in a row": 2}
 STAGES: Final[dict[str, Callable[[], MaskedStage]]] = {

@@ -11,7 +11,7 @@ import pytest
 from audits import found_by
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, TwoLayer, Uniform, VectorLaplace
 from psephos.scenarios.audit import AuditVerdict, Case
-from psephos.scenarios.audit.mechanisms.sampling import all_rows, finite_pairs, pair_of, secure_draw, simulated_draw
+from psephos.scenarios.audit.mechanisms.sampling import finite_pairs, list_rows, pair_of, secure_draw, simulate_draw
 from psephos.scenarios.audit.running import mechanism_cases
 from psephos.scenarios.cli import cli
 from psephos.scenarios.system import protocol_names
@@ -78,7 +78,7 @@ def test_choices_of_a_winner_are_within_their_proof_for_each_group(group: str, n
 def test_all_pairs_of_rows_are_tried_for_a_finite_mechanism() -> None:
     """Of two layers the worst rows differ everywhere, and where they are neighbors in one answer alone there."""
     mechanism = TwoLayer((2,), Uniform(0.0, 0.6))
-    rows = all_rows(2, 2)
+    rows = list_rows(2, 2)
     (pair,) = finite_pairs(mechanism, rows, is_secure=False, reports=rows)
     assert pair.name == "[0, 0] and [1, 1]"
     (pair,) = finite_pairs(
@@ -97,7 +97,7 @@ def test_drawn_reports_are_numbered_as_the_law_numbers_them() -> None:
     """A row whose reports are hardly ever perturbed has its own number: 5 of [1, 0, 1]."""
     mechanism = GeneralizedRandomizedResponse(20.0, 2)
     rows = np.array([[1, 0, 1], [0, 0, 0]])
-    (pair,) = finite_pairs(mechanism, rows, is_secure=True, reports=all_rows(3, 2))
+    (pair,) = finite_pairs(mechanism, rows, is_secure=True, reports=list_rows(3, 2))
     assert pair.laws is not None
     assert pair.laws.argmax(axis=1).tolist() == [5, 0]
     assert pair.draws is not None
@@ -109,13 +109,13 @@ def test_drawn_reports_are_numbered_as_the_law_numbers_them() -> None:
 def test_reports_that_are_no_rows_of_ranges_are_refused() -> None:
     mechanism = GeneralizedRandomizedResponse(1.0, 2)
     with pytest.raises(ValueError, match="all rows of numbers in some ranges"):
-        finite_pairs(mechanism, all_rows(2, 2), is_secure=False, reports=all_rows(2, 2)[:3])
+        finite_pairs(mechanism, list_rows(2, 2), is_secure=False, reports=list_rows(2, 2)[:3])
 
 
 def test_draws_are_those_of_sessions() -> None:
     """Streams differ, one stream repeats itself; secure outputs have the same shape and no streams."""
     mechanism = VectorLaplace(scale=50.0, sensitivity=50, bound=50)
-    draw = simulated_draw(mechanism, [0, 50])
+    draw = simulate_draw(mechanism, [0, 50])
     assert draw(20, 7).tolist() == draw(20, 7).tolist() != draw(20, 8).tolist()
     assert secure_draw(mechanism, [0, 50])(4, 7).shape == (4, 2)
 

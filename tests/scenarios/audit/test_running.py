@@ -48,7 +48,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
         return []
 
     def put(*cases: Case) -> None:
-        monkeypatch.setattr(running, "_of_mechanisms", lambda: cases)
+        monkeypatch.setattr(running, "_mechanism_cases", lambda: cases)
         monkeypatch.setattr(running, "session_cases", nothing)
         monkeypatch.setattr(running, "systems", dict)
         monkeypatch.setattr(running, "size_cases", nothing)

@@ -71,7 +71,7 @@ def test_every_choice_can_be_held_at_the_ends_of_every_size(sweep: SizeSweep) ->
     for choice in sweep.choices:
         for size, rungs in sweep.sizes.items():
             for rung in (rungs[0], rungs[-1]):
-                assert sweep.make(choice, sweep.lowered({**usual, size: rung})).case("x", seed=1).proven > 0
+                assert sweep.make(choice, sweep.lower_sizes({**usual, size: rung})).case("x", seed=1).proven > 0
 
 
 @pytest.mark.parametrize("sweeps", [dpwevote_climbs, truth_discovery_climbs, fair_voting_climbs])

@@ -21,7 +21,7 @@ from psephos.scenarios import load_scenario, resolve_served
 from psephos.scenarios.cli import asking
 from psephos.scenarios.deployment import Invitation, agreement, enroll, find_invitation
 from psephos.scenarios.deployment.journals import check_free, witness_of
-from psephos.scenarios.verdicts import as_written
+from psephos.scenarios.verdicts import outcome_to_dict
 from runs import read_json
 from terminals import Terminal
 
@@ -84,7 +84,7 @@ def test_all_that_is_left_out_is_asked_for_and_what_is_wrong_is_asked_again(vote
     assert f"weight must be one of 1, 2, 3, got '{TYPED}'" in said
     assert "merger must be " in said
     assert "Your values as ann in session vote" in said
-    assert read_json(folder / "as-ann" / "outcome.json") == json.loads(msgspec.json.encode(as_written(released)))
+    assert read_json(folder / "as-ann" / "outcome.json") == json.loads(msgspec.json.encode(outcome_to_dict(released)))
 
 
 def test_what_is_typed_stays_in_the_terminal(vote: Path) -> None:

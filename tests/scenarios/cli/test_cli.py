@@ -16,8 +16,8 @@ from bad_input import Psephos, Write
 from click.testing import CliRunner
 from deployments import PATIENCE
 from psephos.scenarios.cli import cli, main
-from psephos.scenarios.cli.group import SECTIONS, of_systems
-from psephos.scenarios.running.config import shipped_scenarios, shipped_series
+from psephos.scenarios.cli.group import SECTIONS, system_commands
+from psephos.scenarios.running.config import list_scenarios, list_series
 
 SMALL = ("run", "consortium", "--set", "count=12", "--no-pictures", "--out", "out")
 CUTS_AFTER_ALL_JOINED = 17
@@ -337,7 +337,7 @@ def test_examples_of_audits_name_what_can_be_audited(psephos: Psephos) -> None:
         name for page in pages for name in re.findall(r"^\s*(?:\$ )?psephos audit ([a-z][\w-]*)", page, re.MULTILINE)
     }
     assert {"dpwevote", "k-rr", "all"} <= named
-    assert named & {*shipped_scenarios(), *shipped_series()} == set()
+    assert named & {*list_scenarios(), *list_series()} == set()
 
 
 def test_the_installed_command_is_this_one(tmp_path: Path) -> None:
@@ -470,5 +470,5 @@ def test_help_lists_every_command_of_ours_in_one_section_and_systems_after_them(
     told = CliRunner().invoke(cli, ["--help"]).output
     places = [told.index(f"\n{title}:\n") for title in (*SECTIONS, "For single systems")]
     assert places == sorted(places)
-    for name in (*in_sections, *of_systems()):
+    for name in (*in_sections, *system_commands()):
         assert len(re.findall(rf"^  {name} ", told, re.MULTILINE)) == 1, name

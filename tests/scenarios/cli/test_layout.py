@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from bad_input import Psephos
-from psephos.scenarios import load_scenario, shipped_scenarios
+from psephos.scenarios import list_scenarios, load_scenario
 from psephos.scenarios.presentation import verdict_of
-from psephos.scenarios.running.config import shipped_series
+from psephos.scenarios.running.config import list_series
 from psephos.scenarios.running.resolution import resolve
 from psephos.scenarios.running.run import run_session
 from rich.text import Text
@@ -19,7 +19,7 @@ QUICK = ("eu-council", "crowd", "moral-synthetic", "canteen", "membership")
 def scenarios() -> list[Any]:
     """Return every shipped scenario and series as a parameter, those that are not quick for `make verify`."""
     slow = pytest.mark.full("scenarios of a second and more, of which others are like those that always run")
-    names = [*shipped_scenarios(), *shipped_series()]
+    names = [*list_scenarios(), *list_series()]
     return [pytest.param(name, marks=() if name in QUICK else slow) for name in names]
 
 
@@ -61,7 +61,7 @@ def test_a_run_says_what_matters_briefly_and_cuts_nothing(
     lines = ended.out.splitlines()
     assert [line for line in lines if len(line) > 80 and "Everything is in" not in line] == []
     title, verdict, rest = ended.out.partition("\nVerdict: ")
-    if name not in shipped_series():
+    if name not in list_series():
         assert len(lines) <= 40
         assert len(title) <= 320  # with what so many can tell, in two lines
     assert verdict

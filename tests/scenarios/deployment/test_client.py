@@ -44,7 +44,7 @@ from psephos.scenarios.deployment import client as client_module
 from psephos.scenarios.deployment.client import JoinResult, describe
 from psephos.scenarios.deployment.common import make_mode
 from psephos.scenarios.running.folder import RunFolder, read_ledger
-from psephos.scenarios.verdicts import as_written
+from psephos.scenarios.verdicts import outcome_to_dict
 from psephos.transports.addresses import format_address
 from psephos.transports.framing import encode_frames
 from runs import read_json, read_lines
@@ -508,7 +508,7 @@ def test_a_folder_holds_outcome_ledger_and_events(session: Serving, tmp_path: Pa
     how = {"party": "ann", "server": session.address, "transcript": session.result().transcript}
     assert how.items() <= run.items()
     assert run.keys() - how.keys() == {"schema", "about", "at", "seconds", "psephos", "numpy"}
-    assert read_json(folder.path / "outcome.json") == json.loads(msgspec.json.encode(as_written(heard.outcome)))
+    assert read_json(folder.path / "outcome.json") == json.loads(msgspec.json.encode(outcome_to_dict(heard.outcome)))
     assert not (folder.path / "own_outcome.json").exists()  # this protocol has nothing for one alone
     lines = read_lines(folder.path / "ledger.jsonl")
     assert [(line["phase"], line["proven"]) for line in lines] == [("weights", 0.5), ("opinions", 0.5)]

@@ -13,9 +13,9 @@ from psephos.scenarios.deployment.common import (
     check_address,
     check_seed,
     find_transport,
-    in_charter,
     make_mode,
-    naming_address,
+    name_address_in_errors,
+    with_descriptor,
 )
 from psephos.transports import TCPTransport, TLSTransport, Transport
 from psephos.transports.keys import make_identity
@@ -66,7 +66,9 @@ def test_the_id_of_a_simulation_follows_from_its_seed_and_that_of_a_deployment_f
     mode: int | None, expected: str
 ) -> None:
     descriptor = SessionDescriptor("an id", "a roster", 5)
-    assert in_charter(make_mode("vote", seed=mode), descriptor).descriptor == SessionDescriptor(expected, "a roster", 5)
+    assert with_descriptor(make_mode("vote", seed=mode), descriptor).descriptor == SessionDescriptor(
+        expected, "a roster", 5
+    )
 
 
 @pytest.mark.parametrize("round_number", [0, 2])
@@ -98,10 +100,13 @@ def test_a_seed_is_for_a_simulation_and_a_simulation_needs_one() -> None:
 
 
 def test_what_the_system_says_against_an_address_names_it() -> None:
-    with pytest.raises(OSError, match=r"Address already in use: '127\.0\.0\.1:7'"), naming_address("127.0.0.1:7"):
+    with (
+        pytest.raises(OSError, match=r"Address already in use: '127\.0\.0\.1:7'"),
+        name_address_in_errors("127.0.0.1:7"),
+    ):
         raise OSError(errno.EADDRINUSE, "Address already in use")
 
 
 def test_what_names_the_address_already_stays_as_it_is() -> None:
-    with pytest.raises(OSError, match=r"^all attempts failed$"), naming_address("127.0.0.1:7"):
+    with pytest.raises(OSError, match=r"^all attempts failed$"), name_address_in_errors("127.0.0.1:7"):
         raise OSError("all attempts failed")

@@ -37,7 +37,7 @@ from psephos.scenarios.deployment import hosting as hosting_module
 from psephos.scenarios.deployment.agreement import protocol_of
 from psephos.scenarios.deployment.client import JoinResult
 from psephos.scenarios.deployment.common import make_mode
-from psephos.scenarios.deployment.hosting import HostResult, host, host_in_folder, hosted_by
+from psephos.scenarios.deployment.hosting import HostResult, host, host_in_folder, read_hosted
 from psephos.scenarios.deployment.invitations import DrawnSession, write_session
 from psephos.scenarios.deployment.journal_care import back_up, restore
 from psephos.scenarios.deployment.keys import check_enrollments, read_enrollments
@@ -589,7 +589,7 @@ def test_what_a_hosts_file_says_is_what_each_party_would_say(
     assert psephos(*drawn).status == 0
     expected = pytest.raises(ConfigurationError, match=re.escape(told)) if told else contextlib.nullcontext()
     with expected:
-        invited, entries = hosted_by(tmp_path / "hosted.csv", tmp_path / "drawn" / "invitations")
+        invited, entries = read_hosted(tmp_path / "hosted.csv", tmp_path / "drawn" / "invitations")
         protocol = protocol_of(invited["bob"], trusts_server=False)
         rows = [encode_own(protocol, entries[name], invited[name].public) for name in ("bob", "cid")]
         by_hand = [{"answers": {"q1": "no", "q3": "yes"}}, {"answers": {"q2": "no"}}]
@@ -636,7 +636,7 @@ def test_what_each_voter_chooses_is_in_a_file_beside_a_hosts(tmp_path: Path, pse
     own = tmp_path / "own.csv"
     own.write_text("voter,epsilon\nann,0.5\nbob,1\n", encoding="utf-8")
     hosted = (tmp_path / "all.csv", tmp_path / "drawn" / "invitations")
-    invited, entries = hosted_by(*hosted, [f"epsilon={own}"])
+    invited, entries = read_hosted(*hosted, [f"epsilon={own}"])
     protocol = protocol_of(invited["bob"], trusts_server=False)
     assert [with_choices(protocol, entries[name], invited[name].public) for name in ("ann", "bob")] == [(0,), (1,)]
     for lines, told in (
@@ -646,9 +646,9 @@ def test_what_each_voter_chooses_is_in_a_file_beside_a_hosts(tmp_path: Path, pse
     ):
         own.write_text(lines, encoding="utf-8")
         with pytest.raises(ConfigurationError, match=told):
-            hosted_by(*hosted, [f"epsilon={own}"])
+            read_hosted(*hosted, [f"epsilon={own}"])
     with pytest.raises(ConfigurationError, match="NAME=FILE beside --parties"):
-        hosted_by(*hosted, ["lives=1"])
+        read_hosted(*hosted, ["lives=1"])
 
 
 def test_whoever_revokes_a_hosts_certificate_hears_of_all_whose_it_is(tmp_path: Path, psephos: Psephos) -> None:

@@ -93,16 +93,17 @@ def test_a_revoked_certificate_is_agreed_no_more_and_the_others_are(drawn: Path,
 def test_certificates_that_end_within_a_day_are_named_and_others_are_not(drawn: Path, psephos: Psephos) -> None:
     short, long = make_identity(days=0.5), make_identity(days=1.5)
     names = {short.fingerprint: "ann", long.fingerprint: "bob"}
-    (said,) = TLSKeys(long, [short.certificate, long.certificate]).ending_soon(names)
+    (said,) = TLSKeys(long, [short.certificate, long.certificate]).warn_of_expiry(names)
     assert said.startswith("the certificate of ann ends on 20")
-    (said,) = TLSKeys(short, [long.certificate]).ending_soon({})
+    (said,) = TLSKeys(short, [long.certificate]).warn_of_expiry({})
     assert said.startswith("the certificate of this side ends on 20")
-    assert not list(TLSKeys(long, [long.certificate]).ending_soon(names))
+    assert not list(TLSKeys(long, [long.certificate]).warn_of_expiry(names))
     assert psephos("roster", "vote.toml", "--make-keys", "--days", "0.5", "--out", "brief").status == 0
     opening, keys = read_server_session(Path("brief"), fingerprints=())
     assert opening.expires
     assert any(
-        " and " in said and "more ends on" in said for said in keys.ending_soon(dict.fromkeys(keys.fingerprints, "p"))
+        " and " in said and "more ends on" in said
+        for said in keys.warn_of_expiry(dict.fromkeys(keys.fingerprints, "p"))
     )
     words = ("--input", "ann.csv", "--out", "mine", "--patience", "0.01", "--address", NOBODY_LISTENS)
     ended = psephos("join", "brief/invitations/1-ann.json", *words)

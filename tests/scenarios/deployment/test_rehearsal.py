@@ -23,13 +23,13 @@ from psephos.protocol.dpwevote import DPWeVote
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import load_scenario, resolve, resolve_served
 from psephos.scenarios.deployment import rehearsal
-from psephos.scenarios.deployment.own_entries import own_file_of, read_own_entries
+from psephos.scenarios.deployment.own_entries import read_own_entries, write_own_file
 from psephos.scenarios.deployment.own_rows import encode_own
 from psephos.scenarios.deployment.rehearsal import (
     ProcessEnd,
     check_rehearsed,
     make_plan,
-    reserved_address,
+    reserve_address,
     values_of,
     write_values,
 )
@@ -96,7 +96,7 @@ def test_a_worker_without_an_answer_has_a_file_that_says_so(write: Write) -> Non
     side = resolve(load_scenario(str(scenario)))
     for place, (name, entries) in enumerate({"ann": ("q1; q2", ""), "bob": ("", "")}.items()):
         path = scenario.parent / f"{name}.csv"
-        path.write_bytes(own_file_of(side.protocol, dict(zip(("tasks", "answers"), entries, strict=True))))
+        path.write_bytes(write_own_file(side.protocol, dict(zip(("tasks", "answers"), entries, strict=True))))
         own = read_own_entries(path, party=name, roles=names_in(ROLES))
         public = tuple(side.inputs.public[place].tolist())
         assert list(encode_own(side.protocol, own, public)) == side.inputs.private[place].tolist()
@@ -105,7 +105,7 @@ def test_a_worker_without_an_answer_has_a_file_that_says_so(write: Write) -> Non
 def test_entries_that_no_line_can_hold_are_refused_by_their_column() -> None:
     side = resolve(load_scenario("eu-council"))
     with pytest.raises(ConfigurationError, match="column 'weight' must be text or a number"):
-        own_file_of(side.protocol, {"weight": [1, 2]})
+        write_own_file(side.protocol, {"weight": [1, 2]})
 
 
 @pytest.mark.parametrize("name", list(SMALL))
@@ -191,7 +191,7 @@ def test_a_rehearsal_by_a_seed_decides_what_a_run_decides(
 @pytest.mark.full("processes, where others of this file have them already")
 def test_the_commands_that_are_printed_hold_the_session_by_hand(tmp_path: Path, psephos: Psephos) -> None:
     write_vote(tmp_path)
-    with reserved_address() as address:
+    with reserve_address() as address:
         words = ("--address", address, "--show-commands", "--out", "out")
         ended = psephos(*rehearsing("vote.toml", *words))
         assert (ended.status, ended.err) == (0, "")
@@ -256,7 +256,7 @@ def test_a_party_that_fails_is_told_of_and_a_quorum_goes_on_without_it(tmp_path:
     failures: dict[str, ProcessEnd] = {}
     lines: list[bytes] = []
     settings = ("--set", "quorum=2", "--set", "deadline_seconds=10", "--set", "name=vote")
-    with reserved_address() as address:
+    with reserve_address() as address:
         plan = make_plan(
             side, tmp_path / "out", address=address, scenario=[scenario, *settings], serve=["--no-pictures"]
         )

@@ -20,7 +20,7 @@ from psephos.protocol.privacy import TrustModel
 from psephos.scenarios.attacks.coalition_view import Coalition, CoalitionView
 from psephos.scenarios.attacks.extreme_reports import ExtremeReports
 from psephos.scenarios.dpwevote.attack.inference import DPWeVoteAttack
-from psephos.scenarios.dpwevote.power import measure_power, simulated_power
+from psephos.scenarios.dpwevote.power import measure_power, simulate_power
 from psephos.scenarios.dpwevote.variants import VoteVariants
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve, resolve_served
@@ -67,7 +67,7 @@ def test_variants_and_plans_have_a_row_for_the_trusted_server() -> None:
         assert offers[-1].name == "central"
         assert table.best(offers).name != "central"
         assert table.best(offers[-1:]).name == "central"
-        resolved = table.resolved_with(offers[-1].settings)
+        resolved = table.setup_with(offers[-1].settings)
         assert resolved.protocol.model is TrustModel.CENTRAL
         assert table.losses_of(offers[-1])[0].proven == pytest.approx(offers[-1].epsilon)
 
@@ -77,7 +77,7 @@ def test_power_in_the_release_is_that_of_the_exact_law() -> None:
     vote = make_vote(candidates=("a",), epsilon=1.0)
     weights = (1.0, 2.0, 3.0)
     trials = draws(full=40_000, quick=8_000)
-    found = simulated_power(vote, weights, trials=trials, seed=3)
+    found = simulate_power(vote, weights, trials=trials, seed=3)
     scale, step = noise_of(vote).scale, 0.5
     decay = math.exp(-1 / scale)
 

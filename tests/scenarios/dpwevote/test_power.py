@@ -12,7 +12,7 @@ import pytest
 from bad_input import Psephos, Write
 from makers import as_usual, vote_of
 from psephos.protocol.dpwevote import DPWeVote, WeightedGame, released_power
-from psephos.scenarios.dpwevote.power import measure_power, simulated_power
+from psephos.scenarios.dpwevote.power import measure_power, simulate_power
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve
 from runs import read_rows
@@ -111,7 +111,7 @@ def within(found: Sequence[Any], expected: Sequence[float]) -> bool:
 def test_simulated_votes_agree_with_the_exact_law(given: dict[str, Any]) -> None:
     """Public weights, ties among them: six partners within 4.5 errors each, chance 4e-5 a case."""
     public = vote(public_weights=True, **given)
-    found = simulated_power(public, WEIGHTS, trials=draws(4_000, full=40_000), seed=3)
+    found = simulate_power(public, WEIGHTS, trials=draws(4_000, full=40_000), seed=3)
     assert within(found, released_power(public.parameters, WEIGHTS))
 
 
@@ -131,7 +131,7 @@ def test_at_a_large_epsilon_every_variant_leaves_partners_their_power(variant: A
     weights = (1.0, 2.0, 3.0, 3.0, 4.0)
     own = vote(variant=variant, epsilon=20.0)
     measure = [float(each.banzhaf) for each in WeightedGame.from_vote(own.parameters, weights).powers]
-    found = simulated_power(own, weights, trials=draws(4_000, full=40_000), seed=4)
+    found = simulate_power(own, weights, trials=draws(4_000, full=40_000), seed=4)
     if variant in {"two_point", "laplace"}:  # one bit tells no weight but the greatest; Laplace noise stays
         assert found[4].value > found[2].value > found[0].value
     else:

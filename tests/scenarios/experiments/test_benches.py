@@ -112,13 +112,13 @@ def test_a_trial_that_fails_in_a_block_fails_where_and_as_it_does_in_the_loop(mo
 
 
 def test_a_block_with_numbers_that_are_not_finite_is_run_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, of_block = bench_of(*VOTES), VoteMeasures.of_block
+    bench, measure_block = bench_of(*VOTES), VoteMeasures.measure_block
     expected = loop_of(bench)
 
     def broken(self: VoteMeasures, *args: Any) -> Any:
-        return {name: own if len(own) == 1 else own * np.nan for name, own in of_block(self, *args).items()}
+        return {name: own if len(own) == 1 else own * np.nan for name, own in measure_block(self, *args).items()}
 
-    monkeypatch.setattr(VoteMeasures, "of_block", broken)
+    monkeypatch.setattr(VoteMeasures, "measure_block", broken)
     assert list(bench.run(range(NUMBER))) == expected
 
 

@@ -15,7 +15,7 @@ import pytest
 from psephos.scenarios.cli.group import cli
 from psephos.scenarios.experiments.findings import BoundedFinding, Certainty, findings_on_papers, sentences
 from psephos.scenarios.experiments.findings_shown import (
-    bounded_finding_as_data,
+    bounded_finding_to_dict,
     sentences_as_rows,
     show_bounded_findings,
 )
@@ -212,17 +212,17 @@ def test_every_entry_says_what_is_claimed_and_what_is_true_in_sentences(found: M
 
 
 def test_a_sentence_is_told_once_with_all_that_judges_it(found: Mapping[str, BoundedFinding]) -> None:
-    by_source = {each.in_sentences.source: each for each in sentences(found[key] for key in ("F7", "F1", "F4", "F4b"))}
+    by_source = {each.to_finding.source: each for each in sentences(found[key] for key in ("F7", "F1", "F4", "F4b"))}
     assert set(by_source) == {"readings F1 and F7", "reading F4"}
-    told = by_source["readings F1 and F7"].in_sentences
-    assert (told.judgement, told.claim) == (Judgement.IN_PART, found["F1"].in_sentences.claim)
-    assert told.numbers == f"{found['F7'].in_sentences.numbers} {found['F1'].in_sentences.numbers}"
+    told = by_source["readings F1 and F7"].to_finding
+    assert (told.judgement, told.claim) == (Judgement.IN_PART, found["F1"].to_finding.claim)
+    assert told.numbers == f"{found['F7'].to_finding.numbers} {found['F1'].to_finding.numbers}"
     (alone,) = sentences([found["T3b"]])
-    assert alone.in_sentences == found["T3b"].in_sentences
+    assert alone.to_finding == found["T3b"].to_finding
 
 
 def test_a_program_is_given_the_verdict_and_the_place_of_the_reading(found: Mapping[str, BoundedFinding]) -> None:
-    data = bounded_finding_as_data(found["T3b"])
+    data = bounded_finding_to_dict(found["T3b"])
     assert (data["key"], data["judgement"], data["reading"]) == ("T3b", "holds in part", "docs/readings.md#t3")
 
 

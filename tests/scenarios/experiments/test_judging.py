@@ -12,14 +12,14 @@ from psephos.scenarios.experiments.judging import (
     MOST_CLAIMS,
     agree,
     ahead_somewhere,
-    all_above,
     average,
     between,
     difference,
     difference_of_shares,
     errors_of,
+    judge_all_above,
+    judge_with_law,
     on_average,
-    unless_contradicted,
 )
 from psephos.scenarios.experiments.measurements import Measurement, mean_of, share_of
 from psephos.scenarios.verdicts import Judgement
@@ -51,7 +51,7 @@ def test_errors_are_student_s_quantile_of_a_claim_s_part_of_the_risk() -> None:
     ],
 )
 def test_all_are_above_or_some_are(numbers: tuple[float, ...], verdict: Judgement, somewhere: Judgement) -> None:
-    assert all_above(map(at, numbers), trials=1_000) is verdict
+    assert judge_all_above(map(at, numbers), trials=1_000) is verdict
     assert ahead_somewhere(map(at, numbers), trials=1_000) is somewhere
 
 
@@ -59,8 +59,8 @@ def test_all_hold_where_each_is_so_by_an_interval_of_its_own() -> None:
     """4.3 standard errors are enough for each of nine; they refute none, since nine might err."""
     few, many = at(0.043), [at(0.043)] * 9
     assert errors_of(1, 1_000) < 4.3 < errors_of(9, 1_000)
-    assert all_above(many, trials=1_000) is HOLDS
-    assert all_above([at(-0.043), *many[1:]], trials=1_000) is OPEN
+    assert judge_all_above(many, trials=1_000) is HOLDS
+    assert judge_all_above([at(-0.043), *many[1:]], trials=1_000) is OPEN
     assert between(many, 0.0, 0.1, trials=1_000) is HOLDS
     assert between([at(-0.043), *many[1:]], 0.0, 0.1, trials=1_000) is OPEN
     assert on_average([few], -4.3, 9, trials=1_000) is HOLDS
@@ -90,9 +90,9 @@ def test_numbers_agree_where_none_is_far_and_their_mean_is_near() -> None:
 
 
 def test_trials_can_only_contradict_a_law() -> None:
-    assert unless_contradicted(OPEN, is_true=True) is HOLDS
-    assert unless_contradicted(HOLDS, is_true=False) is REFUTED
-    assert unless_contradicted(REFUTED, is_true=True) is REFUTED
+    assert judge_with_law(OPEN, is_true=True) is HOLDS
+    assert judge_with_law(HOLDS, is_true=False) is REFUTED
+    assert judge_with_law(REFUTED, is_true=True) is REFUTED
 
 
 def test_a_share_of_which_all_trials_agree_has_an_error() -> None:
@@ -148,7 +148,7 @@ def test_a_verdict_is_wrong_no_more_often_than_it_says(
     """
     monkeypatch.setattr(judging, "RISK", 0.05 * MOST_CLAIMS)
     generator = np.random.default_rng(1)
-    verdicts = [all_above([draw(generator, trials)], trials=trials) for _ in range(4_000)]
+    verdicts = [judge_all_above([draw(generator, trials)], trials=trials) for _ in range(4_000)]
     wrong = sum(verdict is not OPEN for verdict in verdicts) / len(verdicts)
     assert wrong <= most + 4 * math.sqrt(most / len(verdicts))
 
@@ -168,7 +168,7 @@ def test_a_verdict_on_several_is_wrong_no_more_often(lead: float, monkeypatch: p
     def judge() -> Judgement:
         found = [paired(generator, 20) for _ in range(9)]
         others = [Measurement(each.value + lead, each.standard_error) for each in found[1:]]
-        return all_above([found[0], *others], trials=20)
+        return judge_all_above([found[0], *others], trials=20)
 
     wrong = sum(judge() is not OPEN for _ in range(4_000)) / 4_000
     assert wrong <= 0.05 + 4 * math.sqrt(0.05 / 4_000)

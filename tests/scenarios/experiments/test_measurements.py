@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 from psephos.scenarios.experiments.measurements import (
     Measurement,
     Share,
-    apart,
-    apart_by,
+    count_apart,
     deviation,
-    in_blocks,
+    error_of_unseen,
     mean_of,
     mean_square,
     normal_probability,
+    run_in_blocks,
+    separating_errors,
     share_of,
-    unseen,
 )
-from psephos.scenarios.experiments.variants_shown import as_good
+from psephos.scenarios.experiments.variants_shown import find_equally_good
 
 
 def test_a_share_has_a_binomial_error() -> None:
@@ -56,8 +56,8 @@ def test_a_measurement_is_written_with_its_error() -> None:
 
 def test_what_is_apart_by_more_than_its_errors_is_counted_by_its_sign() -> None:
     found = [Measurement(value, 0.1) for value in (-0.5, -0.15, 0.0, 0.15, 0.25, 0.3)]
-    assert apart(found, 2) == (2, 1)
-    assert apart(found, 1) == (3, 2)
+    assert count_apart(found, 2) == (2, 1)
+    assert count_apart(found, 1) == (3, 2)
 
 
 def test_blocks_of_trials_are_joined_in_their_order() -> None:
@@ -67,15 +67,15 @@ def test_blocks_of_trials_are_joined_in_their_order() -> None:
         asked.append((start, stop))
         return {"number": np.arange(start, stop)}
 
-    assert in_blocks(run, trials=7, at_a_time=3)["number"].tolist() == list(range(7))
+    assert run_in_blocks(run, trials=7, at_a_time=3)["number"].tolist() == list(range(7))
     assert asked == [(0, 3), (3, 6), (6, 7)]
 
 
 def test_numbers_are_apart_by_more_where_there_are_more_of_them() -> None:
-    assert apart_by(2) == pytest.approx(1.959963984540054)
-    assert apart_by(12) == pytest.approx(3.3678, abs=1e-4)  # 66 pairs
-    assert apart_by(1) == math.inf
-    assert unseen(2) == pytest.approx((1 - math.sqrt(0.025)) / 2)
+    assert separating_errors(2) == pytest.approx(1.959963984540054)
+    assert separating_errors(12) == pytest.approx(3.3678, abs=1e-4)  # 66 pairs
+    assert separating_errors(1) == math.inf
+    assert error_of_unseen(2) == pytest.approx((1 - math.sqrt(0.025)) / 2)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.9])
@@ -88,11 +88,11 @@ def test_of_equal_variants_few_are_called_worse(share: float, trials: int, numbe
     wrong = 0
     for values, deviations in zip(drawn.tolist(), errors.tolist(), strict=True):
         found = [Measurement(value, error) for value, error in zip(values, deviations, strict=True)]
-        wrong += not all(as_good(min(found, key=lambda each: each.value), found, trials=trials))
+        wrong += not all(find_equally_good(min(found, key=lambda each: each.value), found, trials=trials))
     assert wrong <= 37
 
 
 def test_a_variant_that_is_worse_is_called_so() -> None:
     good, bad, worst = Measurement(0.1, 0.03), Measurement(0.4, 0.05), Measurement(1.0, 0.0)
-    assert as_good(good, [good, bad, worst], trials=100) == [True, False, False]
-    assert as_good(Measurement(0.0, 0.0), [Measurement(0.0, 0.0), worst], trials=2) == [True, True]
+    assert find_equally_good(good, [good, bad, worst], trials=100) == [True, False, False]
+    assert find_equally_good(Measurement(0.0, 0.0), [Measurement(0.0, 0.0), worst], trials=2) == [True, True]

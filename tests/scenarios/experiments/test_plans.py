@@ -180,9 +180,9 @@ def test_so_many_people_are_enough_and_fewer_are_not(name: str, settings: tuple[
     compared = table(name, *settings)
     found = planned(make_plan(compared, error=0.05, epsilon=1.0, has_curves=False), variant)
     assert found.people is not None
-    assert share_at(compared.of_people(found.people), variant, 1.0) == found.share <= 0.05
+    assert share_at(compared.with_people(found.people), variant, 1.0) == found.share <= 0.05
     fewer = found.people - 1 if name == "consortium" else math.floor(0.99 * found.people) - 3
-    assert share_at(compared.of_people(fewer), variant, 1.0) > 0.05
+    assert share_at(compared.with_people(fewer), variant, 1.0) > 0.05
 
 
 def test_a_quarter_of_the_error_takes_sixteen_times_the_people() -> None:
@@ -251,8 +251,8 @@ def test_groups_keep_their_shares_however_many_voters_there_are(people: int) -> 
 
 def test_a_crowd_is_planned_by_trials_and_each_worker_answers_as_much_as_before() -> None:
     compared = table("crowd", *SMALL_CROWD)
-    assert compared.of_people(12) is compared
-    more = compared.of_people(24)
+    assert compared.with_people(12) is compared
+    more = compared.with_people(24)
     per_worker = [len(each.resolved.names) for each in (compared, more)]
     assert per_worker == [12, 24]
     workers = more.resolved.scenario.parties
@@ -534,7 +534,7 @@ def test_a_variant_s_parties_are_the_same_at_every_price(*, are_all: bool) -> No
         assert own == anew.at(name, price)
         assert own is not None
         assert isinstance(anew, SimulatedVariants)
-        resolved = anew.resolved_with(own.settings)
+        resolved = anew.setup_with(own.settings)
         assert resolved.protocol.parameters.epsilon == own.settings["epsilon"]
         reused = run_trials([TrialCell(settings=(), scenario=resolved.scenario)], trials=2, setups={(): resolved})
         assert own.error.value == 1 - reused[0].summaries[compared.measure].mean

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy
-from psephos.scenarios.experiments.redrawing import in_draws, spread_of
+from psephos.scenarios.experiments.redrawing import group_by_draw, spread_of
 from psephos.scenarios.experiments.summaries import summary_of_draws
 from thoroughness import draws
 
@@ -44,7 +44,7 @@ def test_the_error_between_draws_is_that_of_leaving_each_out(size: int) -> None:
 
 
 def test_a_draw_counts_where_all_of_its_trials_have_a_number() -> None:
-    assert in_draws([1.0, 2.0, None, 3.0, 4.0, 5.0, 6.0], 2) == [[1.0, 2.0], [4.0, 5.0]]
+    assert group_by_draw([1.0, 2.0, None, 3.0, 4.0, 5.0, 6.0], 2) == [[1.0, 2.0], [4.0, 5.0]]
 
 
 def _normal(generator: np.random.Generator, count: int, size: int) -> Any:

@@ -22,7 +22,7 @@ from psephos.scenarios.experiments import benches
 from psephos.scenarios.experiments.benches import Bench
 from psephos.scenarios.experiments.measured import MeasuredCell, Trial, TrialCell, Wanted
 from psephos.scenarios.experiments.measures import Measure
-from psephos.scenarios.experiments.summaries import refined_by_control, summary_of
+from psephos.scenarios.experiments.summaries import refine_by_control, summary_of
 from psephos.scenarios.experiments.trials import prepare, run_trials
 from psephos.scenarios.experiments.trials_shown import verdict_of_trials
 from psephos.scenarios.running.resolution import Local
@@ -96,7 +96,7 @@ def test_an_interval_by_a_control_holds_as_often_as_it_says() -> None:
         control = (coins < 0.2).mean(axis=1) - 0.2
         numbers = ((coins < 0.15) | (others < 0.05)).mean(axis=1)
         plain = summary_of("x", numbers)
-        found = refined_by_control(plain, numbers.tolist(), control.tolist(), limits=LIMITS)
+        found = refine_by_control(plain, numbers.tolist(), control.tolist(), limits=LIMITS)
         assert found is not None
         held += found.low <= mean <= found.high
         worth.append(found.worth or 0.0)
@@ -110,7 +110,7 @@ def test_an_error_by_a_control_is_that_of_a_line_s_height_where_the_control_is_z
     rng, count = np.random.default_rng(8), 150
     controls = rng.normal(off, 1.0, count)
     numbers = 5 + 2 * controls + rng.normal(0, 0.5, count)
-    found = refined_by_control(summary_of("m", numbers), numbers.tolist(), controls.tolist(), limits=LIMITS)
+    found = refine_by_control(summary_of("m", numbers), numbers.tolist(), controls.tolist(), limits=LIMITS)
     assert found is not None
     design = np.stack([np.ones(count), controls], axis=1)
     line, rest, *_ = np.linalg.lstsq(design, numbers)
@@ -123,9 +123,9 @@ def test_an_error_by_a_control_is_that_of_a_line_s_height_where_the_control_is_z
 def test_a_control_that_explains_nothing_or_of_few_trials_refines_nothing() -> None:
     numbers, control = (np.random.default_rng(seed).normal(size=200).tolist() for seed in (1, 2))
     plain = summary_of("x", np.array(numbers))
-    assert refined_by_control(plain, numbers, control, limits=LIMITS) is None
-    assert refined_by_control(plain, numbers, [0.0] * 200, limits=LIMITS) is None
-    assert refined_by_control(summary_of("x", np.array(numbers[:9])), numbers[:9], numbers[:9], limits=LIMITS) is None
+    assert refine_by_control(plain, numbers, control, limits=LIMITS) is None
+    assert refine_by_control(plain, numbers, [0.0] * 200, limits=LIMITS) is None
+    assert refine_by_control(summary_of("x", np.array(numbers[:9])), numbers[:9], numbers[:9], limits=LIMITS) is None
 
 
 def test_where_all_draws_have_one_mean_it_is_not_called_exact() -> None:

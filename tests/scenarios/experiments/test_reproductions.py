@@ -13,7 +13,7 @@ from psephos.protocol import ConfigurationError
 from psephos.scenarios import RunFolder, system
 from psephos.scenarios.experiments import reproductions
 from psephos.scenarios.experiments.findings import Finding
-from psephos.scenarios.experiments.judging import judged
+from psephos.scenarios.experiments.judging import judge_exact
 from psephos.scenarios.experiments.measurements import Measurement
 from psephos.scenarios.experiments.paper import Paper
 from psephos.scenarios.experiments.reproductions import (
@@ -81,7 +81,7 @@ def on_paper(found: Coins) -> Iterator[Finding]:
 
 def additions(found: Coins) -> Iterator[Finding]:
     """Say one thing more."""
-    judgement = judged(is_true=not found.lost)
+    judgement = judge_exact(is_true=not found.lost)
     yield Finding(claim="Coins are round.", source="a reading", judgement=judgement, numbers="π is 3.1.")
 
 

@@ -3,9 +3,9 @@
 import msgspec
 from psephos.scenarios.experiments.findings import Finding
 from psephos.scenarios.experiments.findings_shown import findings_in_markdown
-from psephos.scenarios.experiments.judging import judged
+from psephos.scenarios.experiments.judging import judge_exact
 from psephos.scenarios.experiments.measurements import Measurement
-from psephos.scenarios.experiments.sheets import flat, listing, pivoting
+from psephos.scenarios.experiments.sheets import flat, list_rows_of, pivot
 
 
 class Row(msgspec.Struct):
@@ -28,7 +28,9 @@ def test_a_measurement_takes_two_columns_and_an_empty_one_too() -> None:
 
 
 def test_a_finding_says_its_verdict_first() -> None:
-    findings = [Finding(claim=f"{n}.", source="W1", judgement=judged(is_true=n == 1), numbers="So.") for n in (1, 2)]
+    findings = [
+        Finding(claim=f"{n}.", source="W1", judgement=judge_exact(is_true=n == 1), numbers="So.") for n in (1, 2)
+    ]
     assert findings_in_markdown(findings).splitlines() == [
         "- **Holds.** 1. (W1) So.",
         "- **Does not hold.** 2. (W1) So.",
@@ -36,7 +38,7 @@ def test_a_finding_says_its_verdict_first() -> None:
 
 
 def test_a_line_of_a_table_says_its_headers_and_its_cells() -> None:
-    table = listing(
+    table = list_rows_of(
         ROWS,
         "who: {name} | share: {share:%} | lead: {share:+%} | value: {share.value:.1%} | error: {error:.2f}"
         " | twice: {twice}",
@@ -55,7 +57,7 @@ def test_a_line_of_a_table_says_its_headers_and_its_cells() -> None:
 def test_rows_of_the_same_labels_stand_on_one_line_in_the_order_of_the_first() -> None:
     own = [{"crowd": "a", "best": "x"}]
     cells = "m = {at}: {value:.1f} | crowd, m = {at}: {crowd}"
-    table = pivoting("who: {crowd} | !: line: {crowd}", (PLACES, cells), (own, "best: {best}"), missing="–")
+    table = pivot("who: {crowd} | !: line: {crowd}", (PLACES, cells), (own, "best: {best}"), missing="–")
     assert table.columns == ["who", "!", "m = 2", "crowd, m = 2", "m = 1", "crowd, m = 1", "best"]
     assert table.rows == [
         ["b", "line: b", "0.5", "b", "1.0", "b", "–"],

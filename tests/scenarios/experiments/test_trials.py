@@ -26,7 +26,7 @@ from psephos.scenarios.experiments import trials
 from psephos.scenarios.experiments.grids import load_cells
 from psephos.scenarios.experiments.measured import MeasuredCell, Trial, TrialCell, Wanted
 from psephos.scenarios.experiments.measures import EstimateErrors, Measure, measures_of
-from psephos.scenarios.experiments.redrawing import redrawn, spread_of
+from psephos.scenarios.experiments.redrawing import redraw_scenario, spread_of
 from psephos.scenarios.experiments.summaries import summary_of
 from psephos.scenarios.experiments.trials import CHECKS, open_journal, prepare, run_trials, synthetic_like
 from psephos.scenarios.experiments.trials_drawn import picture_of
@@ -109,7 +109,7 @@ def test_parties_drawn_anew_are_those_of_the_next_seed(name: str) -> None:
 
 
 def test_who_has_which_epsilon_is_drawn_anew_as_well() -> None:
-    parties = redrawn(load_scenario("fairness-judgements", ["voters.groups.seed=5"]), 3).parties
+    parties = redraw_scenario(load_scenario("fairness-judgements", ["voters.groups.seed=5"]), 3).parties
     assert isinstance(parties, dict)
     assert (parties["seed"], parties["groups"]["seed"]) == (3, 8)
 

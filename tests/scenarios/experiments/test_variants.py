@@ -15,12 +15,12 @@ from distributions import installed
 from psephos.protocol.fair_voting.kinds import JOINT
 from psephos.protocol.mechanisms import GeneralizedRandomizedResponse, LocalHashing, SubsetSelection
 from psephos.protocol.privacy import TrustModel, total_of
-from psephos.scenarios import load_scenario, resolve, shipped_scenarios
+from psephos.scenarios import list_scenarios, load_scenario, resolve
 from psephos.scenarios.experiments import variants
 from psephos.scenarios.experiments.counting import counting_errors
 from psephos.scenarios.experiments.plain_variants import PlainVariants
 from psephos.scenarios.experiments.variants import VariantTable, epsilon_at, price_for, table_of
-from psephos.scenarios.experiments.variants_shown import show_variants, trusting
+from psephos.scenarios.experiments.variants_shown import describe_trusted, show_variants
 from psephos.scenarios.system import find_protocol, part_of
 from psephos.scenarios.verdicts import round_up
 from rich.console import Console
@@ -42,7 +42,7 @@ def table(name: str, *settings: str, trials: int = 4) -> VariantTable:
 @pytest.mark.parametrize(("name", "number"), [("truth-masked", 200), ("truth-masked", 3), ("moral-masked", 12)])
 def test_a_masked_session_of_other_people_has_sizes_in_its_proportion(name: str, number: int) -> None:
     compared = table(name)
-    more = compared.of_people(number)
+    more = compared.with_people(number)
     assert len(more.resolved.names) == number
     left = number * (len(compared.resolved.names) - compared.parameters.threshold) // len(compared.resolved.names)
     assert more.parameters.threshold == number - left
@@ -224,7 +224,7 @@ class LoudVote(DPWeVote):
         return Louder(self.parameters) if is_own else super().make_variant()
 """
     with installed(monkeypatch, tmp_path, "loud", "[psephos.protocols]\nloud-vote = loud:LoudVote\n", source):
-        text = (shipped_scenarios()["consortium"]).read_text(encoding="utf-8")
+        text = (list_scenarios()["consortium"]).read_text(encoding="utf-8")
         own = text.replace('protocol = "dpwevote"', 'protocol = "loud-vote"')
         assert own != text
         said = psephos("variants", write("loud.toml", own)).out
@@ -336,10 +336,10 @@ OF_MANY: Final = "Trusting the cloud server to follow the protocol, under masks"
 def test_a_masked_variant_trusts_nobody_only_where_so_few_take_part_that_the_server_may_lie() -> None:
     """Of 1,800 in 2,000 who have to take part."""
     masked = table("consortium-masked")
-    assert trusting(TrustModel.DISTRIBUTED, masked, people=1_111) == "Trusting nobody, under masks"
-    assert trusting(TrustModel.DISTRIBUTED, masked, people=1_112) == OF_MANY
-    assert trusting(TrustModel.DISTRIBUTED, masked) == OF_MANY
-    assert trusting(TrustModel.LOCAL, masked) == "Trusting nobody"
+    assert describe_trusted(TrustModel.DISTRIBUTED, masked, people=1_111) == "Trusting nobody, under masks"
+    assert describe_trusted(TrustModel.DISTRIBUTED, masked, people=1_112) == OF_MANY
+    assert describe_trusted(TrustModel.DISTRIBUTED, masked) == OF_MANY
+    assert describe_trusted(TrustModel.LOCAL, masked) == "Trusting nobody"
 
 
 @pytest.mark.parametrize("name", ["truth-masked", "moral-masked", "two-societies"])

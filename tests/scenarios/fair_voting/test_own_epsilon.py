@@ -44,7 +44,7 @@ def test_a_plan_prices_the_rosters_levels_and_one_epsilon_of_all(scenario: str) 
     offers = {offered.name: offered for offered in table.offers()}
     assert offers.keys() == {"sampled_pair", "sampled_position", "whole_ranking", "noisy_scores"}
     assert offers["sampled_pair"].error.value == pytest.approx(math.sqrt(math.fsum(variances)) / 3 / 2)
-    alike = table.coarser()["give all voters one ε"].offer("sampled_pair", 3.0)
+    alike = table.simplify()["give all voters one ε"].offer("sampled_pair", 3.0)
     assert alike is not None
     assert alike.error.value == pytest.approx(math.sqrt(variances[-1] / 3) / 2)
     assert [loss.proven for loss in table.losses_of(offers["whole_ranking"])] == [pytest.approx(3)]

@@ -15,7 +15,7 @@ from psephos.protocol.fair_voting.kinds import JOINT, MechanismName
 from psephos.protocol.mechanisms import JointPair
 from psephos.scenarios import load_scenario, resolve, run_session
 from psephos.scenarios.adversaries.role import AttackContext
-from psephos.scenarios.attacks import Coalition, CoalitionView, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, view_by_arrays
 from psephos.scenarios.attacks.extreme_reports import ExtremeReports
 from psephos.scenarios.fair_voting.attack.differencing_role import DifferencingRole
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
@@ -33,7 +33,7 @@ def make(mechanism: MechanismName, *sizes: int, **given: Any) -> tuple[FairVotin
 
 def see(vote: FairVoting, inputs: Inputs, *members: int, has_server: bool = False) -> CoalitionView:
     coalition = Coalition(members, has_server=has_server)
-    return seen_by_arrays(vote, inputs, noise=SimulatedNoise(5, session="s"), coalition=coalition)
+    return view_by_arrays(vote, inputs, noise=SimulatedNoise(5, session="s"), coalition=coalition)
 
 
 def believed(vote: FairVoting, report: IntArray) -> dict[tuple[str, str], float]:

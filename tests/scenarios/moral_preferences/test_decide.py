@@ -154,7 +154,7 @@ def test_help_has_an_example(psephos: Psephos) -> None:
 
 @pytest.fixture
 def societies(tmp_path: Path) -> Outcome:
-    """What a session of two societies released, in the folder `divided`."""
+    """What a session of two societies released, in the folder `divide`."""
     generator = np.random.default_rng(2)
     parameters = Parameters(features=("Man", "Dog"), paradigm=Paradigm.VLCP, epsilon=5.0, societies=("east", "north"))
     protocol = MoralPreferences(parameters)

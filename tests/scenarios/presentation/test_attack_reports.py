@@ -5,7 +5,7 @@ import json
 import math
 
 from psephos.scenarios.adversaries import AttackReport, Row
-from psephos.scenarios.presentation import show_lesson, written_lesson
+from psephos.scenarios.presentation import attack_report_to_dict, show_lesson
 from rich.console import Console
 
 
@@ -51,6 +51,6 @@ def test_a_long_table_and_no_table_are_left_to_the_folder() -> None:
 
 def test_plain_data_has_null_where_json_has_no_number() -> None:
     told = attack_report(rows=({"odds": math.inf, "bits": math.nan, "who": "server", "n": 2},))
-    plain = json.loads(json.dumps(written_lesson(told), allow_nan=False))
+    plain = json.loads(json.dumps(attack_report_to_dict(told), allow_nan=False))
     assert plain["rows"] == [{"odds": None, "bits": None, "who": "server", "n": 2}]
     assert plain["sentences"] == ["It is so."]

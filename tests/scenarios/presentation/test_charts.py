@@ -18,7 +18,7 @@ from psephos.scenarios import load_scenario, resolve, simulate
 from psephos.scenarios.presentation import draw_outcome
 from psephos.scenarios.presentation.charts import EDGES, Axis, Chart, Panel, save_chart
 from psephos.scenarios.presentation.drawing import INK, MARKERS, NARROW, TRUTH
-from psephos.scenarios.reports.drawings import Classes, Drawing, inlined
+from psephos.scenarios.reports.drawings import Classes, Drawing, inline_picture
 from psephos.scenarios.running.run import run_session
 
 NUMBER = r"-?[\d.]+"
@@ -101,7 +101,7 @@ def test_every_color_of_a_runs_picture_is_another_in_the_dark(name: str, tmp_pat
     resolved = resolve(load_scenario(name, ["transport=array", "seed=3"]))
     (svg,) = draw_outcome(run_session(resolved, seed=3).outcome, title="A run", truth=None, folder=tmp_path)
     classes = Classes()
-    shown = inlined(Drawing(svg=svg.read_bytes(), words="A run"), classes)
+    shown = inline_picture(Drawing(svg=svg.read_bytes(), words="A run"), classes)
     assert "var(--ink)" in classes.style
     assert re.findall(r"#[0-9a-f]{3,6}", classes.style) == []
     assert "style=" not in shown

@@ -34,7 +34,7 @@ def test_columns_are_compared_as_often_as_there_are_some(tmp_path: Path) -> None
     for field, name in zip(fields, names, strict=True):
         field.name = name
     files_of = batches._Parquet  # pyright: ignore[reportPrivateUsage]  no file has columns whose names count
-    with mock.patch.object(files_of, "_looked_at", return_value=(fields, [1])):
+    with mock.patch.object(files_of, "_look_at", return_value=(fields, [1])):
         files = TableFiles(str(path), field="partners", columns={})
         list(files.batches(names))
     assert Name.num_compared < 50 * NUM_COLUMNS

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios.running.config import load_scenario
-from psephos.scenarios.running.forecasts import forecast, if_allowed
+from psephos.scenarios.running.forecasts import forecast, try_forecast
 from psephos.scenarios.running.resolution import Resolved, resolve
 from thoroughness import draws
 
@@ -116,7 +116,7 @@ def test_only_what_is_not_allowed_is_left_out() -> None:
     def refused(field: str) -> None:
         raise ConfigurationError(field=field, value=1, allowed="2")
 
-    assert if_allowed(refused, "x") is None
-    assert if_allowed(abs, -1) == 1
+    assert try_forecast(refused, "x") is None
+    assert try_forecast(abs, -1) == 1
     with pytest.raises(ValueError, match="zero"):
-        if_allowed(int, "zero")
+        try_forecast(int, "zero")

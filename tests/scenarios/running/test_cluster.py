@@ -19,8 +19,8 @@ from psephos.scenarios.experiments.measured import MeasuredCell, TrialCell
 from psephos.scenarios.experiments.trials import prepare, run_trials
 from psephos.scenarios.running import cluster
 from psephos.scenarios.running.cluster import open_cluster
-from psephos.scenarios.running.journaling import own_versions
-from psephos.scenarios.running.processes import Pool, TaskError, named_answers
+from psephos.scenarios.running.journaling import installed_versions
+from psephos.scenarios.running.processes import Pool, TaskError, name_answers
 from psephos.transports.keys import make_identity
 from runs import read_json
 
@@ -112,25 +112,25 @@ def test_trials_have_the_same_bits_on_a_cluster_and_through_a_killed_worker(two:
 def test_a_poisoned_task_is_named_after_three_failures(two: Pool) -> None:
     tasks = [unsteady.ask(1), unsteady.ask(2, "die")]
     with pytest.raises(TaskError, match=r"^task 1: each of 3 workers that ran it died \(the last: tcp://.*\)$"):
-        dict(named_answers(two, UNSTEADY, tasks, lambda number: f"task {number}"))
+        dict(name_answers(two, UNSTEADY, tasks, lambda number: f"task {number}"))
 
 
 @pytest.mark.full("five seconds of starting workers; a pool of processes says the same")
 def test_a_task_that_fails_is_named_with_its_reason_and_its_worker(two: Pool) -> None:
     said = r"^task 0: 5 is what nobody can do \(worker tcp://.*, 3 times\)$"
     with pytest.raises(TaskError, match=said):
-        dict(named_answers(two, UNSTEADY, [unsteady.ask(5, "fail")], lambda number: f"task {number}"))
+        dict(name_answers(two, UNSTEADY, [unsteady.ask(5, "fail")], lambda number: f"task {number}"))
 
 
 @pytest.mark.bad_input("a cluster that is not there, or of another version")
 @pytest.mark.full("workers die and begin again, which takes what time the machine has")
 def test_a_worker_of_another_version_is_refused_by_name(two: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, here = own_versions(), os.getpid()
+    own, here = installed_versions(), os.getpid()
 
     def versions() -> dict[str, str]:
         return {**own, "psephos": "9.9"} if os.getpid() == here else own
 
-    monkeypatch.setattr(cluster, "own_versions", versions)
+    monkeypatch.setattr(cluster, "installed_versions", versions)
     said = r"psephos of worker tcp://[\d.:]+ must be as here \(psephos 9\.9, .*\), got '0"
     with pytest.raises(ConfigurationError, match=said):
         dict(two.answers(UNSTEADY, [unsteady.ask(1)]))

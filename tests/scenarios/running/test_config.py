@@ -8,7 +8,7 @@ import pytest
 from psephos.protocol import ConfigurationError, PhaseRules, SessionRules
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.privacy import Budget
-from psephos.scenarios import Scenario, load_scenario, resolve, shipped_scenarios
+from psephos.scenarios import Scenario, list_scenarios, load_scenario, resolve
 from runs import refusal
 
 Write = Callable[[str, str | bytes], Path]
@@ -34,7 +34,7 @@ def test_the_shipped_scenarios_resolve() -> None:
     # Those over data sets need a folder that is not ours: datasets/test_datasets.py has them.
     of_data_sets = {"duchenne", "eu-council-treaties", "imf", "un-roll-call"}
     expected = {"consortium": 2000, "crowd": 50, "eu-council": 27, "hyper-laws": 72, "peer-grading": 72}
-    assert expected.keys() | of_data_sets <= set(shipped_scenarios())
+    assert expected.keys() | of_data_sets <= set(list_scenarios())
     assert {name: len(resolve(load_scenario(name)).names) for name in expected} == expected
     council = resolve(load_scenario("eu-council"))
     assert council.protocol.truth(council.inputs) == {

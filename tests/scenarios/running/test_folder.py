@@ -22,11 +22,11 @@ from psephos.protocol.privacy import LedgerEntry, NonPrivate, TrustModel
 from psephos.scenarios import (
     FinishedRun,
     RunFolder,
+    list_scenarios,
     load_scenario,
     read_ledger,
     resolve,
     run_in_folder,
-    shipped_scenarios,
 )
 from psephos.scenarios.reports import write_report
 from psephos.scenarios.running import folder as folder_module
@@ -318,7 +318,7 @@ def test_parties_that_a_shipped_scenario_lists_are_nobodys_and_stay(name: str, p
 def test_a_shipped_scenario_that_lists_somebody_else_keeps_nobody(
     write: Callable[[str, str], Path], psephos: Callable[..., Any]
 ) -> None:
-    own = shipped_scenarios()["eu-council"].read_text(encoding="utf-8").replace('"Malta"', '"ann"')
+    own = list_scenarios()["eu-council"].read_text(encoding="utf-8").replace('"Malta"', '"ann"')
     write("eu-council.toml", own)
     assert psephos("run", "./eu-council.toml", "--out", "first", "--no-pictures").status == 0
     assert "parties" not in read_json("first/scenario.json")

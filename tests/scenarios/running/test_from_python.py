@@ -13,7 +13,7 @@ from bad_input import Psephos
 from psephos.protocol import ConfigurationError, QuorumError, View
 from psephos.protocol.dpwevote import Outcome
 from psephos.scenarios import RunFolder, RunResult, load, load_scenario, read_ledger, resolve, run, run_in_folder
-from psephos.scenarios.verdicts import as_written
+from psephos.scenarios.verdicts import outcome_to_dict
 from runs import read_json
 
 SMALL: Mapping[str, object] = {"partners.count": 12}
@@ -74,7 +74,7 @@ def test_a_folder_is_written_only_where_one_is_named(tmp_path: Path, monkeypatch
     left = run("eu-council", out=tmp_path / "out", transport="array")
     assert left.folder == tmp_path / "out"
     result = read_json(tmp_path / "out" / "result.json")
-    assert result["outcome"] == json.loads(msgspec.json.encode(as_written(left.outcome)))
+    assert result["outcome"] == json.loads(msgspec.json.encode(outcome_to_dict(left.outcome)))
     assert not (tmp_path / "out" / "private").exists()  # views were seen here, and are written only on request
 
 

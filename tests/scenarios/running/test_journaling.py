@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from psephos.protocol.errors import ConfigurationError, JournalError
-from psephos.scenarios.running.journaling import FINISHED, ConflictingCopyError, FinishedParts, own_versions
+from psephos.scenarios.running.journaling import FINISHED, ConflictingCopyError, FinishedParts, installed_versions
 
 RUN = {"command": "trials", "seed": "5"}
 
@@ -85,5 +85,5 @@ def test_another_run_is_refused_by_what_it_differs_in(folder: Path, tmp_path: Pa
 
 
 def test_versions_have_a_digest_of_all_code() -> None:
-    assert {*own_versions()} == {"psephos", "numpy", "scipy", "code"}
-    assert len(own_versions()["code"]) == 12
+    assert {*installed_versions()} == {"psephos", "numpy", "scipy", "code"}
+    assert len(installed_versions()["code"]) == 12

@@ -19,7 +19,7 @@ from psephos.scenarios.running.reader import read_run
 from psephos.scenarios.running.resolution import Local, resolve
 from psephos.scenarios.running.run import run_in_folder
 from psephos.scenarios.running.statements import trust_in, trust_of
-from psephos.scenarios.verdicts import as_written
+from psephos.scenarios.verdicts import outcome_to_dict
 from runs import read_json
 
 
@@ -55,7 +55,7 @@ def test_what_a_run_wrote_is_read_typed(whole: Path) -> None:
     assert (left.kind, left.is_deployment) == ("run", False)
     assert isinstance(left.outcome, Outcome)
     written = read_json(whole / "result.json")
-    assert json.loads(msgspec.json.encode(as_written(left.outcome))) == written["outcome"]
+    assert json.loads(msgspec.json.encode(outcome_to_dict(left.outcome))) == written["outcome"]
     assert written["schema"] == read_json(whole / "run.json")["schema"] == SCHEMA
     assert left.about is not None
     assert " ".join(trust_of(left.about)) == trust_in(resolved.protocol)

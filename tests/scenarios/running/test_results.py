@@ -14,7 +14,7 @@ from psephos.protocol.privacy import NeighboringRelation, TrustModel
 from psephos.protocol.roles import SessionKind
 from psephos.protocol.session_flow import SessionResult
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
-from psephos.scenarios.running.results import published
+from psephos.scenarios.running.results import public_result
 
 
 def content(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def content(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> dict[str, Any
     left = run_population(protocol, inputs, noise=SimulatedNoise(8, session="s"))
     received = tuple(tally.num_reports for tally in left.tallies)
     result = SessionResult(left.outcome, left.tallies, received)
-    return published(protocol, result, session="s", kind=SessionKind.SIMULATION, num_parties=len(inputs))
+    return public_result(protocol, result, session="s", kind=SessionKind.SIMULATION, num_parties=len(inputs))
 
 
 def test_a_vote_has_no_part_of_a_unit_to_price() -> None:

@@ -9,7 +9,7 @@ import pytest
 from bad_input import Psephos, Write, check_refused
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario
-from psephos.scenarios.running.config import shipped_series
+from psephos.scenarios.running.config import list_series
 from psephos.scenarios.running.resolution import Local
 from psephos.scenarios.running.series import Series, is_series, load_series
 from psephos.scenarios.running.series_run import resolve_series, say_allowance
@@ -109,8 +109,8 @@ def test_synthetic_parties_are_shown_as_such_until_others_join(load: Load) -> No
 
 
 def test_the_shipped_series_resolve() -> None:
-    assert "housing-cooperative" in shipped_series()
-    for name in shipped_series():
+    assert "housing-cooperative" in list_series()
+    for name in list_series():
         series = load_series(name)
         assert series.title
         assert len(resolve_series(series)) == len(series.votes)

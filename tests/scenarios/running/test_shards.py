@@ -180,8 +180,8 @@ def test_a_run_of_other_noise_parameters_or_files_is_refused_by_name() -> None:
 def test_finished_shards_that_overlap_or_are_no_pieces_are_refused(places: list[tuple[int, int]], allowed: str) -> None:
     pieces = [FilePiece("p", number, 4 * number, 4, (0, 0)) for number in range(10)]
     with pytest.raises(ConfigurationError, match=allowed):
-        shards.missing_of(pieces, places)
-    assert shards.missing_of(pieces, [(4, 12), (36, 40)]) == [pieces[0], *pieces[3:9]]
+        shards.find_missing_pieces(pieces, places)
+    assert shards.find_missing_pieces(pieces, [(4, 12), (36, 40)]) == [pieces[0], *pieces[3:9]]
 
 
 @pytest.mark.bad_input("files that change while a cluster reads them, or that are there twice")

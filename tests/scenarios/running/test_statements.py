@@ -13,10 +13,17 @@ from psephos.protocol.privacy import (
     PureMechanism,
     TrustModel,
 )
-from psephos.scenarios.running.config import load_scenario, shipped_scenarios
+from psephos.scenarios.running.config import list_scenarios, load_scenario
 from psephos.scenarios.running.resolution import resolve
 from psephos.scenarios.running.session_facts import prices_of
-from psephos.scenarios.running.statements import certainty_of, meaning_of, setting_of, trust_in, up_to, warning_of
+from psephos.scenarios.running.statements import (
+    certainty_of,
+    describe_bound,
+    meaning_of,
+    setting_of,
+    trust_in,
+    warning_of,
+)
 
 # What only the resolved run can say: who is trusted, who randomizes, and how much ε is.
 COMPUTED = re.compile(
@@ -47,7 +54,7 @@ def test_prices_of_several_persons_are_those_of_who_pays_most_in_whatever_order(
         assert not alone.participation or person == persons[2]
 
 
-@pytest.mark.parametrize("name", sorted(shipped_scenarios()))
+@pytest.mark.parametrize("name", sorted(list_scenarios()))
 def test_a_shipped_scenario_says_nothing_that_a_setting_makes_false(name: str) -> None:
     scenario = load_scenario(name)
     for told in (scenario.title, scenario.description, scenario.trust):
@@ -134,7 +141,7 @@ def test_certainty_is_what_randomized_response_attains() -> None:
     ],
 )
 def test_a_bound_is_rounded_up_and_never_to_certainty(probability: float, said: str) -> None:
-    assert up_to(probability) == said
+    assert describe_bound(probability) == said
 
 
 def test_what_epsilon_means_is_said_in_all_and_for_each_unit() -> None:

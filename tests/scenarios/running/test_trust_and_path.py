@@ -47,7 +47,7 @@ def test_parameters_follow_the_trust_that_is_asked_for(
     assert resolve_served(scenario).protocol.model is model
     for key, value in settings.items():
         assert str(getattr(resolved.protocol.parameters, key)) in {value, f"Paradigm.{value}"}
-    assert (scenario.model, scenario.said_of_trust) == (model, "")
+    assert (scenario.model, scenario.trust_note) == (model, "")
 
 
 def test_the_best_of_a_model_gives_way_to_the_trust_that_is_asked_for() -> None:
@@ -85,7 +85,7 @@ def test_a_word_that_is_no_model_of_trust_is_refused(word: str) -> None:
 def test_a_text_about_trust_stays_a_text() -> None:
     scenario = load_scenario("sybil")
     assert scenario.model is None
-    assert scenario.said_of_trust == scenario.trust != ""
+    assert scenario.trust_note == scenario.trust != ""
 
 
 def test_many_parties_are_computed_by_arrays_and_it_is_said() -> None:

@@ -13,10 +13,10 @@ from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.phases import Inputs
 from psephos.protocol.privacy import TrustModel
 from psephos.protocol.truth_discovery import CountedAnswers, TruthDiscovery
-from psephos.scenarios.attacks import Coalition, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, view_by_arrays
 from psephos.scenarios.running.config import load_scenario
 from psephos.scenarios.running.resolution import resolve
-from psephos.scenarios.truth_discovery.attack.counted_inference import counted_log_likelihoods
+from psephos.scenarios.truth_discovery.attack.counted_inference import log_likelihoods_of_counts
 from psephos.scenarios.truth_discovery.attack.estimates import estimates_of
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
 from psephos.scenarios.truth_discovery.variants import CrowdVariants
@@ -39,7 +39,7 @@ def test_variants_have_a_row_for_the_trusted_server_at_the_same_price() -> None:
     assert [table.model_of(name) for name in table.names].count(TrustModel.CENTRAL) == 1
     offered = table.offer("central, majority", table.price)
     assert offered is not None
-    resolved = table.resolved_with(offered.settings)
+    resolved = table.setup_with(offered.settings)
     assert resolved.protocol.model is TrustModel.CENTRAL
     assert table.losses_of(offered)[0].proven == pytest.approx(table.price)
     assert offered.cells["Trusted"] == "the aggregator"
@@ -72,16 +72,16 @@ def test_what_counts_tell_of_one_answer_is_bayes_rule(labels: tuple[str, ...], o
                 for label in np.flatnonzero(is_told)
             )
             exact[own] += chance * math.prod(law)
-    logs = counted_log_likelihoods(counts, is_told, others, prior, noise.scale)
+    logs = log_likelihoods_of_counts(counts, is_told, others, prior, noise.scale)
     found = np.exp(logs - logs.max())
     assert (found / found.sum()).tolist() == pytest.approx((exact / exact.sum()).tolist(), rel=1e-9)
 
 
 def test_a_large_task_takes_no_long_and_a_huge_one_is_refused() -> None:
-    told = counted_log_likelihoods(np.array([[1_000, 2_000]]), SECOND, 2_999, np.array([0.5, 0.5]), 2.0)
+    told = log_likelihoods_of_counts(np.array([[1_000, 2_000]]), SECOND, 2_999, np.array([0.5, 0.5]), 2.0)
     assert np.all(np.isfinite(told))
     with pytest.raises(ConfigurationError, match="coalition"):
-        counted_log_likelihoods(np.array([[1, 2]]), SECOND, 10**6, np.array([0.5, 0.5]), 2.0)
+        log_likelihoods_of_counts(np.array([[1, 2]]), SECOND, 10**6, np.array([0.5, 0.5]), 2.0)
 
 
 def test_all_workers_but_one_have_the_posterior_that_the_noise_leaves_and_no_more_than_is_charged() -> None:
@@ -91,7 +91,7 @@ def test_all_workers_but_one_have_the_posterior_that_the_noise_leaves_and_no_mor
     phase = survey.phase
     assert isinstance(phase, CountedAnswers)
     coalition = Coalition((0, 1), has_server=False)
-    seen = seen_by_arrays(survey, inputs, noise=SimulatedNoise(5, session="s"), coalition=coalition)
+    seen = view_by_arrays(survey, inputs, noise=SimulatedNoise(5, session="s"), coalition=coalition)
     found = attack.posteriors([seen], np.array([2]), secret=ANSWERS)
     noise = phase.noise
     for task, known in enumerate((1, 0)):  # who of the members said yes
@@ -112,7 +112,7 @@ def test_the_server_knows_all_answers_and_its_loss_is_said_to_be_infinite() -> N
     inputs = inputs_of(survey, ["yes", "b"], ["no", ""])
     attack = TruthDiscoveryAttack(survey)
     server = Coalition((), has_server=True)
-    seen = seen_by_arrays(survey, inputs, noise=SimulatedNoise(5, session="s"), coalition=server)
+    seen = view_by_arrays(survey, inputs, noise=SimulatedNoise(5, session="s"), coalition=server)
     found = attack.posteriors([seen], np.array([0, 1]), secret=ANSWERS).probabilities
     assert found[:3].argmax(axis=1).tolist() == [1, 1, 0]
     assert found[:3].max(axis=1).tolist() == [1.0, 1.0, 1.0]
@@ -125,7 +125,7 @@ def test_of_a_task_that_somebody_skipped_counts_are_left_aside() -> None:
     inputs = inputs_of(survey, ["yes"], ["yes"], [""])
     attack = TruthDiscoveryAttack(survey, anchors=NOTHING)
     outsider = Coalition((0,), has_server=False)
-    seen = seen_by_arrays(survey, inputs, noise=SimulatedNoise(5, session="s"), coalition=outsider)
+    seen = view_by_arrays(survey, inputs, noise=SimulatedNoise(5, session="s"), coalition=outsider)
     assert attack.posteriors([seen], np.array([1]), secret=ANSWERS).probabilities.tolist() == [[0.5, 0.5]]
 
 

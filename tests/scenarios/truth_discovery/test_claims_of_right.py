@@ -15,7 +15,7 @@ from psephos.protocol.truth_discovery import CREDITS, find_truths, make_noise
 from psephos.protocol.truth_discovery.estimators import ESTIMATORS
 from psephos.scenarios import load, run
 from psephos.scenarios.presentation import verdict_of
-from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, draw_renumbering
 from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.data.published import CROWDS, load_crowd
 from thoroughness import draws
@@ -84,7 +84,7 @@ def right_and_range(
     noise, gold, crowd = make_noise(parameters), layout.is_gold, layout.crowd
     generator = np.random.default_rng(1)
     for labels in draw_labels(layout, noise, SimulatedNoise(1, session=name), start=0, stop=draws(2, full=20)):
-        numbers = renumbering(crowd.answers.num_classes, crowd.answers.sizes, generator)
+        numbers = draw_renumbering(crowd.answers.num_classes, crowd.answers.sizes, generator)
         reports = dataclasses.replace(crowd.answers, labels=numbers[crowd.answers.tasks, labels])
         truth = numbers[np.arange(crowd.answers.num_tasks), np.maximum(crowd.truth, 0)][gold]
         _, found = find_truths(reports, parameters=parameters, noise=noise)

@@ -53,7 +53,7 @@ def test_variants_have_masked_sums_beside_the_other_two_models_at_the_same_price
         if offered is None:
             assert "one_layer, majority" not in table.names
             continue
-        assert table.resolved_with(offered.settings).protocol.model is TrustModel[model]
+        assert table.setup_with(offered.settings).protocol.model is TrustModel[model]
         assert table.losses_of(offered)[0].proven == pytest.approx(8.0)
     assert masked is not None
     assert masked.cells["Trusted"] == "nobody"

@@ -11,9 +11,9 @@ from psephos.scenarios.attacks import (
     Coalition,
     CoalitionView,
     find_attack,
-    seen_by_arrays,
-    seen_by_server,
     session_channel,
+    view_by_arrays,
+    view_by_server,
 )
 
 VOTES = 7
@@ -30,7 +30,7 @@ def sessions_of(vote: DPWeVote) -> list[CoalitionView]:
     inputs = vote.encode({"weight": [1, 2, 3] * 3, "a": [0, 1, 1] * 3})
     earlier: dict[str, IntArray] = {}
     return [
-        seen_by_server(vote, inputs, noise=SimulatedNoise(5, session="v", round_number=number), earlier_reports=earlier)
+        view_by_server(vote, inputs, noise=SimulatedNoise(5, session="v", round_number=number), earlier_reports=earlier)
         for number in range(VOTES)
     ]
 
@@ -85,6 +85,6 @@ def test_tallies_of_several_votes_of_a_game_are_refused() -> None:
     vote = vote_of("board")
     inputs = vote.encode({"weight": [1, 2, 3], "a": [0, 1, 1]})
     who = Coalition((0,), has_server=False)
-    seen = seen_by_arrays(vote, inputs, noise=SimulatedNoise(5, session="v"), coalition=who)
+    seen = view_by_arrays(vote, inputs, noise=SimulatedNoise(5, session="v"), coalition=who)
     with pytest.raises(ConfigurationError, match="votes must be 1 without the server"):
         find_attack(vote).posteriors([seen, seen], np.array([1]), secret=WEIGHT)

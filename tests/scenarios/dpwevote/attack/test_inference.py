@@ -18,8 +18,8 @@ from psephos.scenarios.attacks import (
     Coalition,
     CoalitionView,
     evaluate_channel,
-    seen_by_arrays,
     session_channel,
+    view_by_arrays,
 )
 from psephos.scenarios.dpwevote.attack.inference import DPWeVoteAttack
 
@@ -42,7 +42,7 @@ class Vote:
 
     def seen(self, coalition: Coalition, *, session: str = "s") -> CoalitionView:
         noise = SimulatedNoise(5, session=session)
-        return seen_by_arrays(self.protocol, self.inputs, noise=noise, coalition=coalition)
+        return view_by_arrays(self.protocol, self.inputs, noise=noise, coalition=coalition)
 
 
 def vote(num_partners: int, **settings: Any) -> Vote:
@@ -221,7 +221,7 @@ def test_fewer_have_what_enumerating_all_honest_reports_gives(case: str, has_mem
         coalition = Coalition(members, has_server=False)
         noise = SimulatedNoise(5, session=session)
         counted = list(range(len(made.inputs)))
-        seen = seen_by_arrays(made.protocol, made.inputs, noise=noise, coalition=coalition, places=counted)
+        seen = view_by_arrays(made.protocol, made.inputs, noise=noise, coalition=coalition, places=counted)
         rows = made.attack.candidates(OPINIONS).rows
         every = Candidates(rows, np.arange(len(rows)), tuple(map(str, range(len(rows)))))
         logs = made.attack.log_likelihoods(seen, np.array(honest[:1]), every)[0]

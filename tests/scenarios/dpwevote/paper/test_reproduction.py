@@ -320,7 +320,7 @@ def test_every_finding_can_flip(reproduction: Any) -> None:
     claims = [finding.claim for findings in reproduction.findings.values() for finding in findings]
     judged = [claim for claim in claims if any(claim.startswith(flip[0]) for flip in FLIPS)]
     assert len(judged) == len(FLIPS)
-    laws = [finding.in_sentences.claim for finding in findings_on_dpwevote()]
+    laws = [finding.to_finding.claim for finding in findings_on_dpwevote()]
     assert [claim for claim in claims if claim not in judged] == laws
 
 

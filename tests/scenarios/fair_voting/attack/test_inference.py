@@ -13,7 +13,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.fair_voting import FairVoting, Parameters, RandomizedRankings
 from psephos.protocol.mechanisms import rankings_of_codes
 from psephos.protocol.privacy import NeighboringRelation
-from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, Posteriors, find_attack, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, Posteriors, find_attack, view_by_arrays
 from psephos.scenarios.fair_voting.attack.inference import FairVotingAttack
 from psephos.scenarios.fair_voting.attack.sums import Others, law_of_sums
 
@@ -52,7 +52,7 @@ def see(
 ) -> CoalitionView:
     noise = SimulatedNoise(seed, session="s")
     coalition = Coalition(members, has_server=has_server)
-    return seen_by_arrays(attack.protocol, inputs, noise=noise, coalition=coalition)
+    return view_by_arrays(attack.protocol, inputs, noise=noise, coalition=coalition)
 
 
 def released_law(attack: FairVotingAttack, seen: CoalitionView, rankings: IntArray, groups: IntArray) -> float:

@@ -16,8 +16,8 @@ from psephos.scenarios.attacks import (
     CoalitionView,
     Ending,
     evaluate_channel,
-    seen_by_arrays,
     success_bound,
+    view_by_arrays,
 )
 from psephos.scenarios.fair_voting.attack.inference import Change, FairVotingAttack
 from psephos.scenarios.fair_voting.attack.two_elections import TwoElections
@@ -114,8 +114,8 @@ def both(
     last = len(inputs) - 1
     rest = Inputs(inputs.private[1:], inputs.public[1:])
     return (
-        seen_by_arrays(attack.protocol, inputs, noise=first, coalition=Coalition((last,), has_server=False)),
-        seen_by_arrays(after.protocol, rest, noise=second, coalition=Coalition((last - 1,), has_server=False)),
+        view_by_arrays(attack.protocol, inputs, noise=first, coalition=Coalition((last,), has_server=False)),
+        view_by_arrays(after.protocol, rest, noise=second, coalition=Coalition((last - 1,), has_server=False)),
     )
 
 
@@ -162,7 +162,7 @@ def test_elections_that_do_not_fit_are_refused() -> None:
     elections = TwoElections(attack, attack.protocol, "changed")
     with pytest.raises(ConfigurationError, match="no member"):
         elections.evaluate(inputs, target=0, coalition=Coalition((0,), has_server=False), secret=RANKING)
-    heard = seen_by_arrays(attack.protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=NOBODY)
+    heard = view_by_arrays(attack.protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=NOBODY)
     unheard = dataclasses.replace(heard, totals=(), find_ending=Ending)
     with pytest.raises(ConfigurationError, match="both elections to their end"):
         elections.posteriors((unheard, unheard), target=0, secret=RANKING)

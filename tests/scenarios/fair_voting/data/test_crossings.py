@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.fair_voting.data.groups import Grouping, crossed
+from psephos.scenarios.fair_voting.data.groups import Grouping, cross_groupings
 
 TABLE = "voter,gender,diet,ranking\nann,women,vegan,a > b\nbob,men,any,b > a\ncleo,women,any,a > b\ndan,men,any,b > a\n"
 PABULIB = (
@@ -44,7 +44,7 @@ def told(found: Any) -> dict[str, tuple[str, ...]]:
 def test_crossings_come_in_the_order_of_their_groups_and_empty_ones_are_left_out() -> None:
     one = Grouping(("women", "men"), np.array([0, 1, 0, -1, 1]))
     other = Grouping(("any", "vegan"), np.array([1, 0, 0, 0, 0]))
-    grouping, features = crossed({"gender": one, "diet": other}, field="f")
+    grouping, features = cross_groupings({"gender": one, "diet": other}, field="f")
     assert grouping.groups == ("women × any", "women × vegan", "men × any")  # no man is vegan
     assert grouping.members.tolist() == [1, 2, 0, -1, 2]
     assert [(feature.name, feature.of) for feature in features] == [
@@ -56,11 +56,11 @@ def test_crossings_come_in_the_order_of_their_groups_and_empty_ones_are_left_out
 def test_one_feature_has_no_crossings_and_names_are_told_apart() -> None:
     grouping = Grouping(("a", "b"), np.array([0, 1]))
     with pytest.raises(ConfigurationError, match="two columns or more"):
-        crossed({"gender": grouping}, field="f")
+        cross_groupings({"gender": grouping}, field="f")
     first = Grouping(("x", "x × y"), np.array([0, 1]))
     second = Grouping(("y × z", "z"), np.array([0, 1]))
     with pytest.raises(ConfigurationError, match="own names"):
-        crossed({"one": first, "two": second}, field="f")
+        cross_groupings({"one": first, "two": second}, field="f")
 
 
 def test_a_csv_has_several_columns_of_groups(resolved: Callable[..., Any]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.fair_voting.rankings import Rankings
-from psephos.scenarios.fair_voting.data import as_electorate, load_electorate
+from psephos.scenarios.fair_voting.data import electorate_to_parties, load_electorate
 from psephos.scenarios.fair_voting.data.files import RankingFile
 from psephos.scenarios.fair_voting.data.own_tables import RankingTable
 from psephos.scenarios.fair_voting.data.parties import SOURCES
@@ -49,7 +49,7 @@ def groups_of(loaded: PartiesTable) -> list[int]:
 
 
 def test_a_profile_tells_names_groups_rankings_and_what_follows_from_them(profile: Profile) -> None:
-    loaded = as_electorate(profile)
+    loaded = electorate_to_parties(profile)
     assert list(loaded.names) == ["ann", "bob", "cat", "dan", "eve"]
     assert set(loaded.table) == {"group", "ranking"}
     assert groups_of(loaded) == [0, 0, 0, 1, 1]
@@ -62,7 +62,7 @@ def test_a_profile_tells_names_groups_rankings_and_what_follows_from_them(profil
     assert loaded.fixed == {"alternatives", "groups", "group_sizes"}
     assert (list(loaded.lines), loaded.source, loaded.note) == ([2, 3, 4, 5, 6], "council.soc", "5 of 5 voters")
     assert (loaded.is_generated, loaded.is_public_record) == (False, False)
-    assert as_electorate(profile, is_public_record=True).is_public_record
+    assert electorate_to_parties(profile, is_public_record=True).is_public_record
 
 
 def test_a_generators_voters_are_its_societys() -> None:

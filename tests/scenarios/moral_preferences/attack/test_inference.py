@@ -19,7 +19,7 @@ from psephos.scenarios.attacks import (
     Ending,
     evaluate,
     find_attack,
-    seen_by_arrays,
+    view_by_arrays,
 )
 from psephos.scenarios.moral_preferences.attack.inference import MoralAttack
 
@@ -53,7 +53,7 @@ def inputs_of(protocol: MoralPreferences, num_voters: int = NUM_VOTERS) -> Input
 def see(
     protocol: MoralPreferences, inputs: Inputs, coalition: Coalition = SERVER, *, session: str = "s"
 ) -> CoalitionView:
-    return seen_by_arrays(protocol, inputs, noise=SimulatedNoise(5, session=session), coalition=coalition)
+    return view_by_arrays(protocol, inputs, noise=SimulatedNoise(5, session=session), coalition=coalition)
 
 
 def everybody(inputs: Inputs) -> IntArray:
@@ -231,7 +231,7 @@ def test_members_of_a_society_learn_of_its_last_voter_what_a_session_of_their_ow
         (alone, Inputs(inputs.private[own], inputs.public[own, 1:]), (1, 2, 3)),
     ):
         noise = SimulatedNoise(4, session="vote")
-        seen = seen_by_arrays(protocol, rows, noise=noise, coalition=Coalition(members, has_server=False))
+        seen = view_by_arrays(protocol, rows, noise=noise, coalition=Coalition(members, has_server=False))
         attack = MoralAttack(protocol, line_up=inputs.private[own])
         told.append(
             attack.posteriors([seen], np.array([0], dtype=np.int64), secret=attack.default_secret).probabilities

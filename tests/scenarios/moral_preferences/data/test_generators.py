@@ -9,7 +9,7 @@ from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.arrays import FloatArray
 from psephos.scenarios.moral_preferences.data.fairness import FAIRNESS_FEATURES, FairnessJudgements, make_fairness
-from psephos.scenarios.moral_preferences.data.generators import in_batches
+from psephos.scenarios.moral_preferences.data.generators import split_batches
 from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, make_machine_like
 from psephos.scenarios.moral_preferences.data.survey import Survey
 from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences, mean_preferences
@@ -94,9 +94,9 @@ def test_voters_that_are_not_there_cannot_be_made(kind: str, start: int, stop: i
 def test_batches_end_with_a_smaller_one(kind: str) -> None:
     struct, make = KINDS[kind]
     spec = struct(voters=7, records=2)
-    assert [len(survey.voters) for survey in in_batches(make, spec, batch_voters=3)] == [3, 3, 1]
+    assert [len(survey.voters) for survey in split_batches(make, spec, batch_voters=3)] == [3, 3, 1]
     with pytest.raises(ValueError, match="at least 1"):
-        next(in_batches(make, spec, batch_voters=0))
+        next(split_batches(make, spec, batch_voters=0))
 
 
 def test_spread_of_zero_makes_all_voters_alike() -> None:

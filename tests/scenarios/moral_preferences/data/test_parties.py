@@ -15,7 +15,7 @@ from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
 from psephos.scenarios.moral_preferences.data.fairness import FAIRNESS_FEATURES
 from psephos.scenarios.moral_preferences.data.files import read_survey
 from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, make_machine_like
-from psephos.scenarios.moral_preferences.data.parties import GENERATORS, OwnEpsilons, as_voters, load_voters
+from psephos.scenarios.moral_preferences.data.parties import GENERATORS, OwnEpsilons, load_voters, survey_to_parties
 from psephos.scenarios.moral_preferences.data.privacy_groups import PrivacyGroups, draw_epsilons
 from psephos.scenarios.moral_preferences.data.sources import SOURCES
 from psephos.scenarios.moral_preferences.data.synthetic import SyntheticPreferences, make_preferences
@@ -154,8 +154,8 @@ def test_responses_too_may_have_groups(machine_file: Path) -> None:
 
 def test_public_choices_are_said_to_be(put: Put) -> None:
     survey = read_survey(put(CHOICES))
-    assert as_voters(survey, is_public_record=True).is_public_record
-    assert set(as_voters(survey, OwnEpsilons()).table) == {"records"}
+    assert survey_to_parties(survey, is_public_record=True).is_public_record
+    assert set(survey_to_parties(survey, OwnEpsilons()).table) == {"records"}
 
 
 # What is refused.

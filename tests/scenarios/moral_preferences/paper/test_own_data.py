@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from psephos.protocol.errors import ConfigurationError
 from psephos.protocol.moral_preferences import Records
-from psephos.scenarios.moral_preferences.paper.societies import OWN, RepeatedSociety, draw_society, own_kind
+from psephos.scenarios.moral_preferences.paper.societies import OWN, RepeatedSociety, draw_society, kind_of_file
 from psephos.scenarios.moral_preferences.paper.trials import CellToMeasure, measure
 
 Psephos = Callable[..., Any]
@@ -26,12 +26,12 @@ def _survey(folder: Path, *, voters: int, records: Callable[[int], int]) -> str:
 
 def test_records_are_as_many_as_half_of_a_small_file_has(tmp_path: Path) -> None:
     """Of 40 voters, 30 have 4 records and 10 have 2: half of all have 4, and the others are left out."""
-    kind, number = own_kind(_survey(tmp_path, voters=40, records=lambda voter: 2 if voter < 10 else 4))
+    kind, number = kind_of_file(_survey(tmp_path, voters=40, records=lambda voter: 2 if voter < 10 else 4))
     assert (kind.kind, kind.records, kind.features, number) == (OWN, 4, 2, 30)
 
 
 def test_voters_are_drawn_anew_and_others_are_held_out(tmp_path: Path) -> None:
-    kind, _ = own_kind(_survey(tmp_path, voters=40, records=lambda _: 2))
+    kind, _ = kind_of_file(_survey(tmp_path, voters=40, records=lambda _: 2))
     society = draw_society(kind, 1, range(3), num_voters=20)
     drawn = society.records.chosen[:, 0].reshape(3, 20, 2)
     assert (drawn[:, :, 0] == drawn[:, :, 1]).all()  # a voter's two records stand together
@@ -53,7 +53,7 @@ def test_accuracy_is_the_share_of_choices_that_others_made(tmp_path: Path) -> No
     records = Records(np.zeros(1, dtype=np.int64), np.zeros((0, 2)), np.zeros((0, 2)))
     society = RepeatedSociety(records=records, means=None, pairs=np.stack([pairs] * 4))
     assert society.accuracies(estimates, 3).tolist() == pytest.approx([1, 0, 1 / 2, 1 / 2])
-    kind, _ = own_kind(_survey(tmp_path, voters=40, records=lambda _: 3))
+    kind, _ = kind_of_file(_survey(tmp_path, voters=40, records=lambda _: 3))
     cell = CellToMeasure(society=kind, voters=10, method="algorithm-1", epsilon=10.0)
     whole = measure([cell], seed=1, start=0, stop=4)[cell]
     assert whole == [
@@ -65,7 +65,7 @@ def test_accuracy_is_the_share_of_choices_that_others_made(tmp_path: Path) -> No
 
 def test_a_file_with_too_few_voters_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="a file with at least 16 voters") as raised:
-        own_kind(_survey(tmp_path, voters=9, records=lambda _: 3))
+        kind_of_file(_survey(tmp_path, voters=9, records=lambda _: 3))
     assert raised.value.field == "--responses"
 
 

@@ -11,7 +11,7 @@ from psephos.protocol.arrays import IntArray
 from psephos.protocol.phases import Inputs
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, Ending, view_by_arrays
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
 from psephos.scenarios.truth_discovery.variants import CrowdVariants
 
@@ -30,7 +30,7 @@ class Crowd:
     inputs: Inputs
 
     def seen(self, coalition: Coalition = SERVER, *, session: str = "s") -> CoalitionView:
-        return seen_by_arrays(self.protocol, self.inputs, noise=SimulatedNoise(4, session=session), coalition=coalition)
+        return view_by_arrays(self.protocol, self.inputs, noise=SimulatedNoise(4, session=session), coalition=coalition)
 
     def all_but(self, place: int) -> Coalition:
         """Return all workers but one, without the server."""
@@ -123,7 +123,7 @@ def test_a_task_without_answers_has_no_anchor() -> None:
     sets = (("a", "b"), ("a", "b", "c"))
     protocol = TruthDiscovery(Parameters(tasks=("q", "r"), answer_sets=sets, answer_set_of_task=(0, 1), max_answers=2))
     inputs = protocol.encode({"tasks": [["q", "r"]] * 3, "answers": [["a", ""]] * 3})
-    seen = seen_by_arrays(protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=SERVER)
+    seen = view_by_arrays(protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=SERVER)
     attack = TruthDiscoveryAttack(protocol)
     np.testing.assert_allclose(attack.task_priors([seen])[1], 1 / 3)
     assert attack.labels == ("label 1", "label 2", "label 3")
@@ -238,7 +238,7 @@ def test_who_skipped_a_task_is_not_known_without_the_server() -> None:
     protocol = TruthDiscovery(Parameters(tasks=("q", "r"), answer_sets=(("a", "b"),), max_answers=2))
     inputs = protocol.encode({"tasks": [["q", "r"]] * 3, "answers": [["a", "b"], ["a", ""], ["a", "b"]]})
     coalition = Coalition((0,), has_server=False)
-    seen = seen_by_arrays(protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=coalition)
+    seen = view_by_arrays(protocol, inputs, noise=SimulatedNoise(1, session="s"), coalition=coalition)
     odds = (
         TruthDiscoveryAttack(protocol)
         .posteriors([seen], np.array([1, 2]), secret=ANSWERS)
@@ -311,7 +311,7 @@ def test_what_is_no_attack_is_refused() -> None:
         Anchors(agreement=1.0)
     sparse = TruthDiscovery(Parameters(tasks=("q", "r"), answer_sets=(("a", "b"),), max_answers=2))
     inputs = sparse.encode({"tasks": [["q", "r"], ["q"]], "answers": [["a", "b"], ["a"]]})
-    session = seen_by_arrays(sparse, inputs, noise=SimulatedNoise(1, session="s"), coalition=SERVER)
+    session = view_by_arrays(sparse, inputs, noise=SimulatedNoise(1, session="s"), coalition=SERVER)
     with pytest.raises(ConfigurationError, match="asked as many tasks"):
         TruthDiscoveryAttack(sparse).posteriors([session], places(2), secret=ROW)
     with pytest.raises(ConfigurationError, match="who answer all tasks"):

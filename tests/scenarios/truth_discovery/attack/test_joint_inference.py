@@ -11,7 +11,7 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.mechanisms import Discrete, Uniform
 from psephos.protocol.phases import Inputs
 from psephos.protocol.truth_discovery import Parameters, TruthDiscovery
-from psephos.scenarios.attacks import Coalition, CoalitionView, seen_by_arrays
+from psephos.scenarios.attacks import Coalition, CoalitionView, view_by_arrays
 from psephos.scenarios.truth_discovery.attack import inference
 from psephos.scenarios.truth_discovery.attack.answer_inference import flip_law
 from psephos.scenarios.truth_discovery.attack.inference import Anchors, TruthDiscoveryAttack
@@ -56,7 +56,7 @@ def answers_of(protocol: TruthDiscovery, num_workers: int, *, seed: int = 7) -> 
 
 def see(protocol: TruthDiscovery, inputs: Inputs, number: int, coalition: Coalition = SERVER) -> list[CoalitionView]:
     noises = [SimulatedNoise(4, session=f"s{session}") for session in range(number)]
-    return [seen_by_arrays(protocol, inputs, noise=noise, coalition=coalition) for noise in noises]
+    return [view_by_arrays(protocol, inputs, noise=noise, coalition=coalition) for noise in noises]
 
 
 def brute_force(protocol: TruthDiscovery, sessions: list[CoalitionView], worker: int, priors: FloatArray) -> FloatArray:

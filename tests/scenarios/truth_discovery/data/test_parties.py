@@ -13,7 +13,7 @@ from psephos.protocol.truth_discovery import NO_TASK, Parameters, TruthDiscovery
 from psephos.scenarios.reading.sources import PartiesTable
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.files import read_crowd
-from psephos.scenarios.truth_discovery.data.parties import as_parties, load_workers
+from psephos.scenarios.truth_discovery.data.parties import crowd_to_parties, load_workers
 from psephos.scenarios.truth_discovery.data.synthetic import (
     PEER_GRADING_STAND_IN,
     SyntheticCrowd,
@@ -60,7 +60,7 @@ def refusal(parties: str | dict[str, Any], **parameters: Any) -> ConfigurationEr
 
 
 def test_each_worker_has_its_tasks_and_its_answers_padded(write: Write) -> None:
-    loaded = as_parties(read_crowd(write("a.csv", ANSWERS)), source="a.csv")
+    loaded = crowd_to_parties(read_crowd(write("a.csv", ANSWERS)), source="a.csv")
     assert (loaded.names, loaded.source, list(loaded.lines)) == (["ann", "bob", "cid"], "a.csv", [])
     # Tasks q1, q2, q3 and labels no, yes by code.
     assert np.asarray(loaded.table["tasks"]).tolist() == [[0, 2, -1], [0, 1, 2], [0, -1, -1]]
@@ -78,7 +78,7 @@ def test_each_worker_has_its_tasks_and_its_answers_padded(write: Write) -> None:
 
 def test_codes_of_several_answer_sets_stand_one_after_another(write: Write) -> None:
     crowd = read_crowd(write("a.csv", SETS), truth=write("t.csv", "task,truth\nsmile,yes\nhue,green\n"))
-    loaded = as_parties(crowd)
+    loaded = crowd_to_parties(crowd)
     assert loaded.parameters["answer_sets"] == [["red", "green", "blue"], ["yes", "no"]]
     assert list(loaded.parameters["answer_set_of_task"]) == [0, 1]
     assert np.asarray(loaded.table["answers"]).tolist() == [[2, 4], [0, -1]]
@@ -88,15 +88,15 @@ def test_codes_of_several_answer_sets_stand_one_after_another(write: Write) -> N
 
 def test_truths_are_names_of_those_tasks_alone_that_have_one(write: Write) -> None:
     truths = write("t.csv", "task,truth\nq3,yes\nq9,no\n")
-    loaded = as_parties(read_crowd(write("a.csv", ANSWERS), truth=truths))
+    loaded = crowd_to_parties(read_crowd(write("a.csv", ANSWERS), truth=truths))
     assert loaded.gold == {"q3": "yes", "q9": "no"}  # nobody was asked q9; what is true of it is known all the same
     assert loaded.parameters["tasks"] == ["q1", "q2", "q3", "q9"]
-    assert as_parties(read_crowd(write("a.csv", ANSWERS))).gold == {}
+    assert crowd_to_parties(read_crowd(write("a.csv", ANSWERS))).gold == {}
 
 
 def test_a_worker_without_an_answer_is_asked_nothing() -> None:
     crowd = make_crowd(SyntheticCrowd(tasks=3, workers=30, answer_probability=0.2, seed=5))
-    loaded = as_parties(crowd)
+    loaded = crowd_to_parties(crowd)
     own = answers_in(loaded)
     silent = [name for name, answers in own.items() if not answers]
     assert 0 < len(silent) < 30
@@ -115,7 +115,7 @@ def test_the_rows_hold_every_answer_of_the_crowd(classes: int) -> None:
     for row in range(len(codes)):
         own = expected[crowd.workers[int(codes.workers[row])]]
         own[crowd.tasks[int(codes.tasks[row])]] = labels[int(codes.labels[row])]
-    loaded = as_parties(crowd)
+    loaded = crowd_to_parties(crowd)
     assert answers_in(loaded) == expected
     counts = [len(own) for own in expected.values()]
     assert sum(counts) == 160
@@ -169,7 +169,7 @@ def test_synthetic_workers_are_those_of_the_generator() -> None:
     table: dict[str, Any] = {"tasks": 8, "workers": 4, "answers_per_task": 2, "seed": 9}
     loaded = load_workers(table, parameters={})
     crowd: Crowd = make_crowd(SyntheticCrowd(**table))
-    assert answers_in(loaded) == answers_in(as_parties(crowd))
+    assert answers_in(loaded) == answers_in(crowd_to_parties(crowd))
     assert (loaded.is_generated, loaded.is_public_record) == (True, False)
     assert len(loaded.gold) == 8
     assert loaded.parameters["tasks"] == list(crowd.tasks)
@@ -177,7 +177,7 @@ def test_synthetic_workers_are_those_of_the_generator() -> None:
 
 def test_the_stand_in_is_the_usual_one_but_for_what_is_said() -> None:
     usual = load_workers({"stand_in": "peer_grading"}, parameters={})
-    assert answers_in(usual) == answers_in(as_parties(make_peer_grading(PEER_GRADING_STAND_IN)))
+    assert answers_in(usual) == answers_in(crowd_to_parties(make_peer_grading(PEER_GRADING_STAND_IN)))
     assert (len(usual.names), len(usual.parameters["tasks"]), usual.is_generated) == (72, 26, True)
     fewer = load_workers({"stand_in": "peer_grading", "grades": 2}, parameters={})
     assert (len(fewer.names), fewer.parameters["max_answers"]) == (72, 2)

@@ -10,9 +10,9 @@ from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.population import run_population
 from psephos.protocol.randomness import SimulatedNoise
 from psephos.protocol.truth_discovery import Perturbation, TruthDiscovery, make_noise
-from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, renumbering
+from psephos.scenarios.truth_discovery.crowd_reports import Layout, draw_labels, draw_renumbering
 from psephos.scenarios.truth_discovery.data import Crowd
-from psephos.scenarios.truth_discovery.data.parties import as_parties
+from psephos.scenarios.truth_discovery.data.parties import crowd_to_parties
 from psephos.scenarios.truth_discovery.data.synthetic import SyntheticCrowd, make_crowd
 from psephos.scenarios.truth_discovery.measures import TruthMeasures
 from psephos.scenarios.truth_discovery.paper import runs as module
@@ -69,7 +69,7 @@ def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, est
     parameters = msgspec.structs.replace(with_estimator(layout.parameters, estimator), **changes)
     protocol = TruthDiscovery(parameters)
     crowd = layout.crowd
-    inputs = protocol.encode(as_parties(crowd).table)
+    inputs = protocol.encode(crowd_to_parties(crowd).table)
     expected: list[float] = []
     for trial in range(TRIALS):
         noise = ShiftedNoise(protocol.noise, trial * len(crowd.workers))
@@ -89,7 +89,7 @@ def test_trials_are_sessions_of_the_protocol(layout: Layout, mechanism: str, est
 def test_reports_are_those_of_the_sessions_rows(layout: Layout) -> None:
     parameters = msgspec.structs.replace(layout.parameters, mechanism="two_layer", epsilon=0.3)
     protocol = TruthDiscovery(parameters)
-    inputs = protocol.encode(as_parties(layout.crowd).table)
+    inputs = protocol.encode(crowd_to_parties(layout.crowd).table)
     tally = run_population(protocol, inputs, noise=ShiftedNoise(protocol.noise, 0)).tallies[0]
     source = SimulatedNoise(SEED, session=session_of(CELL, protocol.noise))
     (labels,) = draw_labels(layout, protocol.noise, source, start=0, stop=1)
@@ -168,7 +168,7 @@ def test_labels_are_renumbered_alike_in_all_tasks_of_a_size() -> None:
     sizes, generator = np.array([2, 4, 2, 4]), np.random.default_rng(3)
     seen: set[tuple[int, ...]] = set()
     for _ in range(200):
-        numbers = renumbering(4, sizes, generator)
+        numbers = draw_renumbering(4, sizes, generator)
         assert numbers[0].tolist() == numbers[2].tolist()
         assert numbers[1].tolist() == numbers[3].tolist()
         assert sorted(numbers[0, :2].tolist()) == [0, 1]
