@@ -119,7 +119,7 @@ def find_adversary(name: str) -> type[Role]:
 
 
 def check_deviations(role: Role, context: AttackContext) -> Mapping[str, Deviation]:
-    """Return what members do that the protocol does not say; PluginError for no mapping of names to deviations."""
+    """Return how members deviate from the protocol; PluginError if it is no mapping of names to deviations."""
     deviations: Any = role.deviations(context)
     if not isinstance(deviations, Mapping):
         raise _wrong(
@@ -135,7 +135,7 @@ def check_deviations(role: Role, context: AttackContext) -> Mapping[str, Deviati
 
 
 def check_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
-    """Return what connections say that are nobody's of the session; PluginError for no sequence of Hellos."""
+    """Return the Hellos of connections that are no party's; PluginError if they are no sequence of Hellos."""
     hellos: Any = role.strangers(context)
     if not isinstance(hellos, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", hellos)):
         raise _wrong(role, "strangers", "it returned something else than a sequence of Hellos")
@@ -143,7 +143,7 @@ def check_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
 
 
 def check_attack_report(role: Role, context: AttackContext, trace: SessionTrace) -> AttackReport:
-    """Return what a role learnt; PluginError where it is no lesson, or one that cannot be written down."""
+    """Return a role's report; PluginError if it is no AttackReport, or cannot be written to a file."""
     if type(role).learn is Role.learn:
         raise _wrong(role, "learn", f"{type(role).__name__} has no method of this name")
     report: Any = role.learn(context, trace)

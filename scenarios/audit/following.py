@@ -120,7 +120,7 @@ def _tails(counts: IntArray, law: FloatArray, number: int, risk: float) -> _Even
 
 
 def _extreme_events(events: _Events) -> _Events:
-    """Return of events that happened equally often the least probable one and the most probable one."""
+    """Keep of all events with equal counts the least and the most probable one."""
     if (size := int(events.hits.max()) + 1) > len(events.hits):
         return events  # a table would be larger than what it saves
     least_counts, greatest_counts = np.full(size, 2.0), np.full(size, -1.0)
@@ -215,6 +215,6 @@ def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> LawFindings:
 
 
 def _join_departures(departures: Iterable[str]) -> str:
-    """Return the first one, and how many others there are."""
+    """Return the first departure, and the number of the others."""
     first, *other_departures = [*departures, ""]
     return f"{first}; so do {len(other_departures) - 1} more" if len(other_departures) > 1 else first

@@ -119,7 +119,7 @@ class AuditParty:
 
 
 def loss_of_finest_unit(entry: LedgerEntry) -> LedgerEntry:
-    """Return a line with the numbers of the smallest unit that it states: of one answer, or one record."""
+    """Return an entry with the losses of its smallest unit, such as one answer or one record."""
     return msgspec.structs.replace(entry, claimed=entry.finest_loss.claimed, proven=entry.finest_loss.proven)
 
 

@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 def use_or_ask(value: str | None, *, field: str, question: str, use: Callable[[str], _T]) -> _T:
-    """Return what comes of a value; where it was left out, ask for it until it can be used.
+    """Return what `use` makes of a value; if none was given, ask for one until it can be used.
 
     Raises:
         ConfigurationError: as `use`, of a given value; or there is no terminal to ask.

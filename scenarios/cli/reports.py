@@ -87,7 +87,7 @@ def leave_page(folder: "RunFolder", *, is_wanted: bool, command: str | None = No
 
 
 def command_of_context(*, has_secret_seed: bool = False) -> str:
-    """Return the command that was given, as a shell takes it, without what changes nothing of its result.
+    """Return the command line in a shell's syntax, without the options that leave the result as it is.
 
     A secret seed, by which whoever knows it takes the noise off somebody's values, is left out, and of a table that was
     set, which may hold these values, the key alone is told.
@@ -104,7 +104,7 @@ def command_of_context(*, has_secret_seed: bool = False) -> str:
 
 
 def _words_of_parameter(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> Iterator[str]:
-    """Yield the words by which a parameter was given its value, or its values."""
+    """Yield a parameter's words on the command line."""
     for value in given if isinstance(given, tuple) else (given,):  # pyright: ignore[reportUnknownVariableType]  click's
         text = str(value)  # pyright: ignore[reportUnknownArgumentType]  the same
         key, _, table = text.partition("=")

@@ -153,7 +153,7 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
 
 
 def with_descriptor(mode: Mode, descriptor: SessionDescriptor) -> Mode:
-    """Return a mode with what makes its session this one: of a simulation the id follows from its seed."""
+    """Return a mode with this session's descriptor; a simulation keeps the id that follows from its seed."""
     return dataclasses.replace(
         mode, descriptor=msgspec.structs.replace(descriptor, id=mode.descriptor.id or descriptor.id)
     )

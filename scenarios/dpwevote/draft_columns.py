@@ -305,7 +305,7 @@ def _is_unsure(sheet: SavedTable, name: str, words: Words, *, are_others: bool) 
 
 
 def _tells_what_counts(sheet: SavedTable, name: str) -> bool:
-    """Return whether a column says which lines count: by its name, or as the one by whose word they were chosen.
+    """Return whether a column says which lines count: by its name, or since it was used to choose them.
 
     So does one that says of all lines alike that they are finished, or that they are not.
     """

@@ -214,7 +214,7 @@ def _to_measurement(value: Any) -> Measurement:
 
 
 def _make_row_describer(rows: Sequence[Row], axes: Mapping[str, str]) -> Callable[[Row], str]:
-    """Return what says where a row stands among others, by the fields in which they differ."""
+    """Return a function that describes a row by the fields in which the rows differ."""
     fields = [field for field in axes if len({written(row.get(field)) for row in rows}) > 1]
 
     def place(row: Row) -> str:
@@ -247,7 +247,7 @@ _Judge: TypeAlias = Callable[[Sequence[_RowPair], Sequence[str], int, Callable[[
 
 
 def _make_directed_judge(judge: Callable[..., Judgement], sign: int) -> _Judge:
-    """Return what judges that all differences are above 0, or below, or above and below what is given in its place."""
+    """Return a judge of all differences, times `sign`, above the number that is given in 0's place, or above 0."""
 
     def judge_pairs(
         pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, place: Callable[[Row], str]

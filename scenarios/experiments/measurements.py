@@ -161,7 +161,7 @@ def count_apart(differences: Iterable[Measurement], errors: float) -> tuple[int,
 
 
 def separating_errors(number: int) -> float:
-    """Return by how many joint standard errors two of so many equal numbers are apart in 1 of 20 cases at most.
+    """Return the joint standard errors by which any two of `number` equal numbers differ in at most 1 of 20 cases.
 
     Examples:
         >>> round(separating_errors(2), 3)
@@ -172,7 +172,7 @@ def separating_errors(number: int) -> float:
 
 
 def error_of_unseen(trials: int) -> float:
-    """Return the standard error that a share is given of which all trials agree: half of what may be otherwise.
+    """Return the standard error of a share on which all trials agree: half of the share that may be otherwise.
 
     Examples:
         >>> round(error_of_unseen(100), 4)

@@ -98,7 +98,7 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
         return math.inf if self.offered is None else self.offered.epsilon
 
     def sought(self, quantity: Sought) -> float:
-        """Return the number that is least of the best variant; infinite where it is not met."""
+        """Return what the best variant has least of: the ε, the error or the people; infinite if it is not met."""
         number_of = {"epsilon": self.epsilon, "error": self.share, "people": self.people or math.inf}
         return number_of[quantity] if self.is_met else math.inf
 
@@ -263,7 +263,7 @@ class _PlanSearch(VariantSearch):
         return variants_at_price if self._sought == "error" else self._people_of(variants_at_price)
 
     def _search_price(self, *, to: float) -> list[PlannedVariant]:
-        """Return what variants offer at the price; the work so far is then done to a share."""
+        """Return what each variant offers at the price; `to` is the share of all work that is then done."""
         price, variants_found = self.price, list[PlannedVariant]()
         self.clock.expect(dict.fromkeys(self._table.names, 1.0), to=to)
         for name in self._table.names:

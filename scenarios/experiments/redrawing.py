@@ -88,7 +88,7 @@ def check_redrawn(setup: Local) -> None:
 
 
 def group_by_draw(numbers: Sequence[float | None], size: int) -> list[Sequence[float]]:
-    """Return the trials of each draw in which every one has a number; `size` follow each other, from the first on."""
+    """Group trials by draw, `size` in a row each, and leave out draws in which a trial has no number."""
     draws = [numbers[start : start + size] for start in range(0, len(numbers), size)]
     complete = [[each for each in draw if each is not None] for draw in draws]
     return [draw for draw in complete if len(draw) == size]

@@ -139,7 +139,7 @@ class Experiments(Generic[_FoundT]):
     grids: Callable[[Sequence[str]], Any] | None = None  # made of settings, where they can be set
 
     def wanted(self, only: Sequence[str]) -> set[str]:
-        """Return the tables that are made where these files are asked for, with those that they are made of."""
+        """Return the tables to make for these files, and the tables that those are made of."""
         files = {_file_of(name): name for name in _tables_of(self.found)}
         for file in only:
             require(file in files, "--table", file, list_choices(sorted(files), file))
@@ -180,7 +180,7 @@ def check_part(
 
 @contextlib.contextmanager
 def rename_fields(**options: str) -> Generator[None]:
-    """Let errors name an option where a scenario would name a field, or a part of it, by the first of these names."""
+    """Name the option in an error that names a scenario's field, or a part of it; the first of `options` that fits."""
     try:
         yield
     except ConfigurationError as error:

@@ -85,9 +85,9 @@ def _ties(
 
 
 def find_equally_good(best: Measurement, errors: Sequence[Measurement], *, trials: int) -> list[bool]:
-    """Return of which errors, shares found by trials, it is not clear that they are more than the best of them.
+    """Return for each error whether it may be as small as the best one. Errors are shares, found by trials.
 
-    Of variants that are all equally good any is called worse in 1 of 20 comparisons at most.
+    If all variants are equally good, any is called worse in at most 1 of 20 comparisons.
 
     Examples:
         >>> errors = [Measurement(0.10, 0.01), Measurement(0.11, 0.01), Measurement(0.30, 0.01)]

@@ -315,7 +315,7 @@ def _height_below(panel: Panel) -> float:
 
 
 def _width_left(panel: Panel) -> float:
-    """Return how much stands there."""
+    """Return the width that labels and names take left of a panel."""
     label = _height(panel.y.label) + _GAP * bool(panel.y.label)
     names = max(map(_width, _notes_of_rows(panel).values())) * (_BOLD if panel.strong else 1.0)
     return label + names + 2 * _GAP

@@ -453,7 +453,7 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
 
 
 def spread_heights(heights: Mapping[str, float], gap: float, max_height: float) -> dict[str, float]:
-    """Return heights that differ by a gap at least, the lowest first; none is higher than so much.
+    """Return heights moved apart by at least `gap`, the lowest first, and none above `max_height`.
 
     Examples:
         >>> spread_heights({"ann": 1.0, "bob": 1.0}, gap=0.5, max_height=2.0)

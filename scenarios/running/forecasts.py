@@ -49,7 +49,7 @@ Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]
 
 
 def try_forecast(ask: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
-    """Return what a session that nobody holds would tell; None where there can be no such session.
+    """Return what `ask` returns for a hypothetical session; None if there can be no such session.
 
     Examples:
         >>> from psephos.protocol.dpwevote import Parameters

@@ -255,5 +255,5 @@ def one_row_each(parties: PartiesTable, role: str, row_that_counts: str) -> Part
 
 
 def _may_be_alike(names: Sequence[str]) -> bool:
-    """Return whether two names may be alike: not, for sure, if not so."""
+    """Return whether two names may be alike; False only if certainly none are."""
     return not (isinstance(names, NameColumn) and names.are_unlike)

@@ -178,7 +178,7 @@ def run_in_shares(
     workers: int,
     answer: type[AnswerT],
 ) -> list[AnswerT]:
-    """Return what is done with each share of repetitions, in order: here with the first one, elsewhere with the others.
+    """Run each share of repetitions and return the answers in order; the first share runs in this process.
 
     Args:
         module: whose `work` does the same.

@@ -113,7 +113,7 @@ class Local(Resolved, kw_only=True):
 
     @property
     def list_plugins(self) -> tuple[Plugin, ...]:
-        """Those, and the transport."""
+        """Return the session's plug-ins, and its transport as one of them."""
         if self.scenario.transport == ARRAY:
             return self.plugins
         transport = type(make_transport(self.scenario.transport))

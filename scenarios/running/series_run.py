@@ -303,7 +303,7 @@ def facts_of_votes(setups: Sequence[Local]) -> SessionFacts:
 
 
 def _most_trusting_protocol(setups: Sequence[Local]) -> PhasedProtocol[Any, Any]:
-    """Return that of the vote that trusts most: with values, with following the protocol, or that few collude."""
+    """Return the protocol that trusts most: with values, else to be followed, else that few collude."""
 
     def trust(protocol: PhasedProtocol[Any, Any]) -> tuple[bool, bool, bool]:
         masked = protocol.masked_phase

@@ -87,7 +87,7 @@ def little_of(prices: Sequence[str]) -> str:
 
 
 def private_data_of(party: str) -> str:
-    """Return what a party keeps to itself, in words, by what it is called.
+    """Return in words what a party of this role keeps to itself.
 
     Examples:
         >>> private_data_of("partner"), private_data_of("patient")

@@ -205,7 +205,7 @@ class _StoredAnswers:
     num_left_out: int = 0
 
     def find_covering_rows(self) -> Rows:
-        """Return rows in which each task and each label stands, in as few as can be; nobody answered two."""
+        """Return the fewest rows in which each task and each label stands, each row by another worker."""
         number = max(len(self.tasks), len(self.labels))
         tasks, labels = (
             CodedColumn(list(codes), np.arange(number) % len(codes)) for codes in (self.tasks, self.labels)
