@@ -1,4 +1,4 @@
-"""What is said of a claim, a proof or a candidate: a value, its words, and the tone in which everything shows it."""
+"""Verdicts on claims, proofs and candidates: a value, its words, and the tone in which it is shown."""
 
 import copy
 import dataclasses

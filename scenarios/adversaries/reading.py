@@ -1,4 +1,4 @@
-"""A scenario's `[[adversary]]` tables become roles, and what a role's own code returns is checked.
+"""Make roles of a scenario's `[[adversary]]` tables, and check what a role's own code returns.
 
 Members are spelled out, and everything is checked before anything runs; deviations, strangers and the lesson before
 anything is made of them.

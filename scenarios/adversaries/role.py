@@ -1,4 +1,4 @@
-"""What an adversary of a scenario is: who deviates and how, what is watched, and what is learnt in the end.
+"""The base class of adversaries: who deviates and how, what is observed, and the report in the end.
 
 A scenario names adversaries as tables,
 

@@ -1,4 +1,4 @@
-"""How good a coalition is on average: tried on made-up targets, or exactly where the law of reports is finite.
+"""A coalition's average success: on synthetic targets, or exact if the law of reports is finite.
 
 A bound on success holds on average over the prior, and not for each secret: who always names the same label is always
 right about those who have it. So a coalition is tried on targets whose secrets are drawn from the prior.

@@ -1,4 +1,4 @@
-"""What an attack on a protocol is: candidates for a secret, and how likely each makes what was seen.
+"""The interface of an attack on a protocol: candidates for a secret, and the likelihood of the view under each.
 
 A coalition with the server has every report, and a report's law is its mechanism's: that part is the same for every
 protocol and stands here. A coalition without the server has its own reports and what was published; what that tells is

@@ -1,4 +1,4 @@
-"""What a party of any protocol may hold: the rows that a coalition, or an audit, tells apart.
+"""Candidate rows: what a party of any protocol may hold, for a coalition or an audit to distinguish.
 
 A protocol that says so (`PhasedProtocol.possible_entries`) is taken at its word. Of any other the rows are listed that
 its mechanisms take, which are as many as there are combinations of what each column may hold.

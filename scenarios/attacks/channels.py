@@ -1,4 +1,4 @@
-"""The exact law of all that leaves one party, where there are few enough outputs: a channel from rows to reports."""
+"""The exact channel from one party's rows to all of its reports, if there are few enough outputs."""
 
 import itertools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What a party loses that is counted alone: the server, or who cuts lines, drops all other honest parties.
+"""What a party loses if it is counted alone: the server, or an attacker on the network, drops all other honest parties.
 
 Local privacy does not rest on the crowd. Who sees reports has the target's either way, and dropping the others tells it
 nothing more: in the local model the proven ε holds against that as well, and so it does in the central model for the

@@ -1,4 +1,4 @@
-"""The attack on masked sums: a coalition takes off all that it knows of a released sum, and what is left is one row.
+"""The attack on masked sums: a coalition subtracts all rows that it knows from a released sum; one row remains.
 
 Whoever reads the sum, with the server or without, has it; members have their rows with their shares of noise. At worst
 they know all other values, too. Then what is left is the target's row under the noise of H honest shares, whose law is

@@ -1,4 +1,4 @@
-"""What is audited: a loss with the neighbors that should tell it best, and how their outputs are had.
+"""An audit's case: a loss, the neighbors that should show it best, and samplers of their outputs.
 
 An audit bounds a loss from below by telling neighbors apart. A case says what is claimed and proven of what unit, under
 which relation, and brings pairs of neighbors; each side of a pair has an exact law over finitely many outputs, a way to

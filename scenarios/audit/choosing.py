@@ -1,4 +1,4 @@
-"""By which event two neighbors are told apart: one that some of their outputs choose, or that their laws choose.
+"""Choose the event that distinguishes two neighbors: by some of their outputs, or by their laws.
 
 An event says of an output that its score is at least a threshold, or at most. Of all scores that there are of a pair,
 its own and those that are learned from outputs, that event is chosen whose bound on ε is the greatest; with it come

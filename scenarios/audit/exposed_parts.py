@@ -1,4 +1,4 @@
-"""The parts of an exposure: what one randomizer makes of each candidate row, drawn by the code that runs in a session.
+"""The parts of an observable: what one randomizer makes of each candidate row, drawn by a session's own code.
 
 With the noise of simulations independent outputs of one row are one array call: n parties with the same row, each with
 its own uniforms. Scores are differences of the randomizers' own log-likelihoods.

@@ -1,4 +1,4 @@
-"""What to tell outputs apart by where nobody says: general features, and scores that are learned from them.
+"""General features of outputs, and scores learned from them, for cases that bring no score of their own.
 
 A feature maps an output, a row of integers, to one integer: a column, its low bits, the difference of two columns, how
 often a value occurs, the row itself. Of each, the frequencies of its values (or of ranges of them) among outputs of

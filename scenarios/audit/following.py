@@ -1,4 +1,4 @@
-"""Whether outputs follow a law: no event of the ones below is drawn more or less often than it can be.
+"""Test whether outputs follow a law: none of the events below is drawn more or less often than it can be.
 
 Of finitely many outcomes, in an order whose two ends are the law's tails:
 

@@ -1,4 +1,4 @@
-"""Exposures: what leaves one party in whole sessions, for each of the rows that it may hold.
+"""Observables: what leaves one party in whole sessions, for each of the rows that it may hold.
 
 An exposure is a list of parts (`exposed_parts`), each what one randomizer makes of each candidate row; parts share no
 randomness, so that log-likelihoods add. With the noise of deployments sessions are held by machines (`machines`), some

@@ -1,4 +1,4 @@
-"""What reports of whole sessions are held against: the laws of their numbers, and that they share nothing.
+"""Checks of the reports of whole sessions: the laws of their numbers, and their independence.
 
 A session's numbers are cut into *pieces*, each with an exact law: a whole report where there are few, else each number
 by itself. A *stream* is what some sessions in a row leave, one after the other, of all parties. Looked at are:

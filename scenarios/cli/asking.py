@@ -1,4 +1,4 @@
-"""What `join` asks for in a terminal where it was left out: one thing at a time, checked, and asked again.
+"""Questions that `join` asks in a terminal about missing options: one at a time, checked, and asked again.
 
 What is typed is held against the invitation, and goes nowhere else: no log, no event and no file has it.
 """

@@ -1,4 +1,4 @@
-"""`journal`: the person's journal is backed up and restored; what `ledger` shows of it."""
+"""`journal`: back up and restore a person's journal; and what `ledger` shows of it."""
 
 import collections
 import time

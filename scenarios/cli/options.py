@@ -1,4 +1,4 @@
-"""What commands have in common: a scenario with what may be set of it, and a folder for what comes of it."""
+"""Options that commands share: a scenario with its settings, and a folder for the results."""
 
 import importlib.util
 import time

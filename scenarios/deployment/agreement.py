@@ -1,4 +1,4 @@
-"""What one party agrees to, held against what it wants and may pay, before anything is drawn or said."""
+"""Check a session's terms against what one party wants and may pay, before anything is drawn or sent."""
 
 import dataclasses
 import functools

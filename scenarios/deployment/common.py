@@ -1,4 +1,4 @@
-"""What both sides need: a transport with its keys, addresses that stay on this machine, and the kind of a session."""
+"""Shared by server and clients: transports with keys, loopback addresses, and the kind of a session."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""A person's journal, or a host's, is backed up, restored, and rid of idle room.
+"""Back up and restore a person's or a host's journal, and free its idle room.
 
 The rule that holds here: no two files are one party's ledger, and no loss is forgotten without its owner's word.
 """

@@ -1,4 +1,4 @@
-"""One party's own entries: from a file that is its alone, or asked for; and such a file, written."""
+"""One party's entries: read from its own file, or asked for; and write such a file."""
 
 import csv
 import dataclasses

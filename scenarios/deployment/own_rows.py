@@ -1,4 +1,4 @@
-"""One party's own rows, of its entries and of what it chooses; an error's field is the column alone."""
+"""Encode one party's entries and choices as its rows; an error's field is the column alone."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A deployment's reports, counted again: from files of them, or from the journal of the session that took them.
+"""Count a deployment's reports again: from files of them, or from the server's journal of the session.
 
 A file has a row for each report: `place` on the roster from 0, `phase` by its name, and `payload`, the bytes that came,
 in text as hexadecimal digits. Rows are in the order of places and, of one place, of phases, over all files: so nobody

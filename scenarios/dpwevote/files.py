@@ -1,4 +1,4 @@
-"""A vote's outcome in files: one verdict for each candidate, and beside it the side on which the estimate is."""
+"""A vote's outcome in files: one verdict for each candidate, and the side of the estimate."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""Which margins a vote can tell at its price: proven for every truth, of nobody's opinions and no private weight."""
+"""The margins that a vote can tell at its price: proven for every truth, without opinions or private weights."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""The one comparer of all papers: claims that rows decide, each a line of a table.
+"""Decide claims of papers by rows of tables: each claim is a line of a file.
 
 A line says which rows (`rows`), against what (`against`), by which of their numbers (`measure`), and how (`judge`).
 

@@ -1,4 +1,4 @@
-"""Plain data into typed values: msgspec does it, and its complaints become sentences for who wrote the data."""
+"""Convert plain data to typed values by msgspec, and its errors to sentences for the author of the data."""
 
 import enum
 import re

@@ -1,4 +1,4 @@
-"""Files that somebody else wrote: what the system says of one becomes what is wrong with a setting.
+"""Read users' files: an error of the operating system becomes an error of the setting that names the file.
 
 A line is refused, with its number, where it is no text.
 """

@@ -1,4 +1,4 @@
-"""Rows of any number, brought together by whose they are: on disk, so that memory holds some of them at a time.
+"""Group any number of rows by their owners, on disk: memory holds a part of them at a time.
 
 Names of whoever they belong to are in memory, and so is where each batch of rows stands; rows are not.
 """

@@ -1,4 +1,4 @@
-"""The header of a table, and the rows below it that count: what whoever has the table may say of both.
+"""The header of a table and the rows below it that count, as options of the user say.
 
 A header is the first line that is not empty, unless somebody says where it stands and how many lines it takes. One that
 seems to stand elsewhere is asked about (`UnclearTableError`). Rows are left out as somebody says, which is counted.

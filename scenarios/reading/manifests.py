@@ -1,4 +1,4 @@
-"""What a pass over large files found, in a file that a scenario names: runs to come need no such pass.
+"""Cache the facts that a pass over large files found, in a file that a scenario names: later runs skip the pass.
 
 It has path, size, time, columns and rows of each file, and what the session's parameters are made of, which everybody
 is told: names of tasks or groups, possible weights, the most that one person says. It holds nobody's row, and is for

@@ -1,4 +1,4 @@
-"""Where parties are from: what a system says of its own files and generators, and what it hands over.
+"""Sources of parties: a system's description of its files and generators, and the tables that they return.
 
 Without a word from a system, parties are a file with a line for each of them, or a list in the scenario.
 """

@@ -1,4 +1,4 @@
-"""From a file of somebody's own, or from none, to a first scenario: what a system looks for, and what is written.
+"""Draft a first scenario from a user's file, or from none: what a system looks for, and the text that it writes.
 
 A system's `ScenarioTemplate` says what its file holds and drafts a scenario of it. What the file does not tell is a
 question (`UnclearError`): asked in a terminal, and else an error that names the option. Nothing that decides a vote is

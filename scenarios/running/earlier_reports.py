@@ -1,4 +1,4 @@
-"""What one process that runs all parties keeps of their reports, from session to session of a scope.
+"""Memoized reports of all parties in one process, from session to session of a scope.
 
 Each party gets its own earlier report alone, and the server what it received. Where a party's values have changed in a
 scope, or the scope's law has, nothing begins.

@@ -1,4 +1,4 @@
-"""What a session can tell at its price, said before it is held where that is little: who votes is told in time.
+"""Warn before a session is held if it can tell little at its price.
 
 A system brings `forecasts` (`system.System`): of the session first, and then of sessions that trust somebody else. Each
 depends on nobody's values. A session that nobody holds may not be allowed: that never refuses the one that is held

@@ -1,4 +1,4 @@
-"""What of a long run is finished, on disk as it comes, so that a run that was interrupted goes on where it was.
+"""A long run's finished parts, written to disk as they come, so that an interrupted run resumes.
 
 A line of `finished.jsonl` says of what run it is; each further one has a part's key, its answer, and a digest. Whoever
 is killed leaves half a line at most, which is dropped. A part that comes twice must be the same, or the run stops:

@@ -1,4 +1,4 @@
-"""What the system allows a session of agents: open descriptors, and Python's collector out of the way."""
+"""Limits of a session of agents: open descriptors, and Python's garbage collector kept out of the way."""
 
 import contextlib
 import gc

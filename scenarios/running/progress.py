@@ -1,4 +1,4 @@
-"""What is seen while something runs: a line as a phase closes or a step begins, and a bar with an estimate of the end.
+"""Show progress: a line as a phase closes or a step begins, and a bar with the estimated time left.
 
 Bars are for people: they go to standard error, and only where that is a terminal.
 """

@@ -1,4 +1,4 @@
-"""What a session leaves, and who is told while it goes on."""
+"""The record that a session leaves, and its observers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""From what a scenario names to what can be run: everything is looked up and checked before anything happens.
+"""Resolve a scenario: look up and check everything that it names, before anything runs.
 
 A mode is a type: parties are read at once (`Local`), come in batches (`Streamed`), or are elsewhere (`ServerRun`).
 """

@@ -1,4 +1,4 @@
-"""Parties that do not fit into memory: they come in batches, from what a system opens, and are never kept together.
+"""Parties that do not fit into memory: read in batches from what a system opens, and never kept together.
 
 A table of parties asks for it by `stream = true`; where parties have a line each, so do files that cannot be read at
 once (`reading.batches`). The result is that of all parties at once, bit for bit. Nobody's

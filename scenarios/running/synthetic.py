@@ -1,4 +1,4 @@
-"""Whether nobody real stands behind a scenario's parties: somebody says so, and of files of exactly what is in them.
+"""Whether a scenario's parties are synthetic: it says so, and for files by the digest of their content.
 
 The rule that holds here: a file that was made up may be replaced, and its scenario still says `synthetic`. So
 `synthetic` beside files is their digest. Values of somebody real get no seed that anybody knows, and nothing of their

@@ -1,4 +1,4 @@
-"""Who of a series' parties is there in one of its votes, and what of their entries holds for that vote alone.
+"""Turnout: the parties of a series that take part in one vote, and their entries for that vote alone.
 
 Parties are changed after they were read, wherever they are from: a file, a generator, a data set or a list.
 """

@@ -1,4 +1,4 @@
-"""The promise of estimates whose truth is told: they are near it, and as far off as their errors say.
+"""Check estimates whose truth is known: they are near it, and deviate as their standard errors say.
 
 What is counted is bounded for any law by Cantelli and Chebyshev: of estimates that are right on average, with the
 standard deviation that they state, a ninth at most is three errors away, and a fifth at most two errors above the truth
