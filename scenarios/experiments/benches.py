@@ -1,4 +1,4 @@
-"""The trials of one cell: in blocks, where the system has them, and one by one elsewhere; the numbers are the same.
+"""Run the trials of one cell: in blocks if the system has them, else one by one, with the same numbers.
 
 A block has what a session computes, without what it states. So some trials of each cell are whole sessions
 (`run_arrays`): the first one, and the first of each kind of outcome, whose messages and bytes all others of the kind

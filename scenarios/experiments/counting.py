@@ -1,4 +1,4 @@
-"""How well it is known how many hold each of several values: by each mechanism for that, at one ε, by exact laws."""
+"""Standard errors of frequency estimates, by each mechanism at one ε, from exact laws."""
 
 import contextlib
 import math

@@ -1,4 +1,4 @@
-"""A paper as data: what of it is run again and how it is told, from the files of its package.
+"""A paper as data: its experiments and their page, from the files of its package.
 
 - `page.toml`: the page's words, the grids that are run, what laws say, tables and figures (`PaperPage`).
 - `claims.csv`: each sentence of the paper that is judged: where it stands, some of its own words, the claim, and how

@@ -1,4 +1,4 @@
-"""What holds of a paper and what does not: every verdict follows from numbers, and is typed in nowhere.
+"""Findings on a paper's claims: every verdict is computed from numbers, and none is typed in.
 
 A `Finding` is drawn from the rows of a reproduction, in sentences. A `BoundedFinding` is a claim that bounds or names
 one number, held against that number as it is computed here and now; `psephos audit papers` shows those, and a

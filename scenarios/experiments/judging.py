@@ -1,4 +1,4 @@
-"""How a claim is judged by numbers that trials gave: by intervals.
+"""Judge claims by the confidence intervals of numbers from trials.
 
 With a probability of at least 1 − `RISK`, over all claims of all papers together, none is said to hold that does not,
 and none not to hold that does: each claim has its part of that risk, and each comparison within a claim its part of

@@ -1,4 +1,4 @@
-"""What a trial is measured by: numbers that hold what a session released against what its parties truly hold.
+"""Measures of a trial: numbers that compare a session's release with the true values of its parties.
 
 A system brings its own measures (its part `measures`). Of any other protocol each estimate is held against the number
 of `PhasedProtocol.truth` that it estimates.

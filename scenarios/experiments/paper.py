@@ -1,4 +1,4 @@
-"""A paper whose experiments are run again: what the command line may be asked of it, and says of it.
+"""A paper whose experiments are run again: its options on the command line, and its help.
 
 The rule that holds here: nothing heavy is imported, since the command line's help is made of this alone.
 """

@@ -1,4 +1,4 @@
-"""What a paper says and is run again with, as data: tables and grids that stand in its package as files."""
+"""A paper's published tables and the grids of its experiments, from the files of its package."""
 
 import csv
 import importlib.resources

@@ -1,4 +1,4 @@
-"""Which variants of a protocol are compared: those that its system knows, or the session itself at other prices."""
+"""The variants of a protocol to compare: its system's, or else the session itself at other prices."""
 
 import math
 from collections.abc import Mapping, Sequence

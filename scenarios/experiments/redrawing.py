@@ -1,4 +1,4 @@
-"""Parties drawn anew every few trials: whose sessions trials are then, and how much of a variance is the parties' own.
+"""Redraw parties every few trials, and split a variance into the parties' part and the noise's.
 
 Draw e of a scenario's parties has the seed that the scenario gives their generator, or 0, plus e: it can be run again.
 Trials of one draw share its parties, so that draws, and not trials, are independent: a mean has the standard error of

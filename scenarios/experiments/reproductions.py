@@ -1,4 +1,4 @@
-"""The one runner of reproductions: options are checked, rows made part by part, findings drawn from them, all written.
+"""Run a reproduction: check its options, make rows part by part, judge claims by them, and write all.
 
 What is a paper's own, it declares: `Paper` says what may be asked, `Experiments` what is run and how it is told.
 """

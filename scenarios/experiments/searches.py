@@ -1,4 +1,4 @@
-"""Searches whose every step takes trials: few steps, an end in time, and how far they have come.
+"""Searches whose every step takes trials: in few steps, within a time limit, with progress.
 
 The rule that holds here: a search knows nothing of what it looks for but that more of it never makes an error larger,
 and about how fast errors fall. A wrong guess of that costs steps, and changes no answer.

@@ -1,4 +1,4 @@
-"""The mechanisms that a fair vote is compared under, each at one ε, with what was set for the vote's own left out."""
+"""The mechanisms to compare for a fair vote, each at one ε, without the settings of the vote's own mechanism."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Elections that are tried many times: drawn afresh for each trial, or one profile for all of them.
+"""Profiles of many trials: drawn afresh for each trial, or one for all of them.
 
 Everything that a mechanism of the central model sees, and everything that is right, follows from how many voters of a
 group have each alternative at each position. Rankings are strict.

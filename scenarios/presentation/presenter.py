@@ -1,4 +1,4 @@
-"""What a protocol's room says of its outcome: how a terminal, a table and a picture show it."""
+"""The interface of a presenter: how a terminal, a table and a picture show a protocol's outcome."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rows of a file as people read them: each number with its error, and as many digits as that deserves."""
+"""Rows of a file for readers: each number with its error, and as many digits as the error supports."""
 
 import math
 from collections.abc import Collection

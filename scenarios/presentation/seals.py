@@ -1,4 +1,4 @@
-"""Which pictures in a folder this user's Psephos drew, and from which files: a code for each, kept beside them.
+"""Authenticate a folder's pictures: a code for each shows that this user's Psephos drew it, and from which files.
 
 The rule that holds here: a code is made with a key that the user alone has, and covers the picture, its name, and all
 files of CSV and JSON that lay in the folder as it was drawn. Somebody else can make none, and one that was made for

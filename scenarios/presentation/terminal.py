@@ -1,4 +1,4 @@
-"""What all that a terminal shows is made of: consoles, tables, cells; plain text where nobody watches."""
+"""Consoles, tables and cells for everything that a terminal shows; plain text where nobody watches."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is published of a fair vote, as the integers that its tally holds, and what that tells where groups are private.
+"""What a fair vote publishes, as integers of its tally, and what that tells if groups are private.
 
 A session's tallies are published (`result.json`). Who has the released outcome alone gets them back, since the outcome
 is a function of the tally that everybody can compute: the winner is one; a noisy sum is the integer next to

@@ -1,4 +1,4 @@
-"""What a coalition believes of the sums of utilities to which the other voters of an election add up.
+"""A coalition's belief about the other voters' sums of utilities in an election.
 
 Of some voters it knows the ranking, of the others a law. Their sums are a convolution, which is exact while few sums
 are possible: rankings that differ may add up to the same. Beyond that, profiles are drawn from a fixed seed, the same

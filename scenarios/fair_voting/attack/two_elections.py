@@ -1,4 +1,4 @@
-"""What two elections tell that differ in one voter.
+"""What two elections that differ in one voter tell of its ranking.
 
 Where the winner alone is published its law is finite, and success and information are those of a channel: exact, as far
 as the laws are (`FairVotingAttack`). What the coalition does not know is drawn from what it believes: the target's

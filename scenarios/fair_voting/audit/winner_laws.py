@@ -1,4 +1,4 @@
-"""Profiles that differ in one voter's ranking and whose winners under Algorithm 2 differ as much as a search can find.
+"""Search neighboring profiles whose winners under Algorithm 2 have laws as different as possible.
 
 The law of the winner is computed, not sampled, so that what is found is a loss that the mechanism has: a lower bound on
 every ε that may be proven of it. A search proves no more than that.

@@ -1,4 +1,4 @@
-"""Ballots: what the voters of a file wrote down, before it is made a ranking of all alternatives.
+"""Ballots: what the voters of a file wrote, before they become rankings of all alternatives.
 
 A ballot is an order of some alternatives, in which several may stand alike. Many voters may have cast the same one.
 """

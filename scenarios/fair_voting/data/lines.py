@@ -1,4 +1,4 @@
-"""Lines of a file of ballots: as text, and what is wrong with one.
+"""Lines of a file of ballots as text, and the error for a faulty one.
 
 A fault is named with its line, an encoding's too.
 """

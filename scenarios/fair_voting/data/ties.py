@@ -1,4 +1,4 @@
-"""From ballots to rankings: what becomes of alternatives that a voter does not tell apart.
+"""From ballots to rankings: how to treat alternatives that a voter ranks equally or not at all.
 
 Alternatives that a ballot does not list stand after all that it lists, tied with each other. Ties are counted by one of
 three rules:

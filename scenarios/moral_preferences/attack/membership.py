@@ -1,4 +1,4 @@
-"""Membership and reconstruction from repeated releases: how fast what is private composes away.
+"""Membership and reconstruction from repeated releases: how fast privacy is lost by composition.
 
 The game: all voters but one collude, or the server does where nobody trusts it; in every session the target's row gets
 fresh noise. Is the row the suspect's, or another of the population? And where is it? Each session's loss adds to the
