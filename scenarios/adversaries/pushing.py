@@ -71,9 +71,9 @@ class PushingRole(Role, frozen=True, kw_only=True):
             }
         aimed_row = rows[extremes.name_of_aim]
         error, errors = "", ""
-        if own["standard error"]:  # a decision alone has none
-            error = f" (standard error {own['standard error']:.3g})"
-            errors = f", {abs(float(own['in standard errors'])):.1f} standard errors,"
+        if aimed_row["standard error"]:  # a decision alone has none
+            error = f" (standard error {aimed_row['standard error']:.3g})"
+            errors = f", {abs(float(aimed_row['in standard errors'])):.1f} standard errors,"
         sentences = [
             (
                 f"They push the estimate {extremes.name_of_aim!r} {self.direction}. Without them it is "
@@ -81,8 +81,8 @@ class PushingRole(Role, frozen=True, kw_only=True):
             ),
             *([] if trace.failure is None else [f"The session itself came to no end: {trace.failure}"]),
             (
-                f"That is a shift of {aimed_row['shift']:.4g}{errors} from what they had drawn; between pushed down and "
-                f"up their reports move it by {extremes.spread(places):.4g}."
+                f"That is a shift of {aimed_row['shift']:.4g}{errors} from what they had drawn; between pushed down "
+                f"and up their reports move it by {extremes.spread(places):.4g}."
             ),
             (
                 "These are the reports in range that push most by the protocol's own tally and outcome. They were "

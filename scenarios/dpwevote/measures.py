@@ -203,13 +203,17 @@ class VoteMeasures(Measures):
 def _decisions_of(outcome: Outcome) -> VoteDecisions:
     """Return the numbers of one session's release."""
 
-    def decide(estimate: Estimate | None) -> FloatArray | None:
+    def values_of(estimate: Estimate | None) -> FloatArray | None:
         return None if estimate is None else np.array([estimate.value])
 
-    told = ((each, alone(each.margin)) for each in outcome.candidates)
+    margins = ((each, values_of(each.margin)) for each in outcome.candidates)
     return VoteDecisions(
         kinds=np.empty((1, 0), dtype=np.int64),
-        sums=[Sums(decide(each.support), decide(each.quota), own, own) for each, own in told if own is not None],
+        sums=[
+            Sums(values_of(each.support), values_of(each.quota), margin, margin)
+            for each, margin in margins
+            if margin is not None
+        ],
         leans_yes=np.array([[each.leans_yes for each in outcome.candidates]]),
         verdicts=np.empty((1, 0), dtype=np.int64),
         weight_counts=np.array([[each.count.value for each in outcome.weight_counts]]),

@@ -161,7 +161,9 @@ def _draw(outcome: Outcome, known_truth: Known) -> Chart | None:
     """Return each candidate's estimate beside what it is held against; None where decisions alone are told."""
     if any(candidate.margin is None for candidate in outcome.candidates):
         return None
-    sorted_candidates = sorted(outcome.candidates, key=lambda each: (not each.leans_yes, -_shown(each)[0].value))
+    sorted_candidates = sorted(
+        outcome.candidates, key=lambda each: (not each.leans_yes, -_drawn_estimates(each)[0].value)
+    )
     shown_candidates = sorted_candidates[: drawing.MOST_ROWS]
     is_margin = any(candidate.support is None for candidate in shown_candidates)
     meaning = "margin: weight of the yes votes less the quota" if is_margin else "weight of the yes votes"

@@ -157,7 +157,7 @@ def show_comparison(console: Console, comparison: Comparison) -> None:
         show_note(console, line)
     console.print()
     show_table(console, comparison.estimates)
-    if any("±" in cell.words for row in compared.estimates.cells for cell in row):
+    if any("±" in cell.words for row in comparison.estimates.cells for cell in row):
         show_note(console, "± is one standard error of the randomization")
     if comparison.shared:
         show_note(console, comparison.shared.removesuffix("."))

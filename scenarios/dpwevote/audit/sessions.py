@@ -106,10 +106,11 @@ def _central_cases(epsilon: float) -> Iterator[Case]:
         vote = _vote("central", **quota_parameters, epsilon=epsilon)
         yield _case_of_release(vote, f"central, {name}", num_sessions=2 if not quota_parameters else 1)
         yield _case_of_release(vote, f"central, {name}, there or not", is_absent=True)
-        alone = _vote("central", **given, epsilon=epsilon, release="decision")
-        yield _case_of_release(alone, f"central, {name}{_ALONE}", num_sessions=2 if not given else 1)
-    alone = _vote("central", epsilon=epsilon, public_weights=True, release="decision")
-    yield _case_of_release(alone, f"central, public weight 1{_ALONE}", public_weight=1)
+        decision_vote = _vote("central", **quota_parameters, epsilon=epsilon, release="decision")
+        number = 2 if not quota_parameters else 1
+        yield _case_of_release(decision_vote, f"central, {name}{_ALONE}", num_sessions=number)
+    decision_vote = _vote("central", epsilon=epsilon, public_weights=True, release="decision")
+    yield _case_of_release(decision_vote, f"central, public weight 1{_ALONE}", public_weight=1)
     public = _vote("central", epsilon=epsilon, public_weights=True)
     for weight in public.parameters.weights[::-1]:
         yield _case_of_release(public, f"central, public weight {weight:g}", public_weight=weight)

@@ -19,7 +19,7 @@ from bad_input import Psephos, Write
 from page_parts import Parts
 from psephos.protocol.errors import ConfigurationError
 from psephos.scenarios import RunFolder, load_scenario, resolve, run_in_folder
-from psephos.scenarios.cli.reports import reporting
+from psephos.scenarios.cli.reports import leave_page
 from psephos.scenarios.presentation import seals
 from psephos.scenarios.reports import REPORT, write_report
 from runs import read_json
@@ -112,7 +112,7 @@ def test_what_fails_before_it_writes_anything_has_no_page_and_says_nothing_of_on
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`serve` with a journal that it refuses said first that its new folder is not the folder of a run."""
-    with pytest.raises(ConfigurationError), reporting(RunFolder(tmp_path), wanted=True):
+    with pytest.raises(ConfigurationError), leave_page(RunFolder(tmp_path), is_wanted=True):
         raise ConfigurationError(field="journal", value="version 3", allowed="of version 4")
     assert capsys.readouterr() == ("", "")
     assert not any(tmp_path.iterdir())
