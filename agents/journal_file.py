@@ -101,7 +101,7 @@ class JournalFile(Closing):
             if isinstance(about, About):
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             elif not path.exists() and not lock_file_of(path).exists():
-                raise JournalError("does not exist", path=str(path))
+                raise JournalError("does not exist: check its name and folder", path=str(path))
             if os.access(path.parent, os.W_OK) and not is_own(path.parent):
                 raise JournalError(f"has to be in {OWN_FOLDER}", path=str(path))
             if path.exists():
@@ -112,7 +112,7 @@ class JournalFile(Closing):
                 if is_new:
                     lock.check_not_lost(kind)
                     if not isinstance(about, About):
-                        raise JournalError("does not exist", path=str(path))
+                        raise JournalError("does not exist: check its name and folder", path=str(path))
                     lock.begin()
                     _make(path, about)
                 else:

@@ -210,7 +210,7 @@ def open_to_read(path: Path) -> Generator[tuple[sqlite3.Connection, Head | None]
     if path.is_dir():
         raise JournalError("is a folder: name a file", path=str(path))
     if not path.exists():
-        raise JournalError("does not exist", path=str(path))
+        raise JournalError("does not exist: check its name and folder", path=str(path))
     head = read_head(lock_file_of(path))
     connection = connect(path, "mode=ro")
     try:
@@ -265,7 +265,7 @@ def check_header(path: Path) -> None:
     finally:
         os.close(descriptor)
     if not header.startswith(_MAGIC):
-        raise JournalError("is not a journal: it is no SQLite file", path=str(path))
+        raise JournalError("is not a journal: it is no SQLite file. Name another by --journal", path=str(path))
     if len(header) < _HEADER_BYTES:
         raise _damage_error(path, "it was cut short")
     version, application = (int.from_bytes(header[place : place + 4], "big") for place in (60, 68))

@@ -151,7 +151,8 @@ class Admission:
             try:
                 self._protocol.check_public((*row[: len(row) - number], *chosen))
             except ConfigurationError as error:
-                return f"chooses what is not allowed: {error}"
+                given = f"{error.field} must be {error.allowed}, got {quote(error.value)}"  # as the wire has it
+                return f"chooses what is not allowed: {given}"
             return ""
         return "chose otherwise as it joined, and is held to that"
 

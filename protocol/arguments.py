@@ -48,7 +48,7 @@ def check_aligned(**columns: Sized) -> None:
         >>> check_aligned(names=["a", "b"], counts=[1])
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: counts must be 2 entries, as names has, got '1 entries'
+        psephos.protocol.errors.ConfigurationError: counts has 1 entries, and needs 2 entries, as names has
     """
     (first, entries), *other_columns = columns.items()
     for name, column in other_columns:
@@ -103,7 +103,7 @@ def integer_of(value: Any, field: str) -> int:
         >>> integer_of(True, "n")
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: n must be an integer, got True
+        psephos.protocol.errors.ConfigurationError: n is True: use an integer
     """
     if type(value) is int:
         return value
@@ -168,7 +168,7 @@ def integers_of(values: Any, field: str) -> IntArray:
         >>> integers_of([0.5], "values")
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: values must be an array of integers, got 'an ...
+        psephos.protocol.errors.ConfigurationError: values must be an array of integers; it is 'an ...
     """
     if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.int64:
         return cast("IntArray", values)

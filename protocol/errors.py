@@ -52,6 +52,17 @@ def did_you_mean(word: object, words: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return names as a list in a sentence, a dozen at most.
+
+    Examples:
+        >>> listed(["ann", "bob"]), listed([str(number) for number in range(20)])[-14:]
+        ('ann, bob', '11 and 8 more')
+    """
+    more = f" and {len(names) - MAX_NAMES_IN_A_SENTENCE} more" if len(names) > MAX_NAMES_IN_A_SENTENCE else ""
+    return ", ".join(names[:MAX_NAMES_IN_A_SENTENCE]) + more
+
+
 def list_choices(choices: Iterable[str], word: object) -> str:
     """Describe the allowed words, and those that a mistyped word may have meant.
 
@@ -348,6 +359,10 @@ class UnsupportedEventError(PrivacyError):
         super().__init__(f"{accountant} cannot account for {event!r}: {reason}")
 
 
+_THINGS: Final = (
+    "one of|a number|an integer|a whole number|at least|at most|a share|a probability|a port|yes or no|no or yes|"
+    "local or central|HOST:PORT|feature=value|a list|a loopback address"
+)
 _SENTENCES: Final = (
     (r"(?=[A-Z][a-z]* .*[.?](?:\W|$))", r"{field}: "),  # a sentence of its own
     (r"left out \((did you mean .*\?)\)$", r"{field} ({0})"),
@@ -360,23 +375,51 @@ _SENTENCES: Final = (
         r"a column of ([^:]*\.\w+): ([^;]*?)( \(did you mean .*\?\)|)$",
         r"{field}: {0} has no column {value}{2}; it has {1}",
     ),
+    (r"a readable [^()]*\(No such file or directory\)(.*)$", r"{field}: There is no file {value}{0}. Check its name."),
+    (
+        r"the folder of a run \(No such file or directory\)(.*)$",
+        r"{field}: There is no folder {value}{0}. Check its name.",
+    ),
+    (r"the folder of a run \(Not a directory\)$", r"{field}: {value} is a file. Name the folder of a run."),
     (r"the folder of a run \((.*)\)$", r"{field} is not the folder of a run: {value} ({0})"),
     (r"the folder of a run: this one ", r"{field} is not the folder of a run: {value} "),
     (r"an invitation \((.*)\)$", r"{field} is not an invitation: {value} ({0})"),
     (r"a column of the table", r"the table has no column {field}"),
     (r"a readable ([^()]*) \(", r"{field}: {value} is no readable {0} ("),
     (r"well-formed \(", r"{field} {value} is not well-formed ("),
-    (r"(one of .*) \((did you mean .*\?)\)$", r"{field} {value} is unknown: {1} It must be {0}"),
+    (r"UTF-8 text ", r"{field} is not UTF-8 text "),
+    (r"a header with the column ('[^']*')(.*)$", r"{field} has no column {0}{1}; it has {value}"),
+    (r"one of ((?:[^,]*, ){30,}.*) \((did you mean .*\?)\)$", r"{field} {value} is unknown: {1}"),
+    (r"(one of .*) \((did you mean .*\?)\)$", r"{field} {value} is unknown: {1} Use {0}"),
+    (r"(?:a number )?in \[([^],]*), ([^])]*)\]", r"{field} is {value}: use a value from {0} to {1}"),
+    (r"(?:a number )?in \[([^],]*), ([^])]*)\)", r"{field} is {value}: use a value of at least {0} and below {1}"),
+    (r"(?:a number )?in \(([^],]*), ([^])]*)\]", r"{field} is {value}: use a value above {0}, up to {1}"),
+    (r"(?:a number )?in \(([^],]*), ([^])]*)\)", r"{field} is {value}: use a value above {0} and below {1}"),
+    (r"positive( and finite)?$", r"{field} is {value}: use a positive value"),
+    (r"(above|below)\b", r"{field} is {value}: use a value {0}"),
+    (r"(\d+ entries)\b", r"{field} has {value}, and needs {0}"),
+    (r"from (\S+) to\b", r"{field} is {value}: use a value from {0} to"),
+    (r"('[^']*')$", r"{field} is {value}: use {0}"),
+    (rf"({_THINGS})(?!\w)", r"{field} is {value}: use {0}"),
 )
 """Sentences about a setting, by the beginning of the phrase that says what is allowed."""
+_LACKING: Final = {
+    "''": "empty",
+    "'left out'": "missing",
+    "'negative'": "negative",
+    "'nothing'": "nothing",
+    "[]": "none",
+}
+_COUNT: Final = re.compile(r"'\d[\d,]* [a-z ]+'")
 
 
 def _sentence(field: str, value: str, allowed: str) -> str:
     before, separator, field = field.rpartition(": ")
+    value = value[1:-1] if _COUNT.fullmatch(value) else _LACKING.get(value, value)
     for pattern, form in _SENTENCES:
         if match := re.match(pattern, allowed):
             return before + separator + form.format(*match.groups(), field=field, value=value) + allowed[match.end() :]
-    return f"{before}{separator}{field} must be {allowed}, got {value}"
+    return f"{before}{separator}{field} must be {allowed}; it is {value}"
 
 
 class ConfigurationError(PsephosError, ValueError):
@@ -391,7 +434,7 @@ class ConfigurationError(PsephosError, ValueError):
         >>> raise ConfigurationError(field="epsilon", value=-1.0, allowed="positive")
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: epsilon must be positive, got -1.0
+        psephos.protocol.errors.ConfigurationError: epsilon is -1.0: use a positive value
     """
 
     def __init__(self, *, field: str, value: object, allowed: str) -> None:

@@ -163,7 +163,7 @@ class SimulatedNoise:
 
     def __init__(self, seed: int, *, session: str, round_number: int = 0) -> None:
         # The seed is a secret, so the message does not show it.
-        require(seed >= 0, "seed", "a negative number", "an integer >= 0")
+        require(seed >= 0, "seed", "negative", "an integer from 0 on")
         require(round_number >= 0, "round_number", round_number, "an integer >= 0")
         self._seed = seed
         self.session: Final = session

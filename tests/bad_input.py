@@ -157,7 +157,7 @@ def is_plain(error: str) -> bool:
     """Return whether an error is one line, or one and a list of questions, each indented."""
     first, *others = error.splitlines()
     return first.startswith("psephos: ") and all(
-        re.match(r"  (--[\w-]+: .*\?|In full: psephos new )", each) for each in others
+        re.match(r"  (--[\w-]+: .*\?|Add your answers to: psephos new )", each) for each in others
     )
 
 

@@ -76,8 +76,8 @@ ENTRIES: Final[Mapping[str, Mapping[str, str]]] = {
     "cid": {"weight": "2", "merger": "1"},
 }
 WARNED: Final = (
-    "warning: 3 partners at ε = 1 may stay undecided even if all agree; ε = 18.8 would tell 10 %, by signed_rr; "
-    "with a trusted tally ε = 17.7 does.\n"
+    "warning: 3 partners at ε = 1 may stay undecided even if all agree. For margins of 10 % (60 : 40) and more take "
+    "ε = 18.8 (signed_rr), or let someone trusted count (ε = 17.7).\n"
 )
 """What everybody is told before the vote that `write_vote` writes, by itself without a seed."""
 

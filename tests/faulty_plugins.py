@@ -433,7 +433,7 @@ FAULTS: Final = (
         "an event that claims less than the law",
         "        mechanism = GeneralizedRandomizedResponse(self.parameters.epsilon, 2)\n",
         "        mechanism = Boasting(self.parameters.epsilon, 2)\n",
-        ("losses must be at least what phase 'likes' draws", "1", "0.1"),
+        ("losses is 0.1: use at least what phase 'likes' draws", "1"),
         status=2,
     ),
     Fault(

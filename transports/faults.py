@@ -68,7 +68,7 @@ class Faults:
         >>> Faults(loss=2.0)
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: loss must be a probability, in [0, 1], got 2.0
+        psephos.protocol.errors.ConfigurationError: loss is 2.0: use a probability, in [0, 1]
     """
 
     loss: float = 0.0

@@ -305,7 +305,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         _check_number("group", self.groups, MAX_GROUPS, least=1)
         if len(self.groups) == 1:
             is_plain = self.objective in ("welfare", *PAIRWISE) or self.objective not in OBJECTIVES
-            allowed = "'welfare', 'copeland' or 'kemeny' with one group: there is nobody to compare it with"
+            allowed = "one of welfare, copeland, kemeny: there is one group, and nobody to compare it with"
             require(is_plain, "objective", self.objective, allowed)
             allowed = "another one with one group: all voters are in it, so that it is no secret"
             refuse(self.is_joint, "mechanism", self.mechanism, allowed)

@@ -130,7 +130,7 @@ def circle_for(num_parties: int, *, corrupt: Fraction, dropped: Fraction, seed: 
         >>> circle_for(500, corrupt=Fraction(1, 10), dropped=Fraction(1, 10), seed=b"public")
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: parties must be at least 1001, got 500
+        psephos.protocol.errors.ConfigurationError: parties is 500: use at least 1001
     """
     for field, part in (("corrupt", corrupt), ("dropped", dropped)):
         require(0 <= part < 1, field, part, "in [0, 1)")

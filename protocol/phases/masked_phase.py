@@ -428,7 +428,7 @@ def check_sizes(threshold: Any, colluders: Any, *, kind: str = "a masked phase",
         >>> check_sizes(4, 4)
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: colluders must be in [0, 4), below the threshold, got 4
+        psephos.protocol.errors.ConfigurationError: colluders is 4: use a value of at least 0 and below 4, ...
     """
     for field, value in (("threshold", threshold), ("colluders", colluders)):
         refuse(not is_masked and value is not msgspec.UNSET, field, value, f"left out in {kind}")

@@ -54,7 +54,7 @@ def check_confidence(confidence: float) -> None:
     Examples:
         >>> check_confidence(0.99)
     """
-    require(0 < confidence < 1, "confidence", confidence, "in (0, 1), both excluded")
+    require(0 < confidence < 1, "confidence", confidence, "in (0, 1)")
 
 
 def check_samples(samples: int, confidence: float) -> None:

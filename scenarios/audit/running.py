@@ -122,8 +122,7 @@ def cases_of(name: str) -> list[Case]:
     """Return the cases that a name stands for."""
     if name != ALL and name not in group_names():
         hint = did_you_mean(name, (*group_names(), *protocol_names(), *list_scenarios(), "papers"))
-        known_names = ", ".join(group_names())
-        allowed = f"{ALL}, papers, a registered protocol, a scenario, or one of {known_names}{hint}"
+        allowed = f"one of {ALL}, papers, {', '.join(group_names())}, a registered protocol or a scenario{hint}"
         raise ConfigurationError(field="mechanism or protocol", value=name, allowed=allowed)
     return _made(name)
 

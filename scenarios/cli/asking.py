@@ -30,7 +30,7 @@ def use_or_ask(value: str | None, *, field: str, question: str, use: Callable[[s
 
     if value is not None:
         return use(value)
-    require(sys.stdin.isatty(), field, "left out", "given where there is no terminal to ask")
+    require(sys.stdin.isatty(), field, "left out", "given: there is no terminal to ask for it")
     while True:
         answer = _ask(question)
         try:

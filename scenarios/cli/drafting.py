@@ -55,6 +55,7 @@ class _Kinds(SuggestingGroup):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from ...protocol.errors import refuse
+        from ..reading.files import similar_files
         from ..reading.headers import UnclearTableError
 
         is_word = args and args[0] in {*_beginnings(), _PROTOCOL}
@@ -64,8 +65,9 @@ class _Kinds(SuggestingGroup):
             except UnclearTableError as error:
                 return self.resolve_command(ctx, [*args, f"--{error.option}", _ask_header(error)])
             return super().resolve_command(ctx, [word, *args])
+        refuse(args and not is_word and Path(args[0]).is_dir(), "FILE", args, "This is a folder. Name a table in it.")
         is_file = args and not is_word and (Path(args[0]).suffix or os.sep in args[0])
-        refuse(is_file, "FILE", args[0], f"There is no file {args[0]}. Check its name and folder.")
+        refuse(is_file, "FILE", args, f"There is no file {args[0]}{similar_files(Path(args[0]))}. Check its name.")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -140,8 +142,8 @@ def _word_for(path: Path, words: list[str]) -> str:
     fitting = [word for word in kinds if word not in refused_by]
     if not sys.stdin.isatty():
         suggestions = "; ".join(f"psephos new {word} {shlex.quote(str(path))}" for word in fitting)
-        allowed = f"given, since {path.name} does not tell what it holds: {suggestions}"
-        raise ConfigurationError(field="the word after new", value="left out", allowed=allowed)
+        allowed = f"Which kind is it? {path.name} does not tell what it holds: {suggestions}"
+        raise ConfigurationError(field="FILE", value="left out", allowed=allowed)
     return _asked("the word after new", f"What is {path.name}? ({', '.join(fitting)})", fitting)
 
 
@@ -366,10 +368,8 @@ def _draft_until_clear(
             if not sys.stdin.isatty():
                 max_drafts = min(_MOST_DRAFTS, _MOST_ROWS // max(len(sheet.rows) for sheet in sheets.values()))
                 gaps = _gaps(draft_with, option_values, beginning, max_drafts=max(1, max_drafts))
-                metavars = {beginning_option.name: beginning_option.metavar for beginning_option in beginning.options}
-                metavars |= {name: metavar for name, (metavar, _) in _OF_TABLES.items()}
-                command = _command([(gap.option, metavars[gap.option]) for gap in gaps])
-                raise QuestionsError(path.name, gaps, command) from None
+                answers = [(gap.option, gap.choices[0]) for gap in gaps if len(gap.choices) == 1 and not gap.is_open]
+                raise QuestionsError(path.name, gaps, _command(answers)) from None
             if not {name for name, _ in answers} - _OF_TABLES.keys():  # all questions on one screen with the table
                 sheet = [*sheets.values()][-1]
                 rows = [list(row) for row in sheet.rows[:_ROWS_SHOWN]]
@@ -413,7 +413,9 @@ def _ask_header(error: "UnclearTableError") -> str:
 
 def _command(answers: Sequence[tuple[str, str]]) -> str:
     """Return the command that was given, with these options."""
-    return f"{command_of_context()} {shlex.join(word for name, value in answers for word in (f'--{name}', value))}"
+    return shlex.join(
+        [*shlex.split(command_of_context()), *(word for name, value in answers for word in (f"--{name}", value))]
+    )
 
 
 def _with_answers(error: "ConfigurationError", answers: Sequence[tuple[str, str]]) -> "ConfigurationError":
@@ -583,11 +585,12 @@ def samples(folder: Path) -> None:
 
     An existing file with other content is left as it is.
     """
-    from ...protocol.errors import require
+    from ...protocol.errors import refuse, require
     from ..reading.files import readable
     from ..running.drafts import samples as sample_files
 
     allowed = f"There is no such folder. Make it first: mkdir {shlex.quote(str(folder))}"
+    refuse(folder.is_file(), "FOLDER", str(folder), f"There is a file called {folder}. Name a folder.")
     require(folder.is_dir(), "FOLDER", str(folder), allowed)
     for name, path in sample_files().items():
         target = folder / name

@@ -78,7 +78,7 @@ def roster(
     from ..running.forecasts import forecast
     from ..running.resolution import resolve_served
 
-    allowed = "given, one of them: for the parties' own keys, or for keys that are made here"
+    allowed = "Add one of them. --enrolled FOLDER has the parties' own keys; --make-keys makes all keys here."
     require((enrolled is None) is make_keys, "--enrolled or --make-keys", enrolled, allowed)
     with name_address_in_errors(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)

@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import errno
 import functools
 import signal
+import socket
 import sys
 import traceback
 from collections.abc import Generator
@@ -24,6 +26,14 @@ SECTIONS: Final = {
     "Deploy": ("rehearse", "enroll", "roster", "serve", "revoke", "join", "tally", "journal"),
 }
 """The commands in the order in which somebody meets them; those that systems bring follow."""
+_HELP: Final = {
+    errno.EADDRINUSE: "Another program listens there: end it, or choose another port.",
+    errno.EADDRNOTAVAIL: "Name an address of this machine, such as 127.0.0.1:7000.",
+    errno.ECONNREFUSED: "Nobody listens there: is the server running, and the address right?",
+    errno.ENOSPC: "Make room on the disk, and run the command again.",
+    socket.EAI_NONAME: "Check the host's name.",
+}
+"""What helps, by the system's number of an error."""
 _AGAIN_SECONDS: Final = 0.01  # after which an interrupt comes again that was lost
 _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order; one that a keyboard sends is not among them."""
@@ -164,24 +174,46 @@ def main() -> NoReturn:
         context: click.Context | None = getattr(error, "ctx", None) or _Context.latest
         command = "psephos" if context is None else context.command_path
         sentence = " ".join(error.format_message().split()).rstrip(".").replace("integer range", "whole number")
-        _fail(f"{printable(sentence)}; {command} --help", status=error.exit_code)
+        if isinstance(error, click.NoSuchOption):
+            sentence = _without_option(error.option_name, context)
+        _fail(f"{printable(sentence)}. Help: {command} --help", status=error.exit_code)
     except BaseExceptionGroup as group:
         if group.subgroup(KeyboardInterrupt) is None:
             raise
         _fail_interrupted()
     except Exception as error:
-        from ...protocol.errors import ConfigurationError, JournalError, PluginError, PsephosError
+        from ...protocol.errors import BudgetExceededError, ConfigurationError, JournalError, PluginError, PsephosError
 
         if ending.shows_traceback:
             traceback.print_exception(error)
         has_more = isinstance(error, PluginError) and error.__cause__ is not None and not ending.shows_traceback
         sentence = f"{error}; --traceback shows all of it" if has_more else str(error)
+        if isinstance(error, BudgetExceededError):
+            sentence = f"{sentence}. A larger --budget allows it."
         if isinstance(error, (ConfigurationError, JournalError)):  # a journal is its owner's to mend, or to wait for
             _fail(sentence, status=_WRONG_INPUT)
         if isinstance(error, (PsephosError, OSError)):
-            _fail(sentence, status=_RUN_FAILED)
+            _fail(_of_system(error) if isinstance(error, OSError) else sentence, status=_RUN_FAILED)
         raise  # a bug of ours: its traceback is what we want to be sent
     sys.exit(0)
+
+
+def _without_option(name: str, context: click.Context | None) -> str:
+    """Return that a command has no such option, which one may have been meant, and how a scenario's value is set."""
+    from ...protocol.errors import did_you_mean
+
+    options = [] if context is None else [each for each in context.command.params if isinstance(each, click.Option)]
+    hint = did_you_mean(name.lstrip("-"), [word.removeprefix("--") for option in options for word in option.opts])
+    if not hint and any("--set" in option.opts for option in options):
+        hint = f". A value of the scenario is set by --set {name.lstrip('-')}=VALUE"
+    return f"No such option {name!r}{hint}"
+
+
+def _of_system(error: OSError) -> str:
+    """Return what the system says of a file or an address, without its number, and what helps."""
+    said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error.strerror or str(error)
+    number = errno.ECONNREFUSED if "attempts to connect" in said else error.errno  # trio's has no number
+    return f"{said}. {_HELP[number]}" if number in _HELP else said
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:

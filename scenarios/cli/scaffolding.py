@@ -36,12 +36,14 @@ def new_protocol(name: str, model: str, to: Path | None) -> None:
 
     module = name.replace("-", "_")
     is_named = re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) and len(name) <= _MAX_NAME
-    allowed = f"up to {_MAX_NAME} small letters, digits and hyphens between them, such as office-total"
+    better = re.sub(r"[^a-z0-9]+", "-", name[:_MAX_NAME].lower()).strip("-0123456789") or "office-total"
+    allowed = f"Choose another, for example {better} (up to {_MAX_NAME} small letters, digits and hyphens)."
     require(is_named, "NAME", name, allowed)
     is_free = name not in protocol_names() and not keyword.iskeyword(module) and find_spec(module) is None
     require(is_free, "NAME", name, "a name that no protocol or Python module has yet")
     folder = to or Path(name)
-    refuse(folder.exists() and (not folder.is_dir() or any(folder.iterdir())), "--to", str(folder), "an empty folder")
+    allowed = f"There is something in {folder} already. Name a new or an empty folder."
+    refuse(folder.exists() and (not folder.is_dir() or any(folder.iterdir())), "--to", str(folder), allowed)
     with readable(folder, field="--to", what="where a folder can be made"):
         folder.mkdir(parents=True, exist_ok=True)
         for file, text in protocol_files(name, model).items():

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,7 @@ def serve(
     if seed is None:
         check_secure_noise(side.protocol, sides=[Side.SERVER])
     serving = Serving(side=side, address=listen or "", mode=mode, transport=transport)
-    serving.check_authenticated()
+    serving.check_authenticated(shlex.quote(scenario))
     serving = _opened(serving, roster_file, witness=witness)
     check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
     reserve_for_server(num_parties=side.num_connections)
@@ -269,7 +270,9 @@ def tally(
     from ..running.resolution import resolve_served
 
     if reports is None and (roster is None or not roster.is_dir()):
-        raise click.UsageError("--reports or a folder for --roster, which has the journal, has to be given")
+        raise click.UsageError(
+            "Add --roster with the session's folder, which has its journal, or --reports with files of reports"
+        )
     side = resolve_served(load(scenario, settings, data), roster=roster)
     for field, files in (("--reports", reports), ("--export", export)):
         allowed = "left out where parties choose as they join: files do not say what, and the journal does"

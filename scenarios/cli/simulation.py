@@ -101,7 +101,9 @@ def run(
     display = _How(as_json, verbose, pictures, with_report)
     overrides = [f"transport={transport}"] * (transport is not None) + [f"seed={seed}"] * (seed is not None)
     if resume is not None and cluster is None:
-        raise click.UsageError("--resume goes with --cluster: of other runs nothing is kept")
+        raise click.UsageError(
+            "--resume goes with --cluster: other runs keep nothing to continue. Run it again without --resume"
+        )
     if is_series(scenario, settings):
         if cluster is not None:
             raise click.UsageError("--cluster is for a single vote: leave it out of a series")
@@ -217,10 +219,11 @@ def _journal_in(run: Path | None, party: str | None) -> Path | None:
 
 
 def _check_party(party: str | None, entries: "Sequence[LedgerEntry]") -> None:
-    from ...protocol.errors import ConfigurationError
+    from ...protocol.errors import ConfigurationError, did_you_mean
 
     if party is not None and all(entry.person != party for entry in entries):
-        allowed = "a party with an entry in this ledger"
+        hint = did_you_mean(party, {entry.person for entry in entries})
+        allowed = f"There is no entry of {party!r} in this ledger{hint}. Check the name."
         if any(entry.num_persons > 1 for entry in entries):
             allowed = "left out: this run, by arrays, kept one line of each loss for all parties"
         raise ConfigurationError(field="--party", value=party, allowed=allowed)
@@ -402,7 +405,9 @@ def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool) -> No
     names.pop("", None)
     for sentence, names_of_sentence in names.items():
         line = (
-            sentence if len(sides) == 1 else f"{join_words(names_of_sentence)}: {sentence.partition(':')[0].rstrip()}."
+            sentence
+            if len(sides) == 1
+            else f"{join_words(names_of_sentence)}: {sentence.partition(': closer')[0].rstrip('.')}."
         )
         show_note(console, line, style="yellow")
 

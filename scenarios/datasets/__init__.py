@@ -77,7 +77,10 @@ def load_data_set(
     data_set = fitting[name]
     converted_options = convert({key: value for key, value in options.items() if key != "data"}, data_set.options, word)
     origin = f" ({data_set.origin})" if data_set.origin else ""
-    allowed = f"given, for data set {name!r}{origin}: --data FOLDER or {DATA_VARIABLE}, a folder that holds {name}/"
+    allowed = (
+        f"Get the data set {name!r}{origin} first, and name the folder that holds {name}/ by --data FOLDER or "
+        f"{DATA_VARIABLE}."
+    )
     require(folder, "data", "nothing", allowed)
     own = Path(folder) / name
     try:

@@ -176,7 +176,9 @@ def check_seed(*, simulate: bool, seed: int | None) -> None:
         >>> check_seed(simulate=True, seed=7)
         >>> check_seed(simulate=True, seed=None)
         Traceback (most recent call last):
-        psephos.protocol.errors.ConfigurationError: give --seed together with --simulate, on both sides
+        psephos.protocol.errors.ConfigurationError: give --seed together with --simulate, the same on both sides
     """
-    refuse(simulate and seed is None, "--seed", "left out", "given together with --simulate, on both sides")
-    refuse(not simulate and seed is not None, "--seed", "given", "left out without --simulate")
+    refuse(simulate and seed is None, "--seed", "left out", "given together with --simulate, the same on both sides")
+    refuse(
+        not simulate and seed is not None, "--seed", "given", "left out, or add --simulate: secure noise has no seed"
+    )

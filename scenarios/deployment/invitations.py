@@ -13,14 +13,14 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from ...agents.modes import draw_session_id
-from ...protocol.errors import ConfigurationError, quote, refuse, require
+from ...protocol.errors import ConfigurationError, did_you_mean, listed, quote, refuse, require
 from ...protocol.messages import SessionDescriptor
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind, check_party_name
 from ...protocol.roster import Roster
 from ...transports.keys import Identity, fingerprint_of, make_identity, read_certificate
 from ...transports.own_files import replace_private, write_private
-from ..reading.files import check_regular
+from ..reading.files import check_regular, readable
 from ..running.rosters import PARAMETERS_FILE, ROSTER_FILE
 from .common import TLSKeys, utc
 from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
@@ -128,8 +128,15 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             ("--simulate", kind.value, self.kind),
             (ROSTER_FILE, roster.digest, self.roster),
         ):
-            hint = ": it was changed since, and a session has one roster" if field == ROSTER_FILE else ""
-            require(own_value == asked_value, field, own_value, f"{quote(asked_value)}, as the invitations say{hint}")
+            allowed = (
+                f"The invitations are to {quote(asked_value)}, not to {quote(own_value)}. "
+                "Serve that, or draw up a new roster."
+            )
+            if field == ROSTER_FILE:
+                allowed = (
+                    "It was changed since the invitations were made. Put the old one back, or draw up a new roster."
+                )
+            require(own_value == asked_value, field, own_value, allowed)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -281,7 +288,7 @@ def read_server_session(folder: Path, *, fingerprints: Sequence[str]) -> tuple[S
     try:
         opening = msgspec.json.decode(path.read_bytes(), type=ServerSession)
     except (OSError, ValueError, RecursionError) as error:
-        allowed = f"a folder as `psephos roster` writes ({error})"
+        allowed = f"Name a folder that `psephos roster` wrote. {path} cannot be read ({error})."
         raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
     certificates = tuple(read_certificates(folder / _CERTIFICATES_FILE))
     keys = TLSKeys(folder / SERVER_KEY_FILE, certificates)
@@ -330,8 +337,9 @@ def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
 def check_expiry(descriptor: SessionDescriptor, *, field: str) -> None:
     """Raise ConfigurationError if a session's time is over."""
     if descriptor.expires and time.time() > descriptor.expires:
-        allowed = "of a session that is not over by this machine's clock"
-        raise ConfigurationError(field=field, value=f"expired on {utc(descriptor.expires)}", allowed=allowed)
+        over = f"expired on {utc(descriptor.expires)}"
+        allowed = f"The session {over}, by this machine's clock. A new roster gives a longer time, by --days."
+        raise ConfigurationError(field=field, value=over, allowed=allowed)
 
 
 def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
@@ -344,11 +352,16 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
     Raises:
         ConfigurationError: there is none, or it cannot be read.
     """
+    names = list[str]()
     for invitation in _invitations_in(path):
         if not path.is_dir() or invitation.party == party:
             return invitation
-    refuse(party is None, "--as", "left out", f"given: {path} holds invitations of several")
-    raise ConfigurationError(field="INVITATION", value=str(path), allowed=f"a folder with an invitation of {party!r}")
+        names.append(invitation.party)
+    refuse(party is None, "--as", "left out", f"given: {path} holds invitations of {listed(names)}")
+    allowed = (
+        f"There is no invitation of {party!r} in {path}{did_you_mean(party, names)}. It has those of {listed(names)}."
+    )
+    raise ConfigurationError(field="INVITATION", value=str(path), allowed=allowed)
 
 
 def read_invitations(folder: Path) -> dict[str, Invitation]:
@@ -363,15 +376,14 @@ def _invitations_in(path: Path) -> Iterator[Invitation]:
 
 
 def _read_invitation(file: Path) -> Invitation:
-    check_regular(file, field="INVITATION")
     try:
-        invitation = msgspec.json.decode(file.read_bytes(), type=Invitation)
-    except OSError as error:
-        allowed = f"a readable file ({error.strerror})"
-        raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
+        with readable(file, field="INVITATION"):
+            invitation = msgspec.json.decode(file.read_bytes(), type=Invitation)
+    except ConfigurationError:
+        raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # A key may stand in it: the file is named and not shown.
-        allowed = f"an invitation ({error})"
+        allowed = f"This is no invitation ({error}). Name the file that you got from the organizer."
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
     check_party_name(invitation.party, field=f"party ({file.name})")
     return invitation

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, quote, refuse, require
+from ...protocol.errors import ConfigurationError, listed, quote, refuse, require
 from ...protocol.masking import check_signature_key
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
@@ -109,7 +109,9 @@ def parties_in(path: Path) -> list[str]:
     roles = names_in(ROLES)
     with readable(path, field="--parties", what="a readable CSV file"), path.open("rb"):
         columns = [name for name in header_of(path) if name in roles]
-    refuse(len(columns) != 1, "--parties", str(path), f"a CSV file with one column of names: {', '.join(roles)}")
+    refuse(
+        len(columns) != 1, "--parties", str(path), f"Call one column of {path.name} as its role: {', '.join(roles)}."
+    )
     rows = read_rows(path, *columns, *columns, field="--parties")
     names = dict.fromkeys(name.strip() for _, (name, _) in rows)
     require(names, "--parties", str(path), f"a file with at least one {columns[0]}")
@@ -143,6 +145,8 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS, parties: Seque
         write_private(folder / ENROLLMENT_FILE, msgspec.json.format(msgspec.json.encode(enrollment), indent=2) + b"\n")
     except OSError as error:
         allowed = f"a folder to write to that has no keys yet ({error.strerror}: {error.filename})"
+        if isinstance(error, FileExistsError):
+            allowed = f"There are keys in {folder} already ({error.filename}). Use them, or name another folder."
         raise ConfigurationError(field="--out", value=str(folder), allowed=allowed) from None
     return enrollment
 
@@ -160,7 +164,9 @@ def read_enrollments(folder: Path) -> dict[str, Enrollment]:
             allowed = f"left out: there is another enrollment of {quote(party)}"
             refuse(party in enrollments, "--enrolled", str(file), allowed)
             enrollments[party] = enrollment
-    allowed = f"a folder of enrollments, as `psephos enroll` writes ({ENROLLMENT_FILE})"
+    allowed = (
+        f"There is no enrollment in {folder}. Put each party's {ENROLLMENT_FILE} there, which `psephos enroll` writes."
+    )
     refuse(not enrollments, "--enrolled", str(folder), allowed)
     return enrollments
 
@@ -192,7 +198,7 @@ def check_enrollments(
             certificate, or one ends too early.
     """
     if missing := [name for name in names if name not in enrollments_by_party]:
-        allowed = f"given for everybody: {len(missing)} of {len(names)} have none"
+        allowed = f"Some parties have not enrolled: {listed(missing)} ({len(missing)} of {len(names)}). Add theirs."
         raise ConfigurationError(field="enrollment", value=", ".join(missing[:12]), allowed=allowed)
     owners: dict[str, str] = {}
     for name, enrollment in {
@@ -221,7 +227,9 @@ def read_certificates(path: Path) -> list[bytes]:
         texts = [text + end for text in path.read_text(encoding="ascii").split(end) if text.strip()]
         certificates = [read_certificate(text)[0] for text in texts]
     except (OSError, ValueError) as error:
-        raise ConfigurationError(field="--roster", value=str(path), allowed=f"certificates ({error})") from None
+        reason = (isinstance(error, OSError) and error.strerror) or error
+        said = f"The certificates in {path} cannot be read ({reason}). Restore the file, or draw up a new roster."
+        raise ConfigurationError(field="--roster", value=str(path), allowed=said) from None
     require(certificates, "--roster", str(path), "certificates")
     return certificates
 

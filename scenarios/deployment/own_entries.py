@@ -167,8 +167,8 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
     for _, known_entries in load_each("own_entries", OwnEntries):
         if known_entries.read is not None and known_entries.columns <= set(header):
             return known_entries.read(own_file)
-    allowed = f"a header and one line, that of {party!r}"
-    refuse(len(rows) != 1, INPUT, f"{path} with {len(rows)} lines below its header", allowed)
+    allowed = f"There are {len(rows)} lines below the header of {path}. Keep one, that of {party!r}."
+    refuse(len(rows) != 1, INPUT, str(path), allowed)
     ((_, entries),) = own_file.entries()
     return entries
 

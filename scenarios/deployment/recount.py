@@ -38,6 +38,7 @@ from ..running.writing import open_run, write_outcome
 _FIELD: Final = "--reports"
 _PLACE, _PHASE, _PAYLOAD = _COLUMNS = ("place", "phase", "payload")
 _MOST_SHOWN: Final = 40
+_UNFINISHED: Final = "This session is not over. Recount it when psephos serve has ended."
 _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
 
@@ -64,7 +65,7 @@ def read_journaled(side: ServerRun, path: Path) -> Iterator[RowBatch]:
         require(is_own, _FIELD, str(path), f"the journal of a session of this {field}: that one is of another")
     records = [decode_record(row.body, _decoder, path) for row in journal.rows]
     closed = {record.step for record in records if isinstance(record, PhaseClosed)}
-    require(len(closed) == len(side.protocol.phases), _FIELD, str(path), "the journal of a session that is over")
+    require(len(closed) == len(side.protocol.phases), _FIELD, str(path), _UNFINISHED)
     for record in records:
         if isinstance(record, Chosen):
             side.inputs.public[record.place, -side.protocol.num_chosen :] = record.chosen

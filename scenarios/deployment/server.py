@@ -69,8 +69,10 @@ class Serving:
     witness: RollbackGuard | None = None
     kept: ReceivedReports = dataclasses.field(default_factory=dict[str, Any], repr=False)
 
-    def check_authenticated(self) -> None:
+    def check_authenticated(self, source: str = "") -> None:
         """Raise ConfigurationError unless the parties prove who they are where they have to.
+
+        `source` is the scenario as a command names it.
 
         Where it is private who takes part, a seat that is taken is refused to whoever else comes in its name; with
         certificates nobody else can.
@@ -81,8 +83,8 @@ class Serving:
         needs_them = hides and self.mode.kind is SessionKind.DEPLOYMENT
         refuse(needs_them and not has_certificates, "--roster", "left out or without certificates", allowed)
         allowed = (
-            "given, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
-            "--transport tcp takes them by their names"
+            "First draw up a roster, which says who takes part: psephos roster "
+            f"{source or self.side.scenario.name} --make-keys --out vote. On one machine, --transport tcp needs none."
         )
         needs_them = self.transport == DEFAULT_TRANSPORT
         refuse(needs_them and not has_certificates, "--roster", "left out or without certificates", allowed)

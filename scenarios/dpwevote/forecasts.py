@@ -55,7 +55,7 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
     if is_sum:
         return [own_forecast]
     price, variant = _price(parameters, inputs, AIM * whole, variants=_TRUSTED, least_epsilon=_LEAST)
-    return [own_forecast, dataclasses.replace(own_forecast, trust="a trusted tally", price=price, by=variant)]
+    return [own_forecast, dataclasses.replace(own_forecast, trust="let someone trusted count", price=price, by=variant)]
 
 
 def _price(

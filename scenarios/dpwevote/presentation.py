@@ -308,7 +308,7 @@ def _conclude(outcome: Outcome) -> str:
 def _leaning(outcome: Outcome) -> str:
     """Return how often a leaning is wrong: near a tie, by a margin; of decisions alone, whatever the truth is."""
     if any(candidate.margin is not None for candidate in outcome.candidates):
-        return "A leaning is no verdict: near a tie it is wrong about half of the time."
+        return "A leaning decides nothing: if it was nearly a tie, it is a coin toss."
     if outcome.weight_bias_bound:
         return "A leaning is no verdict."
     share = at_most(100 / (1 + math.exp(outcome.epsilon_opinion)), 4)

@@ -42,7 +42,7 @@ def read_axes(grid: Sequence[str]) -> list[list[Settings]]:
             not equals or not has_all,
             "--grid",
             text,
-            "of the form key=value,value,... or key,key=value/value,..., such as epsilon=1,2",
+            f"Write a key and its values, as epsilon=1,2 or epsilon,variant=1/joint,2/laplace, in place of {text!r}.",
         )
         allowed = f"with {len(keys)} values in each place, parted by /, one for each key"
         refuse({*map(len, values)} != {len(keys)}, "--grid", text, allowed)

@@ -67,7 +67,7 @@ def _draw(panels: Any, *, plan: Plan, error: str, trust: Mapping[TrustModel, str
     top_axis = axes.secondary_xaxis("top")
     top_axis.set_xticks(ticks, [_certainty(tick) for tick in ticks])
     top_axis.set_xticks([], minor=True)
-    top_axis.set_xlabel("how sure someone who starts at 50 : 50 can be of one person", color=MUTED)
+    top_axis.set_xlabel("how sure someone who had no idea (50 : 50) can become of one person", color=MUTED)
     top_axis.spines["top"].set_visible(False)
     top_axis.tick_params(length=0, colors=MUTED, labelsize=8)
     if plan.aim is not None:

@@ -46,7 +46,9 @@ def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
             sentence = f"{people} at {epsilon} get{s} {plan.unit.long(each.share)}"
         else:
             sentence = f"it takes {pluralize(each.people or 0, role)} at {epsilon} for {_aim_of(plan)}"
-        sentences.append(f"{describe_trusted(each.model, table, people=each.people)}, {sentence}: by {each.name}.")
+        sentences.append(
+            f"{describe_trusted(each.model, table, people=each.people)}, {sentence}, with variant {each.name}."
+        )
     return sentences
 
 
@@ -124,7 +126,7 @@ def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
 
 def _notes(plan: Plan, table: VariantTable) -> list[str]:
     role = table.resolved.protocol.client_role
-    notes = [f"certainty: how sure someone who starts at 50 : 50 can be of {private_data_of(role)}"]
+    notes = [f"certainty: how sure someone who had no idea (50 : 50) can become of {private_data_of(role)}"]
     if any(each.model.is_masked and (each.people or math.inf) >= LEAST_FOR_CIRCLE for each in plan.variants):
         notes.append("masked: where more than 1,000 have to take part, ε holds against a semi-honest server only")
     if table.needs_values:

@@ -97,7 +97,7 @@ def check_trials(trials: int, workers: int, *, redraw: int = 0) -> None:
     Examples:
         >>> check_trials(500, 0)
     """
-    allowed = f"from {LEAST_TRIALS}, of which there is a standard error, to {MOST_TRIALS:,}"
+    allowed = f"from {LEAST_TRIALS} to {MOST_TRIALS:,}: a single one has no standard error"
     require(LEAST_TRIALS <= trials <= MOST_TRIALS, "--trials", trials, allowed)
     if redraw:
         allowed = f"a multiple of {redraw}, of which each draw has as many, with at least {LEAST_DRAWS} draws"

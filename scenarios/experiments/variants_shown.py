@@ -43,10 +43,8 @@ def verdict_of_variants(
         error_there = f"{best.cells[table.error]} {table.unit.of}"
         if not table.needs_values:
             error_there = table.unit.long(best.error.value / table.unit.whole)
-        sentence = (
-            f"{describe_trusted(model, table)}, {people} at ε = {best.epsilon:.4g} in all get{s} {error_there}: by "
-            f"{best.name}"
-        )
+        offer_text = f"{describe_trusted(model, table)}, {people} at ε = {best.epsilon:.4g} in all"
+        sentence = f"{offer_text} get{s} {error_there}, with variant {best.name}"
         sentences.append(f"{sentence}{_ties(best, offers, of_model, table)}.")
     if error is None:
         return sentences
@@ -55,7 +53,7 @@ def verdict_of_variants(
     for model, of_model in _group_by_model(table, known_offers):
         least_offer = min(of_model, key=lambda offer: offer.epsilon)
         need_text = f"{people} need{s} ε = {least_offer.epsilon:.4g} in all for {aim}"
-        sentences.append(f"{describe_trusted(model, table)}, {need_text}: by {least_offer.name}.")
+        sentences.append(f"{describe_trusted(model, table)}, {need_text}, with variant {least_offer.name}.")
     return (
         sentences if known_offers else [*sentences, f"No variant is known to bring {aim}, at any price that was tried."]
     )

@@ -65,8 +65,8 @@ def read_outcome(run: Path) -> Outcome:
     check_schema(outcome_fields, path.name)
     own_name = MoralPreferences.name
     if {"protocol", "outcome"} <= outcome_fields.keys():  # a run's result
-        value = f"{run}, a run of protocol {outcome_fields['protocol']!r}"
-        require(outcome_fields["protocol"] == own_name, _RUN, value, f"a run of protocol {own_name!r}")
+        allowed = f"Name a run of protocol {own_name!r}. {run} is of {outcome_fields['protocol']!r}."
+        require(outcome_fields["protocol"] == own_name, _RUN, str(run), allowed)
         outcome_fields = outcome_fields["outcome"]
     try:
         outcome: Outcome = convert(outcome_fields, Outcome, path.name)

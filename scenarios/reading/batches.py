@@ -24,7 +24,7 @@ from ...protocol.phases import Entries
 from .cells import text_of
 from .columnar import pyarrow_for, translate_arrow_errors
 from .columns import read_blocks
-from .files import MAX_FILE_BYTES, WatchedFile, readable
+from .files import MAX_FILE_BYTES, WatchedFile, readable, similar_files
 from .headers import USUAL, TableOptions, check_column_names
 from .text_forms import PLAIN, form_of, open_table
 
@@ -265,8 +265,10 @@ def _find_files(path: str, field: str) -> list[Path]:
         else:
             paths_named = {Path(each) for each in glob.glob(path, recursive=True)}  # noqa: PTH207  a pattern may be absolute
             paths_found = [each for each in paths_named if each.is_file()]
-    allowed = f"files that are there, of {', '.join(_FORMS)}" if whole.is_dir() else "a file, a folder or a pattern"
-    require(paths_found, field, path, f"{allowed}: this one names none")
+    allowed = f"There is no file in {path!r} whose name ends in {', '.join(_FORMS)}."
+    if not whole.is_dir():
+        allowed = f"There is no file {path!r}{similar_files(whole)}. Name a file, a folder or a pattern."
+    require(paths_found, field, path, allowed)
     paths_found.sort()
     path_of_file = dict[tuple[int, int], Path]()
     for each in paths_found:

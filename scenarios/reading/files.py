@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path, PosixPath
 from typing import IO, Any, AnyStr, Final, cast
 
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, did_you_mean, refuse
 
 BOM: Final = b"\xef\xbb\xbf"  # what may stand before UTF-8
 MAX_LINE: Final = 1 << 24  # characters, or bytes, of one line: more are no line of a table, and would fill the memory
@@ -54,8 +54,17 @@ def readable(path: Path, *, field: str, value: Path | None = None, what: str = "
         check_regular(path, field=field)
         yield
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        shown = Path(str(value or path))
+        hint = similar_files(shown) if isinstance(error, FileNotFoundError) and not shown.exists() else ""
         reason = (isinstance(error, OSError) and error.strerror) or error
-        raise ConfigurationError(field=field, value=str(value or path), allowed=f"{what} ({reason})") from None
+        raise ConfigurationError(field=field, value=str(value or path), allowed=f"{what} ({reason}){hint}") from None
+
+
+def similar_files(path: Path) -> str:
+    """Return a hint at what is called nearly as a path that is not there, in its folder; empty where nothing is."""
+    with contextlib.suppress(OSError):
+        return did_you_mean(path.name, sorted(each.name for each in path.parent.iterdir()))
+    return ""
 
 
 def readable_in_data_folder(path: Path) -> AbstractContextManager[None]:
@@ -148,6 +157,7 @@ def decode_line(line: bytes, place_text: str, *, hint: str = "") -> str:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
+        hint = hint or "; save it as CSV (UTF-8) in the program that wrote it"
         allowed = f"UTF-8 text (byte {error.start + 1} of the line is 0x{line[error.start]:02x}: {error.reason}){hint}"
         raise ConfigurationError(field=place_text, value=line[:_MAX_SHOWN_BYTES], allowed=allowed) from None
     refuse("\0" in text, place_text, text[:_MAX_SHOWN_BYTES], "text without NUL bytes")

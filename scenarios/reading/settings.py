@@ -60,12 +60,12 @@ def read_setting(text: str) -> tuple[str, Any]:
         ('weights', [1, 2])
     """
     key, equals, value = text.partition("=")
-    refuse(not equals or not key, "--set", text, "of the form key=value, such as epsilon=2")
+    refuse(not equals or not key, "--set", text, f"Write a key and its value, as epsilon=2, in place of {text!r}.")
     try:
         tables = read_toml(f"value = {value}")
     except (ValueError, RecursionError):  # no TOML, or an integer of more digits than Python reads
         return key, value
-    refuse(len(tables) > 1, "--set", text, "one key=value; give --set once for each of them")
+    refuse(len(tables) > 1, "--set", text, f"Write one key and its value, and --set for each, in place of {text!r}.")
     return key, tables["value"]
 
 

@@ -44,7 +44,7 @@ class Comparison:
 
 def compare_runs(paths: Sequence[Path]) -> Comparison:
     """Read runs from two folders or more, and put them side by side; ConfigurationError if they cannot be compared."""
-    refuse(len(paths) < _FEWEST, _RUN, paths, "Name two runs or more: psephos compare RUN RUN.")
+    refuse(len(paths) < _FEWEST, _RUN, paths, f"Name another run to compare {' '.join(map(str, paths))} with.")
     runs = [read_run(path) for path in paths]
     _check(paths, runs)
     settings = [settings_of(run.scenario or {}) for run in runs]
@@ -78,9 +78,12 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
 def _check(paths: Sequence[Path], runs: Sequence[RunArtifacts]) -> None:
     seen_paths: set[Path] = set()
     for path, run in zip(paths, runs, strict=True):
-        refuse(path.resolve() in seen_paths, _RUN, str(path), "named once")
+        refuse(path.resolve() in seen_paths, _RUN, str(path), f"You named {path} twice. Name each run once.")
         seen_paths.add(path.resolve())
-        allowed = f"a run of protocol {runs[0].protocol!r}, as {paths[0]} is: others estimate something else"
+        allowed = (
+            f"Only runs of one protocol can be compared. {paths[0]} is of {runs[0].protocol!r}, and {path} of "
+            f"{run.protocol!r}."
+        )
         refuse(run.protocol != runs[0].protocol, _RUN, f"{path}, a run of protocol {run.protocol!r}", allowed)
         if run.outcome is None:
             reason = run.missing_protocol or " ".join(verdict_in(run)[0])

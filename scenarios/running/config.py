@@ -105,7 +105,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             Budget(epsilon=self.budget, datum=self._most_of_datum)  # which says what is wrong with it
         for field, value in (("seed", self.seed), ("round", self.round)):
             # A seed is a secret, so it is not shown.
-            refuse(value is not None and value < 0, field, "a negative number", "at least 0")
+            refuse(value is not None and value < 0, field, "negative", "at least 0")
         words = self.trust.split()  # a single one is no text about trust, and else the other model would be run
         models = [model.value for model in TrustModel]
         if len(words) == 1 and words[0] not in models:
@@ -474,10 +474,7 @@ def _read(path: Path) -> Tables:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
     except (ValueError, msgspec.DecodeError, RecursionError) as error:  # TOML's, or an integer of too many digits
-        is_table = path.suffix.lower() in _TABLES
-        hint = (
-            f"; a table is no scenario. Make one of it: psephos new {shlex.quote(str(path))}"
-            if is_table
-            else "; texts stand in quotes, lists in [ ], and decimals take a point"
-        )
-        raise ConfigurationError(field="scenario", value=str(path), allowed=f"well-formed ({error}){hint}") from None
+        allowed = f"well-formed ({error}); texts stand in quotes, lists in [ ], and decimals take a point"
+        if path.suffix.lower() in _TABLES:
+            allowed = f"This is a table, and no scenario. Make one of it: psephos new {shlex.quote(str(path))}"
+        raise ConfigurationError(field="scenario", value=str(path), allowed=allowed) from None

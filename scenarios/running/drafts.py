@@ -362,7 +362,8 @@ class QuestionsError(ConfigurationError):
 
     def __init__(self, name: str, questions: Sequence[UnclearError], command: str) -> None:
         super().__init__(field=questions[0].field, value="left out", allowed="given")
-        self.args = ("\n  ".join([f"{name} does not tell all:", *map(str, questions), f"In full: {command}"]),)
+        head = f"{name} does not tell all. Answer by options:"
+        self.args = ("\n  ".join([head, *map(str, questions), f"Add your answers to: {command}"]),)
 
 
 def check_header(

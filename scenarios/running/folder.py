@@ -159,7 +159,7 @@ class RunFolder:
             raise ConfigurationError(
                 field="--out", value=str(path), allowed=f"a folder to write to ({error.strerror or error})"
             ) from None
-        refuse(occupied, "--out", str(path), "a new or an empty folder")
+        refuse(occupied, "--out", str(path), f"There is something in {path} already. Name a new or an empty folder.")
         refuse(not is_ours, "--out", str(path), OWN_FOLDER)
         self.path, self._resumes = path, resumes
 
@@ -254,7 +254,7 @@ def check_schema(fields: Mapping[str, Any], name: str) -> None:
         >>> check_schema({"schema": SCHEMA}, "run.json")
         >>> check_schema({"schema": SCHEMA + 1}, "run.json")
         Traceback (most recent call last):
-        psephos.protocol.errors.ConfigurationError: schema in run.json must be 2, ...
+        psephos.protocol.errors.ConfigurationError: schema in run.json is 3: use 2, ...
     """
     schema = fields.get("schema", SCHEMA)
     allowed = f"{SCHEMA}, which this Psephos reads: another one wrote this folder"

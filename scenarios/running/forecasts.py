@@ -22,6 +22,7 @@ AIM: Final = 0.1
 """A session that tells margins of such a share of the whole is worth having, and nothing is said."""
 
 
+_HALF: Final = 0.5
 _ROUNDING: Final = 1e-9  # of shares: 3 of 10 is 30 %
 
 
@@ -35,7 +36,7 @@ class Forecast:
         True
     """
 
-    trust: str = ""  # who has to be trusted, as words; empty for nobody
+    trust: str = ""  # what to do to trust somebody, as words; empty for nobody
     epsilon: float  # what it costs a party in all
     share: float  # from which margin on a decision is wrong as often as a verdict at most, as a share of the whole
     most: float  # the greatest margin that there can be, likewise
@@ -74,15 +75,18 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
     own_forecast, *other_forecasts = forecasts_found
     people_text = f"{pluralize(len(inputs), protocol.client_role)} at ε = {own_forecast.epsilon:g}"
     if own_forecast.share <= own_forecast.most:
-        sentence = (
-            f"{people_text} can only be sure of margins of {math.ceil(100 * own_forecast.share - _ROUNDING)} % and "
-            f"more {own_forecast.whole}"
-        )
+        sentence = f"{people_text} can only tell {_results(own_forecast, own_forecast.share)} {own_forecast.whole}"
         if not is_brief:
             sentence = f"{sentence}: closer ones may stay undecided"
     else:
         sentence = f"{people_text} may stay undecided even if all agree"
-    aim = f"{100 * AIM:.0f} %"
-    prices = [f"ε = {own_forecast.price:g} would tell {aim}, by {own_forecast.by}"] if own_forecast.price else []
-    prices += [f"with {each.trust} ε = {each.price:.3g} does" for each in other_forecasts if each.price]
-    return f"{'; '.join([sentence, *prices])}."
+    ways = [f"take ε = {own_forecast.price:g} ({own_forecast.by})"] if own_forecast.price else []
+    ways += [f"{each.trust} (ε = {each.price:.3g})" for each in other_forecasts if each.price]
+    return f"{sentence}. For {_results(own_forecast, AIM)} {', or '.join(ways)}." if ways else f"{sentence}."
+
+
+def _results(forecast: Forecast, share: float) -> str:
+    """Return what margins of a share and more are, with yes and no where more than one half passes."""
+    percent = math.ceil(100 * share - _ROUNDING)
+    ratio = f" ({50 + percent} : {50 - percent})" if forecast.most == _HALF else ""
+    return f"margins of {percent} %{ratio} and more"

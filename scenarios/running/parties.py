@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from ...protocol.columns import first_alike, normalize_name
-from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
+from ...protocol.errors import ConfigurationError, did_you_mean, quote, refuse, require
 from ...protocol.phases import Entries, PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
@@ -146,7 +146,8 @@ def read_parties_file(
     if plain is not None:
         entries = dict(zip(header, plain, strict=True))
         places = range(2, len(plain[0]) + 2)
-    require(places, f"{role}s", str(path), f"a file with at least one {role}")
+    allowed = f"There is no row in {path.name}. Add a line for each {role} below its header."
+    require(places, f"{role}s", str(path), allowed)
     width = len(str(len(places)))
     names_of_rows = (
         [f"{role} {number:0{width}d}" for number in range(1, len(places) + 1)] if has_numbers else entries.pop(role)
@@ -194,7 +195,7 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
         ['ann', 'bob']
         >>> check_names(["ann", "ann"], "partner")
         Traceback (most recent call last):
-        psephos.protocol.errors.ConfigurationError: partner must be named once (it is also in row 1), got 'ann'
+        psephos.protocol.errors.ConfigurationError: partner: Is it one partner? 'ann' is also in row 1. Keep ...
     """
     require(names, f"{role}s", "none", f"at least one {role}")
     with contextlib.suppress(ConfigurationError):
@@ -211,7 +212,10 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
         check_party_name(name, field=place_text)
         if places.setdefault(name, place) != place:
             first = f"line {lines[places[name]]}" if lines else f"row {places[name] + 1}"
-            raise ConfigurationError(field=place_text, value=name, allowed=f"named once (it is also in {first})")
+            allowed = (
+                f"Is it one {role}? {quote(name)} is also in {first}. Keep one of the two, or give each its own name."
+            )
+            raise ConfigurationError(field=place_text, value=name, allowed=allowed)
     return names
 
 

@@ -260,7 +260,7 @@ def _parse(path: Path, kind: Any) -> Any:
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        allowed = f"{_FOLDER} whose {path.name} is whole ({error})"
+        allowed = f"The file {path} is damaged ({error}). Run it again, or restore the file."
         raise ConfigurationError(field=_RUN, value=str(path.parent), allowed=allowed) from None
 
 

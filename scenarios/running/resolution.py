@@ -580,7 +580,7 @@ def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
     try:
         Ledger("whoever pays most", budget=budget).check(losses)
     except BudgetExceededError as error:
-        allowed = f"at least the session's {error.requested:g} for {error.relation} neighbors"
+        allowed = f"at least {error.requested:g}, which the session costs for {error.relation} neighbors"
         field = "budget" if error.cap == "person" else "budget_datum"
         raise ConfigurationError(field=field, value=getattr(scenario, field), allowed=allowed) from None
 

@@ -76,14 +76,14 @@ def odds_of(probability: float, unknown: str) -> str:
     bound = rounded_up(probability)
     if bound.startswith("over "):
         threshold = bound.removeprefix("over ")
-        return f"Someone who starts at 50 : 50 may end over {threshold} sure of {unknown}"
-    return f"Someone who starts at 50 : 50 ends at most {bound} sure of {unknown}"
+        return f"Whoever had no idea (50 : 50) may end over {threshold} sure of {unknown}"
+    return f"Whoever had no idea (50 : 50) ends at most {bound} sure of {unknown}"
 
 
 def little_of(prices: Sequence[str]) -> str:
     """Return a warning that some ε, at least one, allow more than `LITTLE` certainty."""
     prices_text = join_words(prices)
-    return f"Little protection: {prices_text} let someone be over {100 * LITTLE:g} % sure."
+    return f"Little protection: at {prices_text} someone can become over {100 * LITTLE:g} % sure."
 
 
 def private_data_of(party: str) -> str:
@@ -116,7 +116,7 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
         sentences = [f"Nobody is trusted with private values: {learns}.", ends]
         learners = f"The {server} with up to {number} others learns"
     elif not central:
-        sentences = ["Nobody is trusted with private values: everyone randomizes their own before they leave."]
+        sentences = ["Nobody is trusted with private values: everyone randomizes their own before sending them."]
         learners = f"Everyone else together, the {server} included, learns"
     elif len(central) == len(facts.phases):
         sentences = [f"The {server} is trusted: it sees everyone's values, and adds the noise."]
@@ -185,7 +185,7 @@ def meaning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry], *, party: s
         if epsilon is not None and (prices.replaced is None or epsilon < prices.replaced * (1 - _ROUNDING)):
             bound = describe_bound(certainty_of(epsilon))
             units_text = " or of ".join(units)
-            sentences.append(f"Of {units_text}, the rest being known: {bound} (ε = {round_up(epsilon, 6):g}).")
+            sentences.append(f"Of {units_text}, if all else is known: {bound} (ε = {round_up(epsilon, 6):g}).")
     return sentences
 
 

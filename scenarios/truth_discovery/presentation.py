@@ -435,12 +435,12 @@ def _conclude(outcome: Outcome) -> str:
     told_ranges = [ends for ends in outcome.confidence_ranges if ends is not None]
     if not told_ranges or _is_share(outcome):  # a share of votes is no probability
         return sentence
-    condition = "if the crowd errs no more than the worst published one, and no less than the best"
+    condition = "if this crowd is no worse than the worst of sixteen published ones, and no better than the best"
     if len(told_ranges) == 1:
         right = "That is right with a probability of {chance}, {condition}."
         return f"{sentence} {right.format(chance=_range(told_ranges[0]), condition=condition)}"
     min_right, max_right = (round(math.fsum(ends)) for ends in zip(*told_ranges, strict=True))
-    right = "Of these {number:,} labels {least:,} to {most:,} are expected to be right, {condition}."
+    right = "About {least:,} to {most:,} of these {number:,} are right, {condition}."
     return f"{sentence} {right.format(number=len(told_ranges), least=min_right, most=max_right, condition=condition)}"
 
 

@@ -169,7 +169,7 @@ def test_a_third_party_does_not_displace_the_known_samplers() -> None:
 
 
 def test_a_sampler_for_one_of_our_mechanisms_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="mechanisms without a sampler of ours, got 'TwoLayer'"):
+    with pytest.raises(ConfigurationError, match="mechanisms without a sampler of ours; it is 'TwoLayer'"):
         SecureNoise({TwoLayer: lambda _: list})
 
 
@@ -310,7 +310,7 @@ def test_what_prepares_a_row_for_a_mechanism_without_a_sampler_is_refused() -> N
 
 @pytest.mark.parametrize("kind", [SampledPair, SampledPosition])
 def test_a_sampler_for_a_mechanism_that_brings_its_own_is_refused(kind: type[RowMechanism]) -> None:
-    with pytest.raises(ConfigurationError, match=f"mechanisms without a sampler of ours, got '{kind.__name__}'"):
+    with pytest.raises(ConfigurationError, match=f"mechanisms without a sampler of ours; it is '{kind.__name__}'"):
         SecureNoise({kind: lambda _: list})
 
 

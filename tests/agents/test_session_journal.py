@@ -68,8 +68,8 @@ def test_another_configuration_is_refused_by_its_first_field(
     with pytest.raises(ConfigurationError) as caught:
         SessionJournal.open(path, configuration=other)
     assert caught.value.field == field
-    begun = f"with which the journal {path} was begun: it refuses to mix configurations"
-    assert str(caught.value) == f"{field} must be {theirs}, {begun}, got {ours}"
+    assert repr(caught.value.value) == ours != theirs
+    assert str(caught.value).startswith(f"{field}: The journal {path} was begun with another. ")
     with SessionJournal.open(path, configuration=CONFIGURATION) as journal:
         assert journal.records == ()
 

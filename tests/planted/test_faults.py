@@ -146,4 +146,4 @@ def test_too_few_samples_are_refused_in_a_line(capsys: pytest.CaptureFixture[str
     assert main(["--samples", "5"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "samples must be at least" in err.splitlines()[-1]
+    assert ": use at least" in err.splitlines()[-1]

@@ -197,10 +197,10 @@ def test_a_client_refuses_its_own_choice_before_it_says_anything(choice: int) ->
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
-        ({}, "epsilon must be one of 0.5, 1, 2, got 'left out'"),
-        ({"epsilon": "0.7"}, "epsilon in row 1 must be one of 0.5, 1, 2, got '0.7'"),
-        ({"epsilon": "-1"}, "epsilon in row 1 must be a number > 0"),
-        ({"epsilon": "nan"}, "epsilon in row 1 must be a number > 0"),
+        ({}, "epsilon is missing: use one of 0.5, 1, 2"),
+        ({"epsilon": "0.7"}, "epsilon in row 1 is '0.7': use one of 0.5, 1, 2"),
+        ({"epsilon": "-1"}, "epsilon in row 1 is '-1': use a number > 0"),
+        ({"epsilon": "nan"}, "epsilon in row 1 is 'nan': use a number > 0"),
     ],
 )
 def test_an_epsilon_that_is_no_level_has_no_code(entries: dict[str, str], why: str) -> None:
@@ -306,5 +306,5 @@ def test_a_column_is_not_private_and_chosen_and_there_are_not_many() -> None:
         def columns(self) -> tuple[Column, ...]:
             return tuple(Column(f"c{n}", private=False, description="", chosen=True) for n in range(MAX_CHOSEN + 1))
 
-    with pytest.raises(ConfigurationError, match="chosen columns must be at most 64, got 65"):
+    with pytest.raises(ConfigurationError, match="chosen columns is 65: use at most 64"):
         _ = Many(PROTOCOL.parameters).num_chosen

@@ -309,5 +309,5 @@ def test_noise_for_less_than_a_voter_is_refused_by_its_law(
 
     monkeypatch.setattr(Scoring, "sensitivity", less)
     monkeypatch.setattr(Scoring, "greatest_change", a_tenth)
-    with pytest.raises(ConfigurationError, match="losses must be at least what phase 'rankings' draws"):
+    with pytest.raises(ConfigurationError, match=r"losses is .*: use at least what phase 'rankings' draws"):
         FairVoting(vote.parameters).check_loss_groups(rows)

@@ -68,7 +68,7 @@ def test_the_loss_of_the_sum_is_enough() -> None:
 def test_fewer_honest_shares_than_planned_cost_more(honest: int) -> None:
     needed = SHARE.privacy(honest=honest)
     phase = Masked(1.0, honest=honest)
-    with pytest.raises(ConfigurationError, match=f"losses must be at least what phase 'votes' draws.*{needed:g}"):
+    with pytest.raises(ConfigurationError, match=f"losses is .*: use at least what phase 'votes' draws.*{needed:g}"):
         phase.check_largest()
     with pytest.raises(ConfigurationError, match="for the public row"):
         phase.check_losses((1,))

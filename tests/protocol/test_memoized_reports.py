@@ -188,7 +188,7 @@ def test_seal_depends_on_secret_scope_phase_and_values_and_needs_a_secret() -> N
 
 
 CHANGED: dict[str, tuple[dict[str, Any], str]] = {
-    "another game": ({"game": "club"}, "game must be game 'board', whose reports are kept, got 'club'"),
+    "another game": ({"game": "club"}, "game must be game 'board', whose reports are kept; it is 'club'"),
     "other weights": ({"game": "board", "weights": (1.0, 2.0)}, "weights must be 1.0, 2.0, 3.0"),
     "groups": ({"game": "board", "groups": ((1.0, 2.0), (3.0,))}, "groups must be one for each weight"),
     "another ε": ({"game": "board", "epsilon_weight": 2.0}, "epsilon_weight must be 1.0"),
@@ -356,7 +356,7 @@ def test_batches_keep_nothing() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"game": ""}, "game must be 1 to 128 printable characters, got ''"),
+        ({"game": ""}, "game must be 1 to 128 printable characters; it is empty"),
         ({"game": "board", "public_weights": True}, "leave out game where weights are public"),
         ({"game": "board", "variant": "two_point"}, "leave out game in variant 'two_point'"),
         ({"game": "board", "variant": "auto"}, "leave out game in variant 'auto'"),

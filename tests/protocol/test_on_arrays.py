@@ -124,20 +124,20 @@ def test_nobody_has_empty_estimates() -> None:
 @pytest.mark.parametrize(
     ("mechanism", "values", "said"),
     [
-        (RESPONSE, [0, 3], r"values\[1\] must be in \[0, 2\], got 3"),
-        (RESPONSE, [[0, 1], [-1, 2]], r"values\[1, 0\] must be in \[0, 2\], got -1"),
-        (RESPONSE, [0.5, 1.0], r"values must be an array of integers, got 'an array of float64'"),
-        (RESPONSE, [True, False], r"values must be an array of integers, got 'an array of bool'"),
+        (RESPONSE, [0, 3], r"values\[1\] is 3: use a value from 0 to 2"),
+        (RESPONSE, [[0, 1], [-1, 2]], r"values\[1, 0\] is -1: use a value from 0 to 2"),
+        (RESPONSE, [0.5, 1.0], r"values must be an array of integers; it is 'an array of float64'"),
+        (RESPONSE, [True, False], r"values must be an array of integers; it is 'an array of bool'"),
         (RESPONSE, ["yes"], r"values must be an array of integers"),
-        (RESPONSE, [[[0]]], r"values must be of shape \(n,\) or \(n, w\), got 'shape \(1, 1, 1\)'"),
-        (RESPONSE, 1, r"values must be of shape \(n,\) or \(n, w\), got 'shape \(\)'"),
+        (RESPONSE, [[[0]]], r"values must be of shape \(n,\) or \(n, w\); it is 'shape \(1, 1, 1\)'"),
+        (RESPONSE, 1, r"values must be of shape \(n,\) or \(n, w\); it is 'shape \(\)'"),
         (WholeRanking(1.0, 3), [0, 1, 2], r"values must be rows, of shape \(n, w\)"),
         (
             WholeRanking(1.0, 3),
             [[0, 1, 2], [0, 0, 2]],
             r"values\[1\] must be rankings: rows with each position of 0 to 2",
         ),
-        (SampledPair(1.0, 3), [[0, 1]], r"values must be rows of 3 positions, got 'rows of 2'"),
+        (SampledPair(1.0, 3), [[0, 1]], r"values must be rows of 3 positions; it is 'rows of 2'"),
     ],
 )
 def test_values_that_nobody_can_hold_are_named(mechanism: RowMechanism, values: Any, said: str) -> None:
@@ -147,7 +147,7 @@ def test_values_that_nobody_can_hold_are_named(mechanism: RowMechanism, values: 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "7", True, None])
 def test_a_seed_is_an_integer_and_is_not_shown(seed: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"seed must be an integer") as caught:
+    with pytest.raises(ConfigurationError, match=r"seed is .*: use an integer") as caught:
         RESPONSE.perturb([0], seed=seed)
     assert repr(seed) not in str(caught.value).partition("got")[2]
 
@@ -158,11 +158,11 @@ def test_noise_is_never_drawn_without_a_seed() -> None:
 
 
 def test_reports_that_nobody_sends_are_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"reports\[1\] must be in \[0, 2\], got 7"):
+    with pytest.raises(ConfigurationError, match=r"reports\[1\] is 7: use a value from 0 to 2"):
         RESPONSE.estimate([0, 7])
     with pytest.raises(ConfigurationError, match=r"reports must be one report for each person"):
         RESPONSE.estimate([[0, 1]])
     with pytest.raises(ConfigurationError, match=r"reports must be of shape \(n,\) or \(n, w\)"):
         RESPONSE.estimate(3)
-    with pytest.raises(ConfigurationError, match=r"mechanism must be one of k-RR.*SampledPair"):
+    with pytest.raises(ConfigurationError, match=r"mechanism is 'SampledPair': use one of k-RR"):
         SampledPair(1.0, 3).estimate([0, 1])

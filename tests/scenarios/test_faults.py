@@ -199,7 +199,7 @@ def test_a_role_that_deviates_needs_agents_though_it_does_not_say_so(
     adversary = '[[adversary]]\nrole = "sleeper"\nmembers = ["eve"]\n'
     Path("tea.toml").write_text(SCENARIO + adversary, encoding="utf-8")
     refusal = psephos("run", "tea.toml", "--out", "out", "--transport", "array").refusal
-    assert "adversary 1: role must be" in refusal
+    assert "adversary 1: role " in refusal
     assert "needs agents" in refusal
     assert not Path("out").exists()
     assert psephos("run", "tea.toml", "--out", "out", "--transport", "memory", "--set", "quorum=1").status == 0

@@ -63,7 +63,7 @@ class GroupOfVoters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         names = tuple(alternatives)
         _check_alternatives(names)
         _check_group(self, names, str)
-        refuse(seed < 0, "seed", "a negative number", "at least 0")
+        refuse(seed < 0, "seed", "negative", "at least 0")
         return _draw_group(self, names, _key_of(seed, ""))
 
 
@@ -168,7 +168,7 @@ class Society(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             _check_group(group, self.alternatives, _place_in(name))
         field = f"the voters of all {_FIELD}.groups"
         refuse(self.num_voters > _MAX_VOTERS, field, self.num_voters, f"at most {_MAX_VOTERS}")
-        refuse(self.seed < 0, f"{_FIELD}.seed", "a negative number", "at least 0")
+        refuse(self.seed < 0, f"{_FIELD}.seed", "negative", "at least 0")
 
     @property
     def num_voters(self) -> int:

@@ -51,7 +51,7 @@ class PrivacyGroups(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if not 1 / _HUNDREDTHS <= epsilons[0] <= epsilons[1] <= epsilons[2] <= _GREATEST:
             field = "epsilon_conservative, epsilon_moderate, epsilon_liberal"
             raise ConfigurationError(field=field, value=epsilons, allowed=f"ascending, in [0.01, {_GREATEST:g}]")
-        refuse(self.seed < 0, "seed", "a negative number", "at least 0")
+        refuse(self.seed < 0, "seed", "negative", "at least 0")
 
     @property
     def levels(self) -> tuple[float, ...]:

@@ -129,7 +129,7 @@ def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(CentralSums, "sensitivity_of", halved)
     vote = make_vote(number=2, public_weights=True)
     public = vote.encode({"weight": [3], "c0": [0], "c1": [1]}).public
-    with refuses(said="losses must be at least what phase"):
+    with refuses(field="losses", allowed="at least what phase"):
         vote.check_loss_groups(public)
 
 

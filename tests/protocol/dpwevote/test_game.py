@@ -186,7 +186,7 @@ def test_many_equals_move_the_release_by_the_binomial_law() -> None:
         (lambda: WeightedGame((0, 0), 1), "weights", "not all 0"),
         (lambda: WeightedGame((1, -1), 1), "weights", ">= 0"),
         (lambda: WeightedGame((1, 2), 0), "quota", "all together win"),
-        (lambda: WeightedGame((1, 2), 4), "quota", "got 4"),
+        (lambda: WeightedGame((1, 2), 4), "quota", "is 4"),
         (
             lambda: WeightedGame.from_vote(*in_vote((1.0, 2.0), quota_fraction=1.0, passes="more_than")),
             "quota",

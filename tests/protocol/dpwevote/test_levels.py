@@ -123,10 +123,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"variant": "joint", "opinion_matrix": ((0.6, 0.4), (0.4, 0.6))}, "leave out epsilons in variant 'joint'"),
     ({"game": "board"}, "leave out game"),
     ({"public_weights": True}, "variant must be 'joint' or 'auto', since weights are public"),
-    ({"epsilons": ()}, "epsilons must be at least one level"),
+    ({"epsilons": ()}, "epsilons is .*: use at least one level"),
     ({"epsilons": (2.0, 1.0)}, "epsilons must be distinct, ascending"),
-    ({"epsilons": (1.0, 31.0)}, r"epsilons must be in \[1e-09, 30\], got 31"),
-    ({"epsilons": tuple(range(1, 22))}, "epsilons must be at most 20, got '?21 levels"),
+    ({"epsilons": (1.0, 31.0)}, r"epsilons is 31.0: use a value from 1e-09 to 30"),
+    ({"epsilons": tuple(range(1, 22))}, "epsilons is '?21 levels'?: use at most 20"),
     ({"epsilon": 2.0}, "leave out epsilon beside epsilons"),
     ({"epsilons": msgspec.UNSET, "chosen_by": "partner"}, "give epsilons"),
     ({"candidates": ("epsilon",)}, "candidates must be"),
@@ -142,11 +142,11 @@ def test_what_has_no_levels_is_refused(given: dict[str, Any], sentence: str) -> 
 def test_an_epsilon_that_is_no_level_is_refused() -> None:
     vote = make_vote()
     table: dict[str, Any] = {"weight": [1, 2], "a": [1, 0], "b": [1, 0]}
-    with refuses(said="epsilon in row 2 must be one of 0.5, 1, 3, got '0.7'"):
+    with refuses(said="epsilon in row 2 is '0.7': use one of 0.5, 1, 3"):
         vote.encode({**table, "epsilon": ["1", "0.7"]})
     with refuses(said="the table has no column epsilon"):
         vote.encode(table)
-    with refuses(said="epsilon must be the ε that the server has: 1, got 3"):
+    with refuses(said="epsilon must be the ε that the server has: 1; it is 3"):
         vote.encode_own({"weight": 1, "a": 1, "b": 1, "epsilon": 3}, [1])
     (row,) = vote.encode({"weight": [1], "a": [1], "b": [1], "epsilon": [1]}).private.tolist()
     assert list(vote.encode_own({"weight": 1, "a": 1, "b": 1}, [1])) == row
@@ -156,7 +156,7 @@ def test_an_epsilon_that_is_no_level_is_refused() -> None:
     assert vote.encode_chosen({}) == ()
     chosen = make_vote(chosen_by="partner")
     assert chosen.encode_chosen({"epsilon": "3"}) == (2,)
-    with refuses(said="epsilon must be one of 0.5, 1, 3, got 'left out'"):
+    with refuses(said="epsilon is missing: use one of 0.5, 1, 3"):
         chosen.encode_chosen({})
 
 

@@ -308,7 +308,7 @@ def test_without_a_row_a_public_weight_must_be_entered() -> None:
 
 def test_a_public_weight_that_is_none_of_the_list_is_refused_whatever_the_server_says() -> None:
     for public in ((), (1, 1)):
-        with refuses(said="one of 1, 2, 3, got '9'"):
+        with refuses(said="is '9': use one of 1, 2, 3"):
             vote(public_weights=True).encode_own({**OWN_ENTRIES, "weight": "9"}, public)
 
 

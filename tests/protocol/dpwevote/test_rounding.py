@@ -206,7 +206,7 @@ def test_a_weight_that_is_near_to_none_of_the_set_is_refused(variant: str, weigh
 
 @pytest.mark.parametrize("share", [0.0, 1e-7, -0.1, 0.51, float("nan")])
 def test_what_is_no_share_of_a_weight_is_refused(share: float) -> None:
-    with refuses(said="weights_within must be a share of a weight"):
+    with refuses(field="weights_within", allowed="a share of a weight"):
         make_vote("joint", weights_within=share)
 
 

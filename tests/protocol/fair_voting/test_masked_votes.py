@@ -104,11 +104,11 @@ def test_a_row_that_adds_up_what_its_ranking_does_not_say_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"threshold": 2, "colluders": 0}, "threshold must be in"),
-        ({"colluders": 4}, "colluders must be in"),
+        ({"threshold": 2, "colluders": 0}, "threshold is 2: use a value from"),
+        ({"colluders": 4}, "colluders is 4: use a value of at least 0"),
         ({"mechanism": "laplace"}, "leave out threshold in mechanism 'laplace'"),
         ({"relation": NeighboringRelation.ADD_OR_REMOVE_ONE}, "relation must be 'replace-one'"),
-        ({"epsilon": 1e-4}, "epsilon must be at least 0.000732422 in mechanism 'masked'"),
+        ({"epsilon": 1e-4}, "epsilon is .*: use at least 0.000732422 in mechanism 'masked'"),
     ],
 )
 def test_sizes_and_prices_that_cannot_be_are_refused(given: dict[str, Any], named: str) -> None:

@@ -192,5 +192,5 @@ def test_what_is_out_of_range_is_refused_by_field(make: object, field: str) -> N
 
 
 def test_a_flip_probability_beyond_the_even_one_is_told_its_limit() -> None:
-    with pytest.raises(ConfigurationError, match=r"flip_probability must be in \[0, 2/3\] for 3 labels, got 0\.7"):
+    with pytest.raises(ConfigurationError, match=r"flip_probability is 0\.7: use a value from 0 to 2/3 for 3 labels"):
         epsilon_of(0.7, 3)

@@ -235,7 +235,7 @@ def test_the_default_uniform_begins_at_zero_and_ends_at_one_at_most() -> None:
     assert uniform_for(0.75) == Uniform(0.5, 1.0)
     assert uniform_for(1.0) == Uniform(1.0, 1.0)
     for mean in (-0.1, 1.1, math.nan):
-        with pytest.raises(ConfigurationError, match=r"^mean must be in \[0, 1\]"):
+        with pytest.raises(ConfigurationError, match=r"^mean is .*: use a value from 0 to 1"):
             uniform_for(mean)
 
 
@@ -297,14 +297,14 @@ def test_what_is_no_distribution_of_probabilities_is_refused_by_field(make: obje
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Moments((0.5, 0.2)), "such that moment 2 is inside (0.25, 0.5), as those before it demand, got 0.2"),
+        (lambda: Moments((0.5, 0.2)), "such that moment 2 is inside (0.25, 0.5), as those before it demand; it is 0.2"),
         (
             lambda: Moments((0.25, 0.1, 0.2)),
-            "such that moment 3 is inside (0.04, 0.07), as those before it demand, got 0.2",
+            "such that moment 3 is inside (0.04, 0.07), as those before it demand; it is 0.2",
         ),
         (
             lambda: Moments((0.25, 0.1), 0.0, 0.375),
-            "such that moment 2 is inside (0.0625, 0.09375), as those before it demand, got 0.1",
+            "such that moment 2 is inside (0.0625, 0.09375), as those before it demand; it is 0.1",
         ),
     ],
 )

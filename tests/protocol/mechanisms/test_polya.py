@@ -65,7 +65,7 @@ def test_as_many_shares_as_planned_are_laplace_noise(scale: float) -> None:
 
 @pytest.mark.parametrize(("scale", "planned", "num_shares"), [(0.01, 3, 1), (math.nan, 3, 1), (2.0, 0, 1), (2.0, 3, 0)])
 def test_no_law_is_worked_out_of_what_no_shares_are(scale: float, planned: int, num_shares: int) -> None:
-    with pytest.raises(ConfigurationError, match="must be at least 1"):
+    with pytest.raises(ConfigurationError, match=": use at least 1"):
         share_log_law(scale=scale, planned=planned, num_shares=num_shares)
 
 
@@ -252,7 +252,7 @@ def test_a_sum_that_could_wrap_around_is_refused() -> None:
     share = NoiseShare(6.0, 3, 2**53, 4)
     share.check_sum(1_000)
     room = 2**63 - 1 - math.ceil(128 * 6 * (1_024 / 4 + 1))
-    with pytest.raises(ConfigurationError, match=f"bound must be at most {room // 1_024}, .* wrap around modulo"):
+    with pytest.raises(ConfigurationError, match=f"bound is .*: use at most {room // 1_024}, .* wrap around modulo"):
         share.check_sum(1_024)
 
 

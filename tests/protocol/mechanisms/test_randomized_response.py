@@ -68,7 +68,7 @@ def test_the_least_epsilons_bound_the_law_and_leave_something_to_estimate(epsilo
     [0.0, -1.0, math.nan, math.inf, 5e-324, math.nextafter(MIN_EPSILON, 0), math.nextafter(MAX_EPSILON, 31)],
 )
 def test_an_epsilon_out_of_range_is_refused(epsilon: float) -> None:
-    with pytest.raises(ConfigurationError, match="epsilon must be in") as caught:
+    with pytest.raises(ConfigurationError, match=r"epsilon is .*: use a value from") as caught:
         GeneralizedRandomizedResponse(epsilon, 3)
     assert caught.value.field == "epsilon"
 
@@ -76,14 +76,14 @@ def test_an_epsilon_out_of_range_is_refused(epsilon: float) -> None:
 def test_an_epsilon_is_checked_under_the_name_that_it_has_for_its_user() -> None:
     check_epsilon(MIN_EPSILON, field="epsilon_weight")
     check_epsilon(MAX_EPSILON, field="epsilon_weight")
-    with pytest.raises(ConfigurationError, match="epsilon_weight must be in") as caught:
+    with pytest.raises(ConfigurationError, match=r"epsilon_weight is .*: use a value from") as caught:
         check_epsilon(0.0, field="epsilon_weight")
     assert caught.value.field == "epsilon_weight"
 
 
 @pytest.mark.parametrize("num_choices", [1, 0, -3])
 def test_fewer_than_two_choices_are_refused(num_choices: int) -> None:
-    with pytest.raises(ConfigurationError, match="num_choices must be at least 2") as caught:
+    with pytest.raises(ConfigurationError, match=r"num_choices is .*: use at least 2") as caught:
         GeneralizedRandomizedResponse(1.0, num_choices)
     assert (caught.value.field, caught.value.value) == ("num_choices", num_choices)
 

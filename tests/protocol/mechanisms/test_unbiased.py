@@ -309,14 +309,14 @@ def test_values_must_be_two_or_more_and_increase(make: Maker, values: tuple[int,
 @pytest.mark.parametrize("make", [two_point, randomized_response, optimal])
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, 30.1])
 def test_an_epsilon_out_of_range_is_refused(make: Maker, epsilon: float) -> None:
-    with pytest.raises(ConfigurationError, match="epsilon must be"):
+    with pytest.raises(ConfigurationError, match="epsilon is"):
         make(THREE, epsilon=epsilon)
 
 
 @pytest.mark.parametrize(
     ("values", "allowed"),
     [
-        (numbers(*range(22)), "at most 20 for the optimal mechanism, got"),
+        (numbers(*range(22)), "is 22 of them: use at most 20 for the optimal mechanism"),
         (numbers(*range(13)), "at most 12 for the optimal mechanism, since these are not an even number"),
         (numbers(*range(19), 40), "at most 12 for the optimal mechanism, since these are not an even number"),
     ],

@@ -141,14 +141,14 @@ def test_a_directions_noise_has_the_law_of_its_radius() -> None:
 @pytest.mark.bad_input("an unknown prior; a level outside (0, 1/2); a verdict without errors")
 @pytest.mark.parametrize("level", [0.0, 0.5, -1.0, math.nan, math.inf])
 def test_a_level_that_no_test_has_is_refused(level: float) -> None:
-    with pytest.raises(ConfigurationError, match=r"level must be a number in \(0, 0\.5\)"):
+    with pytest.raises(ConfigurationError, match=r"level is .*: use a value above 0 and below 0\.5"):
         decide(outcome(), {"young": 1.0}, {}, level=level)
 
 
 @pytest.mark.bad_input("an unknown prior; a level outside (0, 1/2); a verdict without errors")
 def test_an_unknown_prior_is_refused() -> None:
     assert PRIORS == ("ball", "size")
-    with pytest.raises(ConfigurationError, match="prior must be one of ball, size, got 'flat'"):
+    with pytest.raises(ConfigurationError, match="prior is 'flat': use one of ball, size"):
         decide(outcome(), {"young": 1.0}, {}, prior=cast("Any", "flat"))
 
 

@@ -231,10 +231,10 @@ def test_one_society_alone_differs_from_none() -> None:
 @pytest.mark.parametrize(
     ("names", "given", "why"),
     [
-        (["north", "west"], {}, "society must be one of north, east, south, got 'west'"),
-        (["north", "east", "north"], {}, "society must be named once, got 'north'"),
-        ([], {"level": 0.5}, r"level must be a number in \(0, 0.5\), got 0.5"),
-        ([], {"level": float("nan")}, r"level must be a number in \(0, 0.5\), got nan"),
+        (["north", "west"], {}, "society is 'west': use one of north, east, south"),
+        (["north", "east", "north"], {}, "society must be named once; it is 'north'"),
+        ([], {"level": 0.5}, r"level is 0.5: use a value above 0 and below 0.5"),
+        ([], {"level": float("nan")}, r"level is nan: use a value above 0 and below 0.5"),
     ],
 )
 def test_societies_that_cannot_be_compared_are_refused(names: list[str], given: dict[str, Any], why: str) -> None:
@@ -245,5 +245,5 @@ def test_societies_that_cannot_be_compared_are_refused(names: list[str], given: 
 @pytest.mark.bad_input("societies that are not two or more, or that a voter is not in exactly once")
 def test_more_societies_at_once_than_have_anything_left_of_the_level_are_refused() -> None:
     outcome = of_preferences(*((0.0,),) * (MOST_COMPARED + 1), error=0.1)
-    with pytest.raises(ConfigurationError, match=f"societies must be at most {MOST_COMPARED} at once"):
+    with pytest.raises(ConfigurationError, match=f"societies is .*: use at most {MOST_COMPARED} at once"):
         compare_societies(outcome)

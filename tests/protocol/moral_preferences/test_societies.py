@@ -235,7 +235,7 @@ def test_a_society_of_which_nobody_reports_stops_no_vote() -> None:
         east = outcome.society_outcomes[1]
         assert (east.num_voters, east.preferences, east.errors, east.levels) == (0, None, None, ())
         assert outcome.num_voters == 6
-        with pytest.raises(ConfigurationError, match="society must be one of which somebody reported, got 'east'"):
+        with pytest.raises(ConfigurationError, match="society is 'east': use one of which somebody reported"):
             outcome.society_outcome("east")
 
 
@@ -257,7 +257,9 @@ def test_a_society_and_an_epsilon_of_ones_own_stand_in_the_public_row() -> None:
     pair = [[[1, 0], [0, 1]]]
     row = protocol.encode_own({"records": pair, "society": "south", "epsilon": 2}, (2, 2))
     assert row == protocol.encode_own({"records": pair}, (2, 2))
-    with pytest.raises(ConfigurationError, match="society must be the society that the server has: south, got 'east'"):
+    with pytest.raises(
+        ConfigurationError, match="society must be the society that the server has: south; it is 'east'"
+    ):
         protocol.encode_own({"records": pair, "society": "east"}, (2, 2))
     with pytest.raises(ConfigurationError, match="public row must be the place of a society, in"):
         protocol.encode_own({"records": pair}, (3, 2))
@@ -285,9 +287,9 @@ def test_societies_that_cannot_be_are_refused(given: dict[str, Any], why: str) -
 @pytest.mark.bad_input("societies that are not two or more, or that a voter is not in exactly once")
 def test_a_voter_of_no_known_society_and_a_society_without_voters_are_refused() -> None:
     protocol = make_societies()
-    with pytest.raises(ConfigurationError, match="society in row 2 must be one of north, east, south, got 'west'"):
+    with pytest.raises(ConfigurationError, match="society in row 2 is 'west': use one of north, east, south"):
         protocol.encode_public({"society": ["north", "west"]}, num_parties=2)
-    with pytest.raises(ConfigurationError, match="societies must be societies to which voters belong, got 'east: a"):
+    with pytest.raises(ConfigurationError, match="societies must be societies to which voters belong; it is 'east: a"):
         protocol.check_roster(np.array([[0], [2]], dtype=np.int64))
     with pytest.raises(ConfigurationError, match="society"):
         protocol.encode_public({}, num_parties=2)
@@ -299,9 +301,9 @@ def test_a_voter_of_no_known_society_and_a_society_without_voters_are_refused() 
 def test_differences_of_unknown_or_equal_societies_are_refused() -> None:
     protocol = make_societies()
     outcome = released(protocol, make_preference_inputs(protocol, 9))
-    with pytest.raises(ConfigurationError, match="society must be one of north, east, south, got 'west'"):
+    with pytest.raises(ConfigurationError, match="society is 'west': use one of north, east, south"):
         outcome.differences("north", "west")
-    with pytest.raises(ConfigurationError, match="society must be another one than 'north', got 'north'"):
+    with pytest.raises(ConfigurationError, match="society must be another one than 'north'; it is 'north'"):
         outcome.differences("north", "north")
     single = alone(protocol)
     with pytest.raises(ConfigurationError, match="leave out society: all voters are one society"):

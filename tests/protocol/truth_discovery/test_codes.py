@@ -142,7 +142,7 @@ def test_an_entry_that_is_neither_text_nor_a_list_is_refused_by_column_and_row(c
 def test_an_error_shows_a_dozen_names_at_most() -> None:
     names = tuple(f"t{number}" for number in range(20))
     many = TruthDiscovery(Parameters(tasks=names, answer_sets=(("no", "yes"),), max_answers=1))
-    with refuses(said="t10, t11, ..., got 'x'"):
+    with refuses(said="is 'x': use one of the tasks: t0, t1, "):
         many.encode({"tasks": ["x"], "answers": [""]})
 
 
@@ -225,7 +225,7 @@ def test_tasks_and_the_most_that_one_worker_has_follow_from_the_public_column() 
     assert TruthDiscovery.complete(given, table) == given
     for nothing, said in (
         ({"answers": [""]}, "the table has no column tasks"),
-        ({"tasks": ["", ""], "answers": ["", ""]}, "tasks must be"),
+        ({"tasks": ["", ""], "answers": ["", ""]}, "tasks is 'none': use at least one task"),
     ):
         with refuses(said=said):
             TruthDiscovery.complete({}, nothing)

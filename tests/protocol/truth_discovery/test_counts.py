@@ -85,7 +85,7 @@ def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatc
         return stated
 
     monkeypatch.setattr(CountedAnswers, "losses_of", losses_of)
-    with refuses(said="losses must be at least what phase"):
+    with refuses(field="losses", allowed="at least what phase"):
         survey.check_loss_groups(np.array([[0, 0]]))
 
 

@@ -77,7 +77,7 @@ def test_a_loss_that_is_stated_too_low_is_refused(monkeypatch: pytest.MonkeyPatc
         return stated
 
     monkeypatch.setattr(MaskedAnswers, "losses_of", losses_of)
-    with refuses(said="losses must be at least what phase"):
+    with refuses(field="losses", allowed="at least what phase"):
         survey.check_losses(public)
 
 
@@ -145,15 +145,15 @@ def test_the_noise_of_counts_is_that_of_the_shares_that_parties_draw() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"threshold": 2, "colluders": 0}, "threshold must be in"),
-        ({"colluders": 4}, "colluders must be in"),
+        ({"threshold": 2, "colluders": 0}, "threshold is 2: use a value from"),
+        ({"colluders": 4}, "colluders is 4: use a value of at least 0"),
         ({"mechanism": "one_layer"}, "leave out threshold in mechanism 'one_layer'"),
         ({"flip_probability": 0.2}, "leave out flip_probability, where noise is added to masked sums"),
         ({"estimator": "cautious"}, "estimator must be majority or auto, where a masked session"),
-        ({"epsilon": 1e-4}, "epsilon must be at least 0.000244140625 in mechanism 'masked', got 0.0001"),
-        ({"epsilon": 0.0}, "epsilon must be at least 0.000244140625 in mechanism 'masked'"),
-        ({"epsilon_worker": 1e-4}, "epsilon_worker must be at least 0.000732421875 in mechanism 'masked'"),
-        ({"answer_sets": (tuple(map(str, range(1000))),), "answer_set_of_task": (0,) * 17}, "tasks must be at most"),
+        ({"epsilon": 1e-4}, "epsilon is 0.0001: use at least 0.000244140625 in mechanism 'masked'"),
+        ({"epsilon": 0.0}, "epsilon is 0.0: use at least 0.000244140625 in mechanism 'masked'"),
+        ({"epsilon_worker": 1e-4}, "epsilon_worker is 0.0001: use at least 0.000732421875 in mechanism 'masked'"),
+        ({"answer_sets": (tuple(map(str, range(1000))),), "answer_set_of_task": (0,) * 17}, "use at most"),
     ],
 )
 def test_sizes_and_prices_that_cannot_be_are_refused(given: dict[str, Any], named: str) -> None:

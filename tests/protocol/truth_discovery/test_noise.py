@@ -470,9 +470,9 @@ def test_all_rows_are_tried_by_their_numbers_and_a_bound_stands_for_too_many() -
 
 
 def test_auto_needs_a_price_and_a_price_is_finite() -> None:
-    with refuses(said="epsilon must be above 0"):
+    with refuses(field="epsilon", allowed="above 0"):
         make_noise(make(2, TWO, mechanism="auto", epsilon=0.0))
-    with refuses(said="epsilon_worker must be above 0 and at most 60"):
+    with refuses(field="epsilon_worker", allowed="above 0 and at most 60"):
         make(2, TWO, mechanism="two_layer", epsilon_worker=math.inf)
 
 

@@ -94,7 +94,7 @@ def test_more_workers_than_there_is_memory_for_their_confusions_are_refused_befo
     sets = [["no", "yes"], [f"a{number}" for number in range(1000)]]
     survey = TruthDiscovery(parameters(answer_sets=sets, answer_set_of_task=[0, 1], estimator="minimax_entropy"))
     survey.check_numbers(np.array([[1]]), np.array([33]))
-    with refuses(said="workers must be at most 33 with estimator 'minimax_entropy'"):
+    with refuses(field="workers", allowed="at most 33 with estimator 'minimax_entropy'"):
         survey.check_numbers(np.array([[1]]), np.array([34]))
 
 
@@ -269,7 +269,7 @@ def test_rounds_are_for_estimators_that_end_by_a_likelihood(estimator: str) -> N
 
 @pytest.mark.parametrize("rounds", [0, -1, 10_001])
 def test_rounds_out_of_range_are_refused(rounds: int) -> None:
-    with refuses(said="rounds must be in [1, 10000]"):
+    with refuses(field="rounds", allowed="in [1, 10000]"):
         make(estimator="dawid_skene", rounds=rounds)
 
 
@@ -320,7 +320,7 @@ def test_a_worker_does_without_the_function_and_the_finder_of_truths_does_not() 
     assert protocol.phase.mechanism.slots_of(2) == 2
     with pytest.raises(
         PluginError,
-        match="weight_function must be one of log_odds, linear; or TruthDiscovery",
+        match=r"weight_function is .*: use one of log_odds, linear; or TruthDiscovery",
     ):
         own_of(protocol)
 

@@ -420,7 +420,7 @@ def test_supports_are_unbiased_by_the_mean_of_any_hyper_distribution() -> None:
     assert abs(told(supports)["yes"].value) < 5 * told(supports)["yes"].standard_error
     (limits,) = result.outcome.limits_of_found()
     assert told(limits).high == 20_000
-    with refuses(said="level must be a number in (0, 0.5), got 0.5"):
+    with refuses(said="level is 0.5: use a value above 0 and below 0.5"):
         result.outcome.limits_of_found(0.5)
 
 

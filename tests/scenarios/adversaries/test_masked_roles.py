@@ -102,7 +102,7 @@ def test_on_a_circle_nothing_is_said_of_more_than_c_with_the_server() -> None:
         assert moved <= proven
         assert (proven > 1) is (members is many)  # 1 is charged
         assert ("but for 2⁻⁴⁰" in attack_report.trust) is ("server" in members)
-    with pytest.raises(ConfigurationError, match=r"members must be at most 2 with the server: .* of more nothing"):
+    with pytest.raises(ConfigurationError, match=r"members is .*: use at most 2 with the server: .* of more nothing"):
         resolved("votes", {"role": "coalition", "members": ["server", *many], "target": "France"})
 
 

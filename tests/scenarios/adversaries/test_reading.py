@@ -110,7 +110,7 @@ def test_no_party_deviates_in_two_ways_of_which_one_would_be_forgotten(configura
         configuration("dpwevote", equivocator, liar)
     assert (caught.value.field, caught.value.value) == ("adversary 'tampering-server'", "server")
     leaver, replayer = ({"role": role, **DEVIATING[role]} for role in ("drop-out", "replayer"))
-    with pytest.raises(ConfigurationError, match="got 'partner-1'"):
+    with pytest.raises(ConfigurationError, match="is 'partner-1'"):
         configuration("dpwevote", leaver, replayer)
     assert len(configuration("dpwevote", leaver, equivocator).adversaries) == 2
 

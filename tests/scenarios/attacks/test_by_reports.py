@@ -240,7 +240,7 @@ def test_what_cannot_be_inferred_is_refused_by_field() -> None:
     found = refusal(mean_with(Trusting, {"value": [0.0, 100.0]}), [0.0, 50.0])
     assert (found.field, found.value) == (of_mean, "others")
     assert "among them each party's row" in found.allowed
-    with pytest.raises(ConfigurationError, match="secret must be one of row, got 'opinions'"):
+    with pytest.raises(ConfigurationError, match="secret is 'opinions': use one of row"):
         find_attack(Approvals(Ballot())).check_secret("opinions")
 
 

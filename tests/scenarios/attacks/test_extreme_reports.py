@@ -158,7 +158,7 @@ def test_what_cannot_be_pushed_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="protocol must be one whose outcome has estimates") as caught:
         session_of(Silent(Ballot()))
     assert caught.value.value == "silent"
-    with pytest.raises(ConfigurationError, match="aim must be one of tea, coffee, got 'milk'"):
+    with pytest.raises(ConfigurationError, match="aim is 'milk': use one of tea, coffee"):
         session_of(Approvals(Ballot()), aim="milk")
 
 
@@ -196,8 +196,8 @@ def test_agents_release_what_the_lesson_says(tmp_path: Path, tea: Path, transpor
 @pytest.mark.parametrize(
     ("table", "error"),
     [
-        ("{role='poisoner', members=['v0'], aim='milk'}", "adversary 1: aim must be one of tea, coffee, got 'milk'"),
-        ("{role='sybils', members=['v0'], aim='milk'}", "adversary 1: aim must be one of tea, coffee, got 'milk'"),
+        ("{role='poisoner', members=['v0'], aim='milk'}", "adversary 1: aim is 'milk': use one of tea, coffee"),
+        ("{role='sybils', members=['v0'], aim='milk'}", "adversary 1: aim is 'milk': use one of tea, coffee"),
     ],
 )
 def test_what_the_role_cannot_do_is_refused_in_a_line(

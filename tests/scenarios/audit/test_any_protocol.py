@@ -293,9 +293,9 @@ def test_a_refuted_proof_ends_with_1(
     ("words", "error"),
     [
         (("approvals", "--set", "epsilom=1"), "--set 'epsilom' is unknown: did you mean 'epsilon'?"),
-        (("approvals", "--set", "epsilon=word"), "parameters.epsilon must be a number"),
-        (("approvals", "--set", "epsilon=0"), "epsilon must be"),
-        (("bounded-mean", "--set", "high=-1"), "must be"),
+        (("approvals", "--set", "epsilon=word"), "parameters.epsilon is 'word': use a number"),
+        (("approvals", "--set", "epsilon=0"), "epsilon is 0"),
+        (("bounded-mean", "--set", "high=-1"), "scale is -1.0: use a positive value"),
     ],
 )
 def test_what_is_wrong_with_parameters_is_said_in_a_line(

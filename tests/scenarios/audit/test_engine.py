@@ -185,13 +185,15 @@ def test_an_output_that_no_law_has_refutes_the_proof() -> None:
 @pytest.mark.bad_input("a confidence outside (0, 1)")
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, math.nan])
 def test_a_confidence_out_of_range_is_refused(confidence: float) -> None:
-    with pytest.raises(ConfigurationError, match=r"confidence must be in \(0, 1\)"):
+    with pytest.raises(ConfigurationError, match=r"confidence is .*: use a value above 0 and below 1"):
         audit(make_case(sampled_pair()), samples=1_000, confidence=confidence)
 
 
 @pytest.mark.bad_input("too few samples for any statement")
 def test_so_few_samples_that_no_statement_is_possible_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"samples must be at least \d+: with fewer no statement is possible"):
+    with pytest.raises(
+        ConfigurationError, match=r"samples is .*: use at least \d+: with fewer no statement is possible"
+    ):
         audit(make_case(sampled_pair()), samples=10, confidence=CONFIDENCE)
 
 

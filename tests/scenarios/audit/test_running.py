@@ -71,7 +71,7 @@ def test_a_name_stands_for_its_group_and_all_for_all(known: Callable[..., None])
     assert names(cases_of("coins")) == ["one", "three"]
     with pytest.raises(
         ConfigurationError,
-        match="must be all, papers, a registered protocol, a scenario, or one of coins, dice, got 'cards'",
+        match="is 'cards': use one of all, papers, coins, dice, a registered protocol or a scenario",
     ):
         cases_of("cards")
     assert sources_of("both") == ["simulated", "secure"]
@@ -223,17 +223,17 @@ def test_the_command_ends_with_1_where_a_proof_is_refuted_and_prints_json(
     [
         (
             ("nothing",),
-            "mechanism or protocol must be all, papers, a registered protocol, a scenario, or one of coins",
+            "mechanism or protocol is nothing: use one of all, papers, coins, a registered protocol or a scenario",
         ),
-        (("all", "--confidence", 1), "confidence must be in (0, 1), both excluded, got 1.0"),
-        (("all", "--confidence", "nan"), "confidence must be in (0, 1), both excluded, got nan"),
-        (("all", "--samples", 5), "samples must be at least"),
+        (("all", "--confidence", 1), "confidence is 1.0: use a value above 0 and below 1"),
+        (("all", "--confidence", "nan"), "confidence is nan: use a value above 0 and below 1"),
+        (("all", "--samples", 5), "samples is 5: use at least"),
         (("all", "--cluster", "local"), "leave out --cluster, but for --source simulated"),
         (("papers", "--cluster", "local"), "leave out --cluster of an audit of papers"),
         (("papers", "--out", "folder"), "leave out --out of an audit of papers"),
         (("papers", "--quick"), "leave out --quick of an audit of papers"),
         (("all", "--quick", "--thorough"), "give one of --quick and --thorough at a time"),
-        (("all", "--quick", "--samples", 100), "samples must be at least"),
+        (("all", "--quick", "--samples", 100), "samples is 10: use at least"),
         (("papers", "--set", "epsilon=1"), "leave out --set of an audit of papers"),
         (("all", "--set", "epsilon=1"), "leave out --set of an audit of all, whose parameters are fixed"),
         (("coins", "--data", "folder"), "leave out --data of an audit of coins, whose parameters are fixed"),

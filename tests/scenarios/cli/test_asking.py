@@ -78,11 +78,11 @@ def test_all_that_is_left_out_is_asked_for_and_what_is_wrong_is_asked_again(vote
         released = session.result().outcome
     assert status == 0, terminal.seen
     said = terminal.seen.replace("\r", "")
-    assert "INVITATION: 'no-such.json' is no readable file (No such file or directory)" in said
-    assert "INVITATION must be a folder with an invitation of 'dan'" in said
+    assert "INVITATION: There is no file 'no-such.json'" in said
+    assert "INVITATION: There is no invitation of 'dan' in " in said
     assert said.count("give --key: the folder of the keys of 'ann'") == 2
-    assert f"weight must be one of 1, 2, 3, got '{TYPED}'" in said
-    assert "merger must be " in said
+    assert f"weight is '{TYPED}': use one of 1, 2, 3" in said
+    assert "merger is " in said
     assert "Your values as ann in session vote" in said
     assert read_json(folder / "as-ann" / "outcome.json") == json.loads(msgspec.json.encode(outcome_to_dict(released)))
 
@@ -216,7 +216,7 @@ def test_a_worker_is_asked_task_by_task_and_may_skip_one(
     typist = Typist(monkeypatch, "perhaps", "no", "")
     assert typist.enter(str(scenario), party="ann") == {"answers": {"q1": "no", "q3": ""}}
     assert typist.asked == [f"{task} (yes, no; or nothing, to skip it)" for task in ("q1", "q1", "q3")]
-    assert "answers must be one of yes, no (task 'q1'), or nothing, got 'perhaps'" in capsys.readouterr().err
+    assert "answers is 'perhaps': use one of yes, no (task 'q1'), or nothing" in capsys.readouterr().err
 
 
 @pytest.mark.bad_input("an epsilon that is no level, or another one than was chosen before")
@@ -233,7 +233,7 @@ def test_a_voter_is_asked_for_the_epsilon_that_it_chooses_before_its_file(
     assert set(entries) == {"records"}
     question = "epsilon, which everybody will see (the voter's ε, one of 0.5, 1, 2)"
     assert typist.asked == [question, question, "Your values (a CSV file)"]
-    assert "epsilon must be one of 0.5, 1, 2, got '0.7'" in capsys.readouterr().err
+    assert "epsilon is '0.7': use one of 0.5, 1, 2" in capsys.readouterr().err
     Typist(monkeypatch, "2")
     assert asking.ask_own(own, [], party="ada", invitation=invitation, trusts_server=False)[1] == {"epsilon": "2"}
     told = asking.ask_own(own, ["epsilon = 1"], party="ada", invitation=invitation, trusts_server=False)[1]

@@ -54,7 +54,7 @@ def test_join_shows_what_it_takes_part_in_and_the_outcome(psephos: Psephos) -> N
         "Session vote",
         "as ann · protocol dpwevote · simulation · costs epsilon = 1",
         "Trust: Nobody is trusted with private values",
-        "Your privacy loss: Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1).",
+        "Your privacy loss: Whoever had no idea (50 : 50) ends at most 73.2 % sure of one person's vote (ε",
         "merger",
         "in mine",
     ):
@@ -81,7 +81,9 @@ def test_join_prints_the_outcome_as_json_and_nothing_else(psephos: Psephos) -> N
 def test_without_a_folder_named_a_partner_gets_its_own_below_runs(psephos: Psephos) -> None:
     words = ("--as", "ann", "--input", "ann.csv", *SIMULATED, "--patience", "0.01")
     check_refused(
-        psephos("join", NOBODY_LISTENS, *PLAIN, *words), "all attempts to connect to 127.0.0.1:1 failed", status=1
+        psephos("join", NOBODY_LISTENS, *PLAIN, *words),
+        "all attempts to connect to 127.0.0.1:1 failed. " + NOBODY,
+        status=1,
     )
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("as-ann-")
@@ -97,7 +99,8 @@ def test_a_folder_that_holds_something_is_left_alone(psephos: Psephos, out: str)
         ("serve", "vote.toml", *PLAIN, "--listen", "127.0.0.1:0"),
         ("join", NOBODY_LISTENS, *PLAIN, "--as", "ann", "--input", "ann.csv"),
     ):
-        assert psephos(*words, "--out", out).refusal.startswith("psephos: --out must be ")
+        refusal = psephos(*words, "--out", out).refusal
+        assert refusal.startswith(("psephos: --out: There is something in ", "psephos: --out must be a folder"))
     assert {path: path.stat().st_mtime_ns for path in Path().rglob("*")} == before
 
 
@@ -107,12 +110,13 @@ JOIN = (*JOIN_AS, "ann", "--input")
 WEEKLY = ("ann.csv", "--budget", 1, "--budget-period", "7 days")
 HERE = "a loopback address such as 127.0.0.1:7000: over 'tcp' nobody proves who it is; over 'tls' everybody does"
 BY_CERTIFICATE = (
-    "give --roster, as `psephos roster` draws it up: parties are known by their certificates. On one machine, "
-    "--transport tcp takes them by their names"
+    "--roster: First draw up a roster, which says who takes part: psephos roster vote.toml --make-keys --out vote. On "
+    "one machine, --transport tcp needs none."
 )
+NOBODY = "Nobody listens there: is the server running, and the address right?"
 OVER = "expired on 2001-09-09 01:46 UTC"
 REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
-    "a server for everybody": ((*SERVE, "0.0.0.0:7000"), f"--listen must be {HERE}, got '0.0.0.0:7000'"),
+    "a server for everybody": ((*SERVE, "0.0.0.0:7000"), f"--listen is '0.0.0.0:7000': use {HERE}"),
     "a server without a roster": (("serve", "vote.toml", "--listen", "127.0.0.1:0", "--out", "out"), BY_CERTIFICATE),
     "a server with a roster without certificates": (
         ("serve", "vote.toml", "--listen", "127.0.0.1:0", "--roster", "names.csv", "--out", "out"),
@@ -120,7 +124,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a server that does not ask for the certificates of its roster": (
         (*SERVE, "127.0.0.1:0", "--roster", "drawn"),
-        "transport must be 'tls' where the roster has certificates, which 'tcp' does not show, got 'tcp'",
+        "transport must be 'tls' where the roster has certificates, which 'tcp' does not show; it is 'tcp'",
     ),
     "a server of nowhere": (
         ("serve", "vote.toml", *PLAIN, "--out", "out"),
@@ -128,49 +132,49 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a server of another session": (
         ("serve", "other.toml", "--roster", "drawn", "--out", "out"),
-        "SCENARIO must be 'vote', as the invitations say, got 'other'",
+        "SCENARIO: The invitations are to 'vote', not to 'other'. Serve that, or draw up a new roster.",
     ),
     "a server of a rehearsal with invitations to a deployment": (
         ("serve", "vote.toml", "--roster", "drawn", "--out", "out", *SIMULATED),
-        "--simulate must be 'deployment', as the invitations say, got 'simulation'",
+        "--simulate: The invitations are to 'deployment', not to 'simulation'. Serve that, or draw up a new roster.",
     ),
     "a server at no address": (
         (*SERVE, "7000"),
-        "--listen must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got '7000'",
+        "--listen is '7000': use HOST:PORT or [IPV6]:PORT, with a port up to 65535",
     ),
     "a server of a simulation without a seed": (
         (*SERVE, "127.0.0.1:0", "--simulate"),
-        "give --seed together with --simulate, on both sides",
+        "give --seed together with --simulate, the same on both sides",
     ),
     "a server of a deployment with a seed": (
         (*SERVE, "127.0.0.1:0", "--seed", 7),
-        "leave out --seed without --simulate",
+        "leave out --seed, or add --simulate: secure noise has no seed",
     ),
     "a server with an unknown roster": (
         (*SERVE, "127.0.0.1:0", "--roster", "nowhere.csv"),
-        "--roster: 'nowhere.csv' is no readable CSV file (No such file or directory)",
+        "--roster: There is no file 'nowhere.csv' (did you mean 'three.csv'?). Check its name.",
     ),
     "a client of a server elsewhere": (
         ("join", "10.0.0.1:7000", *PLAIN, "--as", "ann", "--input", "ann.csv", "--out", "out"),
-        f"the server's address must be {HERE}, got '10.0.0.1:7000'",
+        f"the server's address is '10.0.0.1:7000': use {HERE}",
     ),
     "a client of no address": (
         ("join", "nowhere", *PLAIN, "--as", "ann", "--input", "ann.csv", "--out", "out"),
-        "the server's address must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got 'nowhere'",
+        "the server's address is 'nowhere': use HOST:PORT or [IPV6]:PORT, with a port up to 65535",
     ),
     "a client of a simulation without a seed": (
         (*JOIN, "ann.csv", "--simulate"),
-        "give --seed together with --simulate, on both sides",
+        "give --seed together with --simulate, the same on both sides",
     ),
     "a client of a deployment with a seed": (
         (*JOIN, "ann.csv", "--seed", 7),
-        "leave out --seed without --simulate",
+        "leave out --seed, or add --simulate: secure noise has no seed",
     ),
-    "a budget that is no number": ((*JOIN, "ann.csv", "--budget", "nan"), "budget must be at least 0, got nan"),
-    "a budget below nought": ((*JOIN, "ann.csv", "--budget", -1), "budget must be at least 0, got -1.0"),
+    "a budget that is no number": ((*JOIN, "ann.csv", "--budget", "nan"), "budget is nan: use at least 0"),
+    "a budget below nought": ((*JOIN, "ann.csv", "--budget", -1), "budget is -1.0: use at least 0"),
     "a budget by periods of no length": (
         (*JOIN, "ann.csv", "--budget", 1, "--budget-period", "1 month"),
-        "--budget-period must be a number of minutes, hours, days, weeks, such as '7 days', got '1 month'",
+        "--budget-period is 1 month: use a number of minutes, hours, days, weeks, such as '7 days'",
     ),
     "periods without a budget": (
         (*JOIN, "ann.csv", "--budget-period", "7 days"),
@@ -186,28 +190,28 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a budget in all below that of a period": (
         (*JOIN, *WEEKLY, "--journal", "ann.sqlite", "--budget-in-all", 0.5),
-        "--budget-in-all must be at least the --budget of a period, 1, got 0.5",
+        "--budget-in-all is 0.5: use at least the --budget of a period, 1",
     ),
     "a name that is none": (
         (*JOIN_AS, " ann", "--input", "ann.csv"),
-        "--as must be 1 to 128 printable characters without a space at either end, got ' ann'",
+        "--as must be 1 to 128 printable characters without a space at either end; it is ' ann'",
     ),
-    "another's entries": ((*JOIN, "bob.csv"), "partner (bob.csv line 2) must be 'ann', got 'bob'"),
+    "another's entries": ((*JOIN, "bob.csv"), "partner (bob.csv line 2) is 'bob': use 'ann'"),
     "everybody's entries": (
         (*JOIN, "three.csv"),
-        "--input must be a header and one line, that of 'ann', got 'three.csv with 3 lines below its header'",
+        "--input: There are 3 lines below the header of three.csv. Keep one, that of 'ann'.",
     ),
     "entries that are not there": (
         (*JOIN, "nowhere.csv"),
-        "--input: 'nowhere.csv' is no readable CSV file (No such file or directory)",
+        "--input: There is no file 'nowhere.csv' (did you mean 'three.csv'?). Check its name.",
     ),
     "another's invitation": (
         (*JOIN, "ann.csv", "--invitation", "drawn/invitations/2-bob.json"),
-        "INVITATION must be the invitation of 'ann', got \"that of 'bob'\"",
+        "INVITATION must be the invitation of 'ann'; it is \"that of 'bob'\"",
     ),
     "no invitation among them": (
         (*JOIN_AS, "dee", "--input", "own.csv", "--invitation", "drawn/invitations"),
-        "INVITATION must be a folder with an invitation of 'dee', got 'drawn/invitations'",
+        "INVITATION: There is no invitation of 'dee' in drawn/invitations. It has those of ann, bob, cid.",
     ),
     "an invitation to the other kind": (
         (*JOIN, "ann.csv", "--invitation", "drawn/invitations", *SIMULATED),
@@ -215,19 +219,22 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "an invitation that is none": (
         (*JOIN, "ann.csv", "--invitation", "drawn/roster.csv"),
-        "INVITATION is not an invitation: 'drawn/roster.csv' (JSON is malformed: invalid character (byte 0))",
+        (
+            "INVITATION: This is no invitation (JSON is malformed: invalid character (byte 0)). "
+            "Name the file that you got from the organizer."
+        ),
     ),
     "nobody's invitation": (
         ("join", "drawn/invitations", "--input", "ann.csv", "--out", "out"),
-        "give --as: drawn/invitations holds invitations of several",
+        "give --as: drawn/invitations holds invitations of ann, bob, cid",
     ),
     "no values, and nobody to ask": (
         ("join", "drawn/invitations/1-ann.json", "--out", "out"),
-        "give --input where there is no terminal to ask",
+        "give --input: there is no terminal to ask for it",
     ),
     "no invitation, and nobody to ask": (
         ("join", "--input", "ann.csv", "--out", "out"),
-        "give INVITATION where there is no terminal to ask",
+        "give INVITATION: there is no terminal to ask for it",
     ),
     "an invitation without certificates": (
         ("join", "plain.json", "--input", "ann.csv", "--out", "out"),
@@ -239,11 +246,11 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "an invitation whose time is over": (
         ("join", "over.json", "--input", "ann.csv", "--out", "out"),
-        f"INVITATION must be of a session that is not over by this machine's clock, got {OVER!r}",
+        f"INVITATION: The session {OVER}, by this machine's clock. A new roster gives a longer time, by --days.",
     ),
     "an entry that the invitation does not allow": (
         (*JOIN, "own.csv", "--invitation", "drawn/invitations"),
-        "weight must be one of 1, 2, 3, got '4'",
+        "weight is '4': use one of 1, 2, 3",
     ),
 }
 
@@ -281,7 +288,11 @@ def test_over_tls_a_server_listens_elsewhere(psephos: Psephos) -> None:
     # An address of documentation (RFC 5737), which no machine has: the rule is passed, and the system refuses.
     psephos("roster", "vote.toml", "--make-keys", "--address", "192.0.2.1:7000", "--out", "drawn")
     ended = psephos("serve", "vote.toml", "--roster", "drawn", "--out", "out")
-    check_refused(ended, "[Errno 99] Cannot assign requested address: '192.0.2.1:7000'", status=1)
+    check_refused(
+        ended,
+        "192.0.2.1:7000: Cannot assign requested address. Name an address of this machine, such as 127.0.0.1:7000.",
+        status=1,
+    )
 
 
 @pytest.mark.bad_input("an unreachable or a taken address")
@@ -289,7 +300,11 @@ def test_a_taken_address_is_named(psephos: Psephos) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = format_address(*taken.getsockname())
         ended = psephos(*SERVE, address)
-    check_refused(ended, f"[Errno 98] Address already in use: {address!r}", status=1)
+    check_refused(
+        ended,
+        f"{address}: Address already in use. Another program listens there: end it, or choose another port.",
+        status=1,
+    )
     assert not Path("out/result.json").exists()
 
 

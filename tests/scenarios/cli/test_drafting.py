@@ -242,17 +242,22 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "no header, and answers that are numbers": (
         "ann,5,1\nbob,3,0\n",
         (),
-        ["own.csv line 1 must be the columns' names, such as name,proposal", "one with --partner", "got 'ann,5,1'"],
+        ["own.csv line 1 must be the columns' names, such as name,proposal", "one with --partner", "is 'ann,5,1'"],
     ),
     "a byte order mark before another encoding": (
         b"\xef\xbb\xbf" + "Name;Zustimmung\nJörg;ja\n".encode("cp1252"),
         (),
-        ["own.csv line 2 must be UTF-8 text", "begins as UTF-8 and goes on otherwise: save it as CSV (UTF-8)"],
+        ["own.csv line 2 is not UTF-8 text", "begins as UTF-8 and goes on otherwise: save it as CSV (UTF-8)"],
     ),
     "three words that are voted on": (
         "name,roof\nann,yes\nbob,no\ncid,maybe\n",
         ("--candidate", "roof", "--abstain", "none", "--yes", "none", "--no", "none"),
-        ["roof (own.csv line 4) must be yes or no; other words", "--yes WORD, --no WORD", "--leave-out", "maybe"],
+        [
+            "roof (own.csv line 4) is 'maybe': use yes or no; other words",
+            "--yes WORD, --no WORD",
+            "--leave-out",
+            "maybe",
+        ],
     ),
     "an abstention": (
         "name,roof\nann,yes\nbob,\n",
@@ -274,10 +279,14 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         (),
         ["weight (own.csv line 3): A weight cannot be ''. Write a number above 0, with ',' before its decimals"],
     ),
-    "an epsilon that is none": (VOTE, ("--weight", "none", "--epsilon", "0"), ["epsilon must be", "got 0"]),
+    "an epsilon that is none": (VOTE, ("--weight", "none", "--epsilon", "0"), ["epsilon is 0"]),
     "an empty file": ("", (), ["own.csv: There is no table in it."]),
     "a header alone": ("name,roof\n", (), ["own.csv: There is no table in it."]),
-    "a row too long": ("name,roof\nann,yes,no\n", (), ["own.csv line 2 must be 2 entries: name, roof"]),
+    "a row too long": (
+        "name,roof\nann,yes,no\n",
+        (),
+        ["own.csv line 2 has 3 entries, and needs 2 entries: name, roof"],
+    ),
     "an open quote": ('name,roof\nann,yes\n"bob,no\n', (), ["own.csv line 3 must be well-formed CSV"]),
     "a column twice": ("name,roof,roof\nann,yes,no\n", (), ["own.csv line 1 must be a header of distinct"]),
     "a workbook": (
@@ -333,7 +342,7 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
             ("--place", "x", "--choice", "y"),
             "leave out --choice beside --place",
         ),
-        ("vote", None, (), "is no readable CSV file (No such file or directory)"),
+        ("vote", None, (), "There is no file "),
     ],
 )
 def test_other_kinds_say_what_they_lack(
@@ -465,7 +474,9 @@ def test_weights_that_are_all_alike_are_no_secret(psephos: Psephos, write: Write
 
 def test_a_table_in_place_of_a_scenario_is_told_what_makes_one(psephos: Psephos, write: Write) -> None:
     write("board.csv", "name,roof\nann,yes\n")
-    assert "a table is no scenario. Make one of it: psephos new board.csv" in psephos("run", "board.csv").refusal
+    assert (
+        "This is a table, and no scenario. Make one of it: psephos new board.csv" in psephos("run", "board.csv").refusal
+    )
 
 
 def test_a_scenario_may_have_a_byte_order_mark(write: Write) -> None:

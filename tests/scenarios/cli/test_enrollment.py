@@ -47,7 +47,13 @@ def test_roster_invites_to_a_simulation_on_request(psephos: Psephos) -> None:
     assert find_invitation(Path("drawn/invitations"), party="ann").kind == "simulation"
 
 
-EITHER = "give --enrolled or --make-keys, one of them: for the parties' own keys, or for keys that are made here"
+NOBODY = (
+    "--enrolled: There is no enrollment in .. Put each party's enrollment.json there, which `psephos enroll` writes."
+)
+EITHER = (
+    "--enrolled or --make-keys: Add one of them. "
+    "--enrolled FOLDER has the parties' own keys; --make-keys makes all keys here."
+)
 
 
 @pytest.mark.parametrize(
@@ -63,11 +69,11 @@ EITHER = "give --enrolled or --make-keys, one of them: for the parties' own keys
         ),
         (
             ("--enrolled", "."),
-            "--enrolled must be a folder of enrollments, as `psephos enroll` writes (enrollment.json), got '.'",
+            NOBODY,
         ),
         (
             ("--make-keys", "--address", "7000"),
-            "--address must be HOST:PORT or [IPV6]:PORT, with a port up to 65535, got '7000'",
+            "--address is '7000': use HOST:PORT or [IPV6]:PORT, with a port up to 65535",
         ),
     ],
 )
@@ -82,11 +88,11 @@ def test_who_enrolls_twice_keeps_its_keys(psephos: Psephos) -> None:
     key = Path(stem_of("ann")) / "key.pem"
     before = key.read_bytes()
     refusal = psephos("enroll", "ann").refusal
-    assert refusal.startswith("psephos: --out must be a folder to write to that has no keys yet (File exists")
+    assert refusal.startswith("psephos: --out: There are keys in ")
     assert key.read_bytes() == before
 
 
-SHARED = "must be a folder of one's own, to which nobody else may write (chmod go-w), got"
+SHARED = "must be a folder of one's own, to which nobody else may write (chmod go-w); it is"
 
 
 @pytest.mark.bad_input("a folder that others may write to")
@@ -109,5 +115,5 @@ def test_a_folder_that_others_may_write_to_gets_nothing(psephos: Psephos, mode: 
 
 def test_roster_refuses_what_a_session_would_and_leaves_no_folder(psephos: Psephos) -> None:
     refusal = psephos("roster", "vote.toml", "--make-keys", "--set", "epsilon=0", "--out", "drawn").refusal
-    assert refusal.startswith("psephos: epsilon must be ")
+    assert refusal.startswith("psephos: epsilon is ")
     assert not Path("drawn").exists()

@@ -165,7 +165,7 @@ def test_room_that_nobody_needs_is_freed_and_reserved_again_on_coming_back(pseph
     assert spent_in(path) == (SPENT, 0.0)
     for session in ("under-way", "heard", "nothing"):
         said = refused(psephos, "journal", "leave", session)
-        assert said == f"SESSION must be a session that has reserved something: none has, got {session!r}"
+        assert said == f"SESSION: There is nothing reserved for {session!r}. Something is reserved for: no session."
     with PersonJournal.open(path, now=NOW) as journal:
         sitting = journal.sitting("id-under-way")
         assert list(sitting.records)[:-1] == SESSIONS["id-under-way"]
@@ -196,7 +196,8 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
         said = refused(psephos, "journal", "leave", "nothing")
         assert said == f"the journal {path} is in use by process {os.getpid()}: wait until that has ended"
     for missing in ("nothing.sqlite", "no/such/folder.sqlite"):
-        assert refused(psephos, "ledger", missing) == f"the journal {Path(missing).resolve()} does not exist"
+        said = f"the journal {Path(missing).resolve()} does not exist: check its name and folder"
+        assert refused(psephos, "ledger", missing) == said
     assert refused(psephos, "ledger", "nothing").startswith("RUN is not the folder of a run")
     for words in (("ledger", text), ("journal", "restore", text), ("journal", "restore", nothing)):
         refused(psephos, *words)

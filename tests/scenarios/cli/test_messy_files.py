@@ -53,7 +53,10 @@ MESSY = {
     "a typo": Messy(
         "name,roof,bylaws\nAnn,yes,no\nBob,no,noo\nCid,yes,yess\n",
         {"roof": 2, "bylaws": 1},
-        ("bylaws (own.csv line 3) must be yes or no (did you mean 'no'?)", "also 'yess' in bylaws (own.csv line 4)"),
+        (
+            "bylaws (own.csv line 3) is 'noo': use yes or no (did you mean 'no'?)",
+            "also 'yess' in bylaws (own.csv line 4)",
+        ),
         "--yes yess --no noo",
     ),
     "another language in a column": Messy(
@@ -112,7 +115,7 @@ MESSY = {
         (
             "--partner: ",
             "One of none, age, shares held, roof",
-            "In full: psephos new vote own.csv --no-run --partner COLUMN --weight COLUMN --yes WORD",
+            "Add your answers to: psephos new vote own.csv --no-run\n",
         ),
         "--partner none --weight 'shares held' --yes ag --decimal .",
     ),
@@ -149,14 +152,14 @@ def test_a_messy_table_is_voted_on_as_it_says_or_refused(psephos: Psephos, write
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ('without = ["Totl"]', "partners.without must be one of Ann, Bob, Cid"),
+        ('without = ["Totl"]', "partners.without is 'Totl': use one of Ann, Bob, Cid"),
         (
             'abstentions = "absent"',
-            "bylaws (own.csv line 3, Bob) must be yes or no: all partners of one session vote on",
+            ": use yes or no: all partners of one session vote on",
         ),
         ('abstain = ["yes"]', "partners.abstain must be words that do not mean the other answer already"),
-        ('decimal = ","', "weight (own.csv line 4, Cid) must be a number > 0 (',' before decimals), got '1.5.2'"),
-        ('decimal = "."', "weight (own.csv line 4, Cid) must be a number > 0 ('.' before decimals), got '1.5.2'"),
+        ('decimal = ","', "weight (own.csv line 4, Cid) is '1.5.2': use a number > 0 (',' before decimals)"),
+        ('decimal = "."', "weight (own.csv line 4, Cid) is '1.5.2': use a number > 0 ('.' before decimals)"),
     ],
 )
 def test_a_scenarios_own_words_are_held_against_its_file(psephos: Psephos, write: Write, keys: str, words: str) -> None:
@@ -174,7 +177,7 @@ def test_who_abstains_from_all_is_absent_and_a_file_of_nobody_else_is_refused(ps
         "1 of 2 abstain, and are absent, which everybody can see",
     )
     write("own.csv", "partner,roof,bylaws\nAnn,abstain,\n")
-    assert "partners.abstentions must be no or yes" in psephos("run", "own.toml").err
+    assert ": use no or yes" in psephos("run", "own.toml").err
 
 
 def test_a_person_may_be_called_as_totals_are(psephos: Psephos, write: Write) -> None:

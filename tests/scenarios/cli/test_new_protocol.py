@@ -59,7 +59,7 @@ def test_a_package_runs_keeps_its_promises_and_passes_its_tests(
         (["numpy"], "no protocol or Python module has yet"),
         (["class"], "no protocol or Python module has yet"),
         (["dpwevote"], "no protocol or Python module has yet"),
-        (["mine", "--to", "full"], "an empty folder"),
+        (["mine", "--to", "full"], "Name a new or an empty folder"),
     ],
 )
 def test_a_name_or_folder_that_cannot_be_is_refused(psephos: Psephos, words: list[str], said: str) -> None:

@@ -64,9 +64,9 @@ def test_the_folder_of_data_sets_is_named_or_the_variable_s(
 @pytest.mark.parametrize("paper", PAPERS)
 def test_what_cannot_be_run_is_refused_before_anything_is_written(psephos: Psephos, paper: str) -> None:
     _, others, allowed = PAPERS[paper]
-    refusals: dict[tuple[object, ...], str] = {("--trials", 9): f"--trials must be {allowed}, got 9"}
+    refusals: dict[tuple[object, ...], str] = {("--trials", 9): f"--trials is 9: use a value {allowed}"}
     if "data" in others:
-        refusals["--data", "nowhere"] = "data must be a folder of data sets, got 'nowhere'"
+        refusals["--data", "nowhere"] = "data must be a folder of data sets; it is 'nowhere'"
     else:
         refusals["--data", "nowhere"] = "No such option"
     for words, error in refusals.items():

@@ -201,7 +201,7 @@ def test_an_invitation_of_the_other_kind_or_of_another_party_is_refused_without_
     said = refusal(NOBODY_LISTENS, ConfigurationError, invitation=deployed)
     assert said == "leave out --simulate: the session is a deployment"
     said = refusal(NOBODY_LISTENS, ConfigurationError, invitation=invitation_to(vote, party="bob"))
-    assert "the invitation of 'ann', got \"that of 'bob'\"" in said
+    assert "the invitation of 'ann'; it is \"that of 'bob'\"" in said
 
 
 # Public rows.
@@ -220,7 +220,7 @@ def test_a_public_weight_is_the_servers_and_need_not_be_entered(vote: str) -> No
 def test_a_public_weight_that_is_not_the_servers_is_refused_before_the_server_hears_a_name(vote: str) -> None:
     with serving(vote, "public_weights=true") as session:
         said = refusal(session.address, ConfigurationError, entries={"weight": "3", "merger": "1"})
-        assert said == "weight must be 1, as the server has it, got '3'"
+        assert said == "weight must be 1, as the server has it; it is '3'"
         check_all_may_join(session)
 
 
@@ -382,13 +382,13 @@ def test_an_invitation_is_an_agreement_to_its_price(vote: str) -> None:
 @pytest.mark.parametrize(
     ("entries", "reason"),
     [
-        ({"weight": "9", "merger": "1"}, "weight must be one of 1, 2, 3, got '9'"),
-        ({"weight": "1", "merger": "2"}, "merger must be yes or no (y/n, true/false, 1/0), got '2'"),
-        ({"weight": "1", "merger": ""}, "merger must be yes or no (y/n, true/false, 1/0), got ''"),
+        ({"weight": "9", "merger": "1"}, "weight is '9': use one of 1, 2, 3"),
+        ({"weight": "1", "merger": "2"}, "merger is '2': use yes or no (y/n, true/false, 1/0)"),
+        ({"weight": "1", "merger": ""}, "merger is empty: use yes or no (y/n, true/false, 1/0)"),
         ({"weight": "1"}, "the table has no column merger"),
         (
             {"weight": "1", "merger": "1", "marger": "1"},
-            "column 'marger' is unknown: did you mean 'merger'? It must be one of weight, merger",
+            "column 'marger' is unknown: did you mean 'merger'? Use one of weight, merger",
         ),
     ],
 )

@@ -311,7 +311,7 @@ def test_another_games_weights_are_refused_by_the_server_and_drawn_anew_by_a_par
     game.hold("first")
     other = "parameters.game=club"
     folder = game.draw_up("second", other)
-    with pytest.raises(ConfigurationError, match="game must be game 'board', whose reports are kept, got 'club'"):
+    with pytest.raises(ConfigurationError, match="game must be game 'board', whose reports are kept; it is 'club'"):
         game.read_kept(folder, "first", settings=(*GAME, other))
     with game.joining(folder, "ann") as joining:
         agreement = joining.agree_beforehand()

@@ -135,7 +135,7 @@ def test_a_server_with_too_few_files_for_its_roster_says_so_by_name_and_number(t
     words = ("serve", write_vote(tmp_path), "--listen", "127.0.0.1:0", "--out", "server", *HOW)
     with Process(*words, folder=tmp_path, is_measured=False, ulimit="-n 100") as server:
         ended = server.ending()
-    reason = "must be at least 131 for 3 parties: raise it, or serve fewer, got 100"
+    reason = "is 100: use at least 131 for 3 parties: raise it, or serve fewer"
     said = f"psephos: the limit of open files (`ulimit -n`) {reason}\n"
     assert (ended.status, ended.out, ended.err) == (2, "", said)
     assert not (tmp_path / "server").exists()
@@ -285,7 +285,7 @@ def test_a_server_that_falls_silent_is_left(tmp_path: Path, join: Join, replies:
 def test_patience_is_a_positive_number_of_seconds(tmp_path: Path, psephos: Psephos, patience: str) -> None:
     write_vote(tmp_path)
     ended = psephos("join", "127.0.0.1:1", *ANN, "--patience", patience)
-    reason = f"psephos: --patience must be a positive number of seconds, or inf, got {float(patience)!r}\n"
+    reason = f"psephos: --patience must be a positive number of seconds, or inf; it is {float(patience)!r}\n"
     assert (ended.status, ended.err) == (2, reason)
     assert not (tmp_path / "ann").exists()
 

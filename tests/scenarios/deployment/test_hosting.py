@@ -533,9 +533,12 @@ def test_bad_input_of_a_host_is_one_line(tmp_path: Path, psephos: Psephos) -> No
     invited = roster / "invitations"
     usual = ("join", invited, "--key", key, "--journal", tmp_path / "j.sqlite")
     for words, told in (
-        (("enroll", "x", "--parties", tmp_path / "none.csv", "--out", tmp_path / "x"), "one column of names"),
+        (
+            ("enroll", "x", "--parties", tmp_path / "none.csv", "--out", tmp_path / "x"),
+            "Call one column of none.csv as its role: ",
+        ),
         (("enroll", "x", "--parties", tmp_path / "away.csv", "--out", tmp_path / "x"), "--parties"),
-        (("enroll", "x", "--parties", tmp_path / "three.csv", "--out", key), "no keys yet"),
+        (("enroll", "x", "--parties", tmp_path / "three.csv", "--out", key), "There are keys in "),
         ((*usual, "--parties", tmp_path / "more.csv"), "dan"),
         ((*usual, "--parties", tmp_path / "wrong.csv"), "(bob)"),
         ((*usual, "--parties", tmp_path / "away.csv"), "--parties"),

@@ -136,7 +136,7 @@ def test_a_signature_key_signs_and_its_public_half_is_handed_over(tmp_path: Path
 def test_keys_are_not_written_over(tmp_path: Path) -> None:
     enroll("Ann", tmp_path / "own")
     before = {path: path.read_bytes() for path in (tmp_path / "own").iterdir()}
-    with pytest.raises(ConfigurationError, match="has no keys yet"):
+    with pytest.raises(ConfigurationError, match="There are keys in "):
         enroll("Ann", tmp_path / "own")
     assert {path: path.read_bytes() for path in (tmp_path / "own").iterdir()} == before
 
@@ -144,7 +144,7 @@ def test_keys_are_not_written_over(tmp_path: Path) -> None:
 def test_who_has_not_enrolled_is_named(tmp_path: Path) -> None:
     known = enrolled(tmp_path)
     del known["Ann"]
-    with pytest.raises(ConfigurationError, match="give enrollment for everybody: 1 of 3 have none"):
+    with pytest.raises(ConfigurationError, match=r"enrollment: Some parties have not enrolled: Ann .1 of 3."):
         draw(enrolled=known)
 
 
@@ -183,7 +183,7 @@ def test_what_is_no_enrollment_is_named(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(ConfigurationError, match="--enrolled must be an enrollment") as caught:
         read_enrollments(tmp_path)
     assert caught.value.value == str(tmp_path / "ann.json")
-    with pytest.raises(ConfigurationError, match="a folder of enrollments"):
+    with pytest.raises(ConfigurationError, match="There is no enrollment in "):
         read_enrollments(tmp_path / "nowhere")
 
 
@@ -211,7 +211,7 @@ def test_a_server_reads_what_was_drawn_up(tmp_path: Path) -> None:
     assert opening == drawn.opening
     assert keys.identity == tmp_path / "new" / "server.pem"
     assert keys.fingerprints == set(drawn.roster.fingerprints or ())
-    with pytest.raises(ConfigurationError, match=r"the fingerprint of a certificate in certificates\.pem, got '00"):
+    with pytest.raises(ConfigurationError, match=r"the fingerprint of a certificate in certificates\.pem; it is '00"):
         read_server_session(tmp_path / "new", fingerprints=["00" * 32])
 
 
@@ -249,7 +249,7 @@ def test_a_session_whose_time_is_over_is_refused() -> None:
     check_expiry(SessionDescriptor(), field="--roster")
     with pytest.raises(
         ConfigurationError,
-        match=r"--roster must be of a session that is not over by this machine's clock, got 'expired on 20",
+        match=r"--roster: The session expired on 20",
     ):
         check_expiry(SessionDescriptor(expires=int(time.time()) - 1), field="--roster")
 
@@ -287,7 +287,7 @@ def test_an_invitation_is_found_by_its_file_and_in_the_folder(tmp_path: Path) ->
         found = find_invitation(folder, party=invitation.party)
         assert msgspec.json.encode(found) == msgspec.json.encode(invitation)
     assert find_invitation(folder / "1-ann.json").key == drawn.invitations[0].key
-    with pytest.raises(ConfigurationError, match=r"give --as: .* holds invitations of several"):
+    with pytest.raises(ConfigurationError, match=r"give --as: .* holds invitations of "):
         find_invitation(folder)
 
 
@@ -305,7 +305,7 @@ def test_everybody_is_invited_with_its_public_row(tmp_path: Path) -> None:
 
 def test_a_folder_without_the_partys_own_is_refused_by_name(tmp_path: Path) -> None:
     folder = write(tmp_path / "new", draw())
-    with pytest.raises(ConfigurationError, match="a folder with an invitation of 'Dee'"):
+    with pytest.raises(ConfigurationError, match="There is no invitation of 'Dee' in "):
         find_invitation(folder, party="Dee")
 
 
@@ -334,5 +334,5 @@ def test_a_file_that_is_no_invitation_is_named_and_not_shown(tmp_path: Path, con
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"nowhere' is no readable file \(No such file or directory\)"):
+    with pytest.raises(ConfigurationError, match=r"There is no file '.*nowhere'"):
         find_invitation(tmp_path / "nowhere", party="Ann")

@@ -33,7 +33,7 @@ HELPS: Final = re.compile(
     "`psephos journal restore|: name a new file$|disk is full. Make room|No space left|File too large|disk I/O error"
 )
 ACCEPT: Final = "--accept-unknown-losses"
-OPENED: Final = "psephos: SESSION must be a session that has reserved something"
+OPENED: Final = "psephos: SESSION: There is nothing reserved for "
 """Is said of a journal that can be used."""
 PUT_BACK: Final = re.compile(r"`psephos journal restore( \S+)?`")
 

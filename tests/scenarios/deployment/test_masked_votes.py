@@ -21,10 +21,13 @@ Psephos = Callable[..., Any]
 COMMAND = ("-m", "psephos.scenarios.cli")
 FIVE = ("ann", "bob", "cid", "dan", "eve")
 MASKED = ("--set", "trust=distributed", "--set", "threshold=2", "--set", "colluders=0", "--set", "epsilon=2")
-WARNED = "warning: 3 partners at ε = 2 may stay undecided even if all agree; ε = 20.1 would tell 10 %, by masked.\n"
+WARNED = (
+    "warning: 3 partners at ε = 2 may stay undecided even if all agree. For margins of 10 % (60 : 40) and more take "
+    "ε = 20.1 (masked).\n"
+)
 FIVE_WARNED = (
-    "warning: 5 partners at ε = 2 can only be sure of margins of 50 % and more of all votes, if weights are 2 on "
-    "average: closer ones may stay undecided; ε = 10.4 would tell 10 %, by masked.\n"
+    "warning: 5 partners at ε = 2 can only tell margins of 50 % (100 : 0) and more of all votes, if weights are 2 on "
+    "average: closer ones may stay undecided. For margins of 10 % (60 : 40) and more take ε = 10.4 (masked).\n"
 )
 SERVE = ("serve", "vote.toml", *MASKED, "--roster", "drawn", "--listen", "127.0.0.1:0", "--out", "served")
 
@@ -54,7 +57,7 @@ def test_a_roster_whose_keys_were_taken_out_is_refused(tmp_path: Path, psephos: 
     place = rows[0].index("signature_key")
     assert all(len(row[place]) == 64 for row in rows[1:])
     roster.write_text("\n".join(",".join(row[:place] + row[place + 1 :]) for row in rows) + "\n")
-    assert "roster.csv must be" in psephos(*SERVE).refusal
+    assert "roster.csv: It was changed" in psephos(*SERVE).refusal
 
 
 def test_a_roster_with_a_key_by_which_anybody_could_sign_is_refused_by_its_server(

@@ -49,7 +49,7 @@ def test_keys_go_into_folders_of_their_own_and_are_found_there(
         ended = psephos("enroll", party)
         assert (ended.status, ended.err) == (0, "")
         assert (tmp_path / stem_of(party) / "key.pem").exists()
-    assert "has no keys yet" in psephos("enroll", "张伟").err
+    assert "There are keys in " in psephos("enroll", "张伟").err
     nobody = psephos("enroll", "\udcff\ud800")  # bytes that are no text
     assert (nobody.status, nobody.err.startswith("psephos: party must be 1 to 128 printable ")) == (2, True)
 

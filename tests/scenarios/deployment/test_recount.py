@@ -303,8 +303,8 @@ def test_the_command_says_what_the_session_said(psephos: Psephos) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "--reports or a folder for --roster"),
-        (("--reports", "none/*.csv"), "this one names none"),
+        ((), "Add --roster with the session's folder"),
+        (("--reports", "none/*.csv"), "There is no file 'none/*.csv'"),
         (("--reports", "r.csv", "--export", "r.csv"), "File exists"),
         (("--roster", "vote"), ROSTER_FILE),
     ],

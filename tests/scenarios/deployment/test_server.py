@@ -321,7 +321,7 @@ def test_a_journal_is_no_other_sessions_than_it_was_begun_as(
     with sitting():
         pass
     with (
-        pytest.raises(ConfigurationError, match="it refuses to mix configurations") as caught,
+        pytest.raises(ConfigurationError, match="was begun with another") as caught,
         sitting(lines, parties, **change),
     ):
         pass

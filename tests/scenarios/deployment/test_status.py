@@ -357,9 +357,9 @@ def test_an_address_that_cannot_be_is_refused_before_anything_is_left(
             address = f"127.0.0.1:{taken.getsockname()[1]}"
         ended = psephos("serve", scenario, *HOW, "--out", "out", f"--status={address}")
     assert (ended.status, ended.out, ended.err.count("\n")) == (2, "", 1)
-    assert ended.err.startswith(f"psephos: --status must be {'' if reason.startswith('a') else 'a port, or '}")
+    assert ended.err.startswith("psephos: --status ")
     assert reason in ended.err
-    assert ended.err.endswith(f"got {address!r}\n")
+    assert (repr(address) if address else "is empty") in ended.err
     assert not Path("out").exists()
 
 

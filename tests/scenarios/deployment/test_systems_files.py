@@ -23,33 +23,38 @@ Fault = tuple[str, str | bytes, *tuple[str, ...]]
 """What is wrong, what the file holds, and words of the sentence."""
 RANKING_FAULTS: Final[Sequence[Fault]] = (
     ("an alternative twice", "ranking\na > b > b\n", "ranking: repeated alternative must be each of a, b, c", "'b'"),
-    ("an alternative left out", "ranking\na > b\n", "ranking: missing alternative must be each of", "got 'c'"),
-    ("an alternative invented", "ranking\na > b > d\n", "ranking: unknown alternative must be each of", "got 'd'"),
-    ("another sign", "ranking\na < b < c\n", "with '>' between them, or '=' for a tie, got 'a < b < c'"),
-    ("no ranking", 'ranking\n""\n', "ranking: unknown alternative", "got ''"),
+    ("an alternative left out", "ranking\na > b\n", "ranking: missing alternative must be each of", "is 'c'"),
+    ("an alternative invented", "ranking\na > b > d\n", "ranking: unknown alternative must be each of", "is 'd'"),
+    ("another sign", "ranking\na < b < c\n", "with '>' between them, or '=' for a tie; it is 'a < b < c'"),
+    ("no ranking", 'ranking\n""\n', "ranking: unknown alternative", "is empty"),
     ("no column of rankings", "voter,group\nann,north\n", "the table has no column ranking"),
-    ("another column", "order\na > b > c\n", "column must be one of group, ranking, got 'order'"),
+    ("another column", "order\na > b > c\n", "column is 'order': use one of group, ranking"),
     (
         "others' rankings",
         "voter,ranking\nann,a > b > c\nbob,b > a > c\n",
-        "--input must be a header and one line, that of 'ann'",
+        "lines below the header of ann.csv. Keep one, that of 'ann'",
         "2 lines",
     ),
-    ("another's ranking", "voter,ranking\nbob,a > b > c\n", "voter (ann.csv line 2) must be 'ann', got 'bob'"),
-    ("an entry too many", "ranking\na,b,c\n", "ann.csv line 2 must be 1 entries: ranking", "3 entries"),
+    ("another's ranking", "voter,ranking\nbob,a > b > c\n", "voter (ann.csv line 2) is 'bob': use 'ann'"),
+    (
+        "an entry too many",
+        "ranking\na,b,c\n",
+        "ann.csv line 2 has 3 entries, and needs 1 entries: ranking",
+        "3 entries",
+    ),
     (
         "another group",
         "group,ranking\nsouth,a > b > c\n",
-        "group must be the group that the server has: north, got 'south'",
+        "group must be the group that the server has: north; it is 'south'",
     ),
-    ("two groups", "group,ranking\nnorth;south,a > b > c\n", "group", "north", "got 'north;south'"),
+    ("two groups", "group,ranking\nnorth;south,a > b > c\n", "group", "north", "is 'north;south'"),
 )
 RECORD_FAULTS: Final[Sequence[Fault]] = (
     (
         "a line is missing",
         "record,choice,lives,law\n1,1,5,0\n1,0,1,1\n2,1,4,1\n",
         "ann.csv line 4 must be a record of two lines, one with choice 1 and one with choice 0",
-        "got '1 lines",
+        "is '1 lines",
     ),
     (
         "a line too many",
@@ -63,31 +68,46 @@ RECORD_FAULTS: Final[Sequence[Fault]] = (
         "ann.csv line 2 must be a record of two lines",
         "2 of them chosen",
     ),
-    ("a choice of 2", "record,choice,lives,law\n1,2,5,0\n1,0,1,1\n", "choice (ann.csv line 2) must be 1", "got '2'"),
-    ("nan", "record,choice,lives,law\n1,1,nan,0\n1,0,1,1\n", "lives (ann.csv line 2) must be a number", "got 'nan'"),
-    ("inf", "record,choice,lives,law\n1,1,5,0\n1,0,1,-inf\n", "law (ann.csv line 3) must be a number", "got '-inf'"),
-    ("no number", "record,choice,lives,law\n1,1,5,0\n1,0,,1\n", "lives (ann.csv line 3) must be a number", "got ''"),
+    ("a choice of 2", "record,choice,lives,law\n1,2,5,0\n1,0,1,1\n", "choice (ann.csv line 2) must be 1", "is '2'"),
+    (
+        "nan",
+        "record,choice,lives,law\n1,1,nan,0\n1,0,1,1\n",
+        "lives (ann.csv line 2) is 'nan': use a value from",
+        "nan",
+    ),
+    (
+        "inf",
+        "record,choice,lives,law\n1,1,5,0\n1,0,1,-inf\n",
+        "law (ann.csv line 3) is '-inf': use a value from",
+        "inf",
+    ),
+    (
+        "no number",
+        "record,choice,lives,law\n1,1,5,0\n1,0,,1\n",
+        "lives (ann.csv line 3) is empty: use a value from",
+        "empty",
+    ),
     ("a line too short", "record,choice,lives,law\n1,1,5,0\n1,0,1\n", "ann.csv line 3", "4 entries"),
     (
         "another feature",
         "record,choice,lives,lwa\n1,1,5,0\n1,0,1,1\n",
-        "records: an alternative must be described by all of lives, law, and by nothing else, got 'law'",
+        "records: an alternative must be described by all of lives, law, and by nothing else; it is 'law'",
     ),
     (
         "a feature too many",
         "record,choice,lives,law,age\n1,1,5,0,3\n1,0,1,1,3\n",
-        "records: an alternative must be described by all of lives, law, and by nothing else, got 'age'",
+        "records: an alternative must be described by all of lives, law, and by nothing else; it is 'age'",
     ),
     ("no features", "record,choice\n1,1\n1,0\n", "ann.csv line 1", "at least one feature"),
     ("a feature twice", "record,choice,lives,lives\n1,1,5,0\n1,0,1,1\n", "ann.csv line 1", "distinct"),
     ("others' records", "voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\n", "without 'voter'"),
     ("no records", "record,choice,lives,law\n", "ann.csv must be a CSV file with rows"),
     ("nothing", "", "ann.csv line 1 must be a header"),
-    ("no UTF-8", b"record,choice,lives,law\n\x81", "line 2 must be UTF-8 text"),
+    ("no UTF-8", b"record,choice,lives,law\n\x81", "line 2 is not UTF-8 text"),
     (
         "too many records",
         "record,choice,lives,law\n1,1,5,0\n1,0,1,1\n2,1,5,0\n2,0,1,1\n3,1,5,0\n3,0,1,1\n",
-        "records must be 1 to 2 records (max_records), got '3 records'",
+        "records must be 1 to 2 records (max_records); it is 3 records",
     ),
 )
 ANSWER_FAULTS: Final[Sequence[Fault]] = (
@@ -95,47 +115,51 @@ ANSWER_FAULTS: Final[Sequence[Fault]] = (
         "a task answered in two ways",
         "task,label\nq1,yes\nq1,no\n",
         "task (ann.csv line 3) must be answered once, or with the same label",
-        "got 'q1'",
+        "is 'q1'",
     ),
     (
         "another's answer",
         "worker,task,label\nann,q1,yes\nbob,q2,no\n",
-        "worker (ann.csv line 3) must be 'ann', got 'bob'",
+        "worker (ann.csv line 3) is 'bob': use 'ann'",
     ),
-    ("an answer without its label", "task,label\nq1,yes\nq2\n", "ann.csv line 3 must be 2 entries: task, label"),
-    ("two lines of answers", "answers\nq1=yes\nq2=no\n", "--input must be a header and one line, that of 'ann'"),
+    (
+        "an answer without its label",
+        "task,label\nq1,yes\nq2\n",
+        "ann.csv line 3 has 1 entries, and needs 2 entries: task, label",
+    ),
+    ("two lines of answers", "answers\nq1=yes\nq2=no\n", "lines below the header of ann.csv. Keep one, that of 'ann'"),
     ("no answers at all", "task,label\n", "--input must be a header and a line for each answer"),
     (
         "a label outside the answer set",
         "task,label\nq1,yes\nq3,maybe\n",
-        "answers must be one of yes, no (task 'q3'), or nothing, got 'maybe'",
+        "answers is 'maybe': use one of yes, no (task 'q3'), or nothing",
     ),
     (
         "a label outside the answer set, in one line",
         "answers\nq1=yes; q3=maybe\n",
-        "answers must be one of yes, no (task 'q3'), or nothing, got 'maybe'",
+        "answers is 'maybe': use one of yes, no (task 'q3'), or nothing",
     ),
     (
         "a task that nobody is asked",
         "answers\nq1=yes; q9=no\n",
-        "answers must be one of the tasks: q1, q2, q3, got 'q9'",
+        "answers is 'q9': use one of the tasks: q1, q2, q3",
     ),
     (
         "a task answered twice in one line",
         "answers\nq1=yes; q2=no; q1=no\n",
-        "answers must be each task named once, got 'q1'",
+        "answers must be each task named once; it is 'q1'",
     ),
-    ("no pairs", "answers\nyes; no\n", "answers must be of the form task=label; task=label, got 'yes'"),
+    ("no pairs", "answers\nyes; no\n", "answers must be of the form task=label; task=label; it is 'yes'"),
     (
         "other tasks than the server's",
         "tasks,answers\nq1; q2,q1=yes\n",
-        "tasks must be the tasks that the server has: q1; q2; q3, got 'q1; q2'",
+        "tasks must be the tasks that the server has: q1; q2; q3; it is 'q1; q2'",
     ),
     ("no answers", "tasks\nq1; q2; q3\n", "the table has no column answers"),
     (
         "an unknown column",
         "answer\nq1=yes\n",
-        "column 'answer' is unknown: did you mean 'answers'? It must be one of tasks, answers",
+        "column 'answer' is unknown: did you mean 'answers'? Use one of tasks, answers",
     ),
 )
 FAULTS: Final = {
@@ -201,7 +225,11 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
             id="preferences",
         ),
         pytest.param(
-            QUIZ, {"answers": {"q1": "yes", "q3": "maybe"}}, "answers must be one of yes, no", "maybe", id="answers"
+            QUIZ,
+            {"answers": {"q1": "yes", "q3": "maybe"}},
+            "answers must be one of yes, no",
+            "maybe",
+            id="answers",
         ),
     ],
 )
@@ -211,7 +239,9 @@ def test_what_is_wrong_with_a_partys_entries_stays_with_it(
     """Without an invitation the terms are asked for first; what run.json says of the fault has no value in it."""
     with serving(system.write(tmp_path)) as session:
         said = system.refusal(session.address, tmp_path, ConfigurationError, entries=entries)
-        assert said.startswith(reason)
+        field, _, allowed = reason.partition(" must be ")
+        assert said.startswith(field)
+        assert allowed in said
         failure = read_json(tmp_path / "as-ann" / "run.json")["failure"]
         assert failure["error"] == "ConfigurationError"
         assert failure["reason"].startswith(reason)
@@ -297,7 +327,7 @@ def test_a_roster_says_again_who_takes_part_and_what_is_public_of_them(
                 ("voter,group\nann,north\nbob,\n", "group (roster.csv line 3, bob)", "one group of north, south"),
                 ("voter,group\nann,north;south\n", "group (roster.csv line 2, ann)", "one group of north, south"),
                 ("voter,group\nann,north\nbob,north\n", "group 'south'", "at least one voter"),
-                ("voter,group\nann,north\nann,south\n", "voter (roster.csv line 3)", "named once"),
+                ("voter,group\nann,north\nann,south\n", "voter (roster.csv line 3)", "also in line 2"),
                 ("voter,group,ranking\nann,north,a>b>c\nbob,south,a>b>c\n", "ranking (roster.csv line 1)", "leave out"),
                 ("voter\nann\nbob\n", "", "group"),
                 ("voter,grp\nann,north\n", "", "group"),
@@ -310,10 +340,10 @@ def test_a_roster_says_again_who_takes_part_and_what_is_public_of_them(
                 ("voter,epsilon\nann,1\nbob,-2\n", "epsilon (roster.csv line 3, bob)", "a number > 0"),
                 ("voter,epsilon\nann,1\nbob,much\n", "epsilon (roster.csv line 3, bob)", "a number > 0"),
                 ("voter,epsilon\nann,nan\n", "epsilon (roster.csv line 2, ann)", "a number > 0"),
-                ("voter,epsilon\nann,1\nann,1\n", "voter (roster.csv line 3)", "named once"),
+                ("voter,epsilon\nann,1\nann,1\n", "voter (roster.csv line 3)", "also in line 2"),
                 ("voter,eps\nann,1\n", "eps (roster.csv line 1)", "the columns are"),
                 ("voter,records\nann,1\n", "records (roster.csv line 1)", "leave out"),
-                ("voter\n", "--roster", "at least one voter"),
+                ("voter\n", "--roster", "There is no row in roster.csv. "),
                 ("who\nann\n", "roster.csv line 1", "'voter'"),
             ]
         ),

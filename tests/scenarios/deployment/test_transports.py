@@ -26,9 +26,9 @@ def test_a_transport_by_which_processes_cannot_meet_is_refused_with_the_reason(p
         ("join", NOBODY_LISTENS, "--as", "voter-1", "--input", "ballots.csv"),
     ):
         refusal = psephos(*words, "--transport", name, "--out", "out").refusal
-        assert refusal.startswith("psephos: transport must be one ")
+        assert refusal.startswith("psephos: transport ")
         assert reasons[name] in refusal
-        assert f"got '{name}'" in refusal
+        assert f"is '{name}'" in refusal
     assert not Path("out").exists()
 
 
@@ -39,7 +39,7 @@ def test_an_address_is_the_transports_to_judge() -> None:
     with pytest.raises(ConfigurationError) as caught:
         check_address("7000", field="--listen", transport=unix)
     assert str(caught.value) == (
-        "--listen must be an address of its transport (a socket's path has a slash), got '7000'"
+        "--listen must be an address of its transport (a socket's path has a slash); it is '7000'"
     )
     with pytest.raises(ConfigurationError, match="'silent' is known to keep on this machine") as caught:
         check_address("/tmp/socket", field="--listen", transport=silent)  # noqa: S108  the same
@@ -53,7 +53,7 @@ def test_what_a_transport_says_against_an_address_at_last_is_one_line(psephos: P
     words = ("--as", "voter-1", "--input", "own.csv", "--simulate", "--seed", 4, "--transport", "known")
     Path("own.csv").write_text("tea,coffee,lime soda\n1,0,1\n", encoding="utf-8")
     ended = psephos("join", "nowhere", *words, "--out", "out")
-    expected = "the server's address must be an address of its transport (a socket's path has a slash), got 'nowhere'"
+    expected = "the server's address must be an address of its transport (a socket's path has a slash); it is 'nowhere'"
     assert (ended.status, ended.err) == (2, f"psephos: {expected}\n")
 
 

@@ -6,14 +6,14 @@ from bad_input import Psephos, Write, check_refused
 # A file of partners and settings, and what the sentence has.
 FINE = "partner,weight,merger\nann,1,1\nbob,3,0\n"
 TABLE: dict[str, tuple[str, list[str], list[str]]] = {
-    "epsilon of 0": (FINE, ["epsilon=0"], ["epsilon must be", "got 0"]),
-    "epsilon of text": (FINE, ["epsilon=much"], ["epsilon must be", "a number", "got 'much'"]),
+    "epsilon of 0": (FINE, ["epsilon=0"], ["epsilon is 0"]),
+    "epsilon of text": (FINE, ["epsilon=much"], ["epsilon is 'much': use a number"]),
     "epsilon of weights alone, of 0": (
         FINE,
         ["epsilon_weight=0", "epsilon_opinion=1", "parameters.epsilon=1"],
-        ["epsilon_weight must be", "got 0"],
+        ["epsilon_weight is 0"],
     ),
-    "a game without a name": (FINE, ["game="], ["game must be", "got ''"]),
+    "a game without a name": (FINE, ["game="], ["game must be", "is empty"]),
     "a game of public weights": (
         FINE,
         ["game=board", "public_weights=true"],
@@ -22,77 +22,77 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
     "a game whose weights are collected again": (
         FINE,
         ["game=board", "weight_collection=per_candidate"],
-        ["weight_collection must be 'once' in a game", "got 'per_candidate'"],
+        ["weight_collection must be 'once' in a game", "is 'per_candidate'"],
     ),
     "a weight outside the set": (
         "partner,weight,merger\nann,1,1\nbob,4,0\n",
         [],
-        ["weight (own.csv line 3, bob) must be one of 1, 2, 3, got '4'"],
+        ["weight (own.csv line 3, bob) is '4': use one of 1, 2, 3"],
     ),
     "an opinion of 2": (
         "partner,weight,merger\nann,1,2\n",
         [],
-        ["merger (own.csv line 2, ann) must be yes or no (y/n, true/false, 1/0), got '2'"],
+        ["merger (own.csv line 2, ann) is '2': use yes or no (y/n, true/false, 1/0)"],
     ),
     "an opinion in other words": (
         "partner,weight,merger\nann,1,ja\n",
         [],
-        ["merger (own.csv line 2, ann) must be yes or no", "got 'ja'"],
+        ["merger (own.csv line 2, ann) is 'ja': use yes or no"],
     ),
     "an abstention": (
         "partner,weight,merger\nann,1,\n",
         [],
-        ["merger (own.csv line 2, ann) must be yes or no", "got ''"],
+        ["merger (own.csv line 2, ann) is empty: use yes or no"],
     ),
     "a partner twice": (
         "partner,weight,merger\nann,1,1\nbob,1,1\nann,2,1\n",
         [],
-        ["partner (own.csv line 4) must be named once (it is also in line 2), got 'ann'"],
+        ["partner (own.csv line 4): Is it one partner? 'ann' is also in line 2. "],
     ),
-    "a partner without a name": ("partner,weight,merger\n,1,1\n", [], ["partner (own.csv line 2)", "got ''"]),
-    "an entry too few": ("partner,weight,merger\nann,1\n", [], ["own.csv line 2 must be 3 entries"]),
+    "a partner without a name": ("partner,weight,merger\n,1,1\n", [], ["partner (own.csv line 2)", "is empty"]),
+    "an entry too few": ("partner,weight,merger\nann,1\n", [], ["own.csv line 2 has 2 entries, and needs 3 entries"]),
     "no column of partners": (
         "weight,merger\n1,1\n",
         [],
-        ["own.csv line 1 must be a header with the column 'partner'"],
+        ["own.csv line 1 has no column 'partner'"],
     ),
     "no column of weights, or a misspelled one": (
         "partner,wieght,merger\nann,1,1\n",
         [],
-        ["a column of own.csv (line 1) must be called 'weight', if it holds weights", "got 'wieght'"],
+        ["a column of own.csv (line 1) must be called 'weight', if it holds weights", "is 'wieght'"],
     ),
     "no column of private weights": (
         "partner,merger\nann,1\n",
         ["public_weights=false"],
-        ["public_weights must be true, or left out: own.csv has no column 'weight'", "got False"],
+        ["public_weights must be true, or left out: own.csv has no column 'weight'", "is False"],
     ),
     "no column of weights, and none of 1": (
         "partner,merger\nann,1\n",
         ["weights=[2, 3]"],
-        ["weights must be with 1 among them, or left out: own.csv has no column 'weight'", "got [2.0, 3.0]"],
+        ["weights must be with 1 among them, or left out: own.csv has no column 'weight'", "is [2.0, 3.0]"],
     ),
     "no column of a candidate": (
         FINE,
         ["candidates=['merger', 'move']"],
         ["the table has no column move (own.csv line 1)"],
     ),
-    "a column twice": ("partner,weight,merger,merger\nann,1,1,1\n", [], ["own.csv line 1", "distinct", "got 'merger'"]),
+    "a column twice": ("partner,weight,merger,merger\nann,1,1,1\n", [], ["own.csv line 1", "distinct", "is 'merger'"]),
     "an unknown column": (
         "partner,weight,merger,marger\nann,1,1,0\n",
         ["candidates=['merger']"],
         ["leave out marger (own.csv line 1): the columns are", "weight, merger"],
     ),
-    "no partners": ("partner,weight,merger\n", [], ["partners must be a file with at least one partner"]),
-    "nothing at all": ("", [], ["own.csv line 1 must be a header with the column 'partner'"]),
-    "no candidates": ("partner,weight\nann,1\n", [], ["candidates must be 1 to 1000 distinct names, got []"]),
-    "a quota of 0": (FINE, ["quota=0"], ["quota must be", "got 0"]),
-    "a quota above what all can weigh": (FINE, ["quota=6.5"], ["quota must be at most", ", 6, got 6.5"]),
+    "no partners": ("partner,weight,merger\n", [], ["partners: There is no row in own.csv. "]),
+    "nothing at all": ("", [], ["own.csv line 1 has no column 'partner'"]),
+    "no candidates": ("partner,weight\nann,1\n", [], ["candidates must be 1 to 1000 distinct names; it is none"]),
+    "a quota of 0": (FINE, ["quota=0"], ["quota is 0"]),
+    "a quota above what all can weigh": (FINE, ["quota=6.5"], ["quota is 6.5: use at most", ", 6"]),
     "a quota above the public total": (
         FINE,
         ["quota=4.5", "public_weights=true"],
-        ["quota must be at most the weight of all partners, 4, got 4.5"],
+        ["quota is 4.5: use at most the weight of all partners, 4"],
     ),
-    "a quota above the whole": (FINE, ["quota_fraction=1.5"], ["quota_fraction must be", "got 1.5"]),
+    "a quota above the whole": (FINE, ["quota_fraction=1.5"], ["quota_fraction is 1.5"]),
     "levels of a variant that has none": (
         "partner,weight,epsilon,merger\nann,1,1,1\nbob,3,2,0\n",
         ["epsilons=[1, 2]"],
@@ -101,7 +101,7 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
     "an epsilon that is no level": (
         "partner,weight,epsilon,merger\nann,1,1,1\nbob,3,4,0\n",
         ["epsilons=[1, 2]", "variant=two_point"],
-        ["epsilon (own.csv line 3, bob) must be one of 1, 2, got '4'"],
+        ["epsilon (own.csv line 3, bob) is '4': use one of 1, 2"],
     ),
     "levels without a column of them": (
         FINE,
@@ -113,36 +113,36 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ["epsilons=[1, 2]", "variant=two_point", "parameters.epsilon=1"],
         ["leave out parameters.epsilon beside epsilons"],
     ),
-    "a matrix that is none": (FINE, ["opinion_matrix=1"], ["opinion_matrix must be a list, got 1"]),
+    "a matrix that is none": (FINE, ["opinion_matrix=1"], ["opinion_matrix is 1: use a list"]),
     "a matrix of words": (
         FINE,
         ["opinion_matrix=[['much', 0.5], [0.5, 0.5]]", "epsilon_weight=1"],
-        ["opinion_matrix in row 1 must be probabilities: numbers, or text such as '0.25'", "got 'much'"],
+        ["opinion_matrix in row 1 must be probabilities: numbers, or text such as '0.25'", "is 'much'"],
     ),
     "a matrix of three opinions": (
         FINE,
         ["opinion_matrix=[[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]", "epsilon_weight=1"],
-        ["opinion_matrix must be 2 rows of 2 probabilities", "got 'rows of 3, 3, 3'"],
+        ["opinion_matrix must be 2 rows of 2 probabilities", "is 'rows of 3, 3, 3'"],
     ),
     "a matrix whose rows do not sum to 1": (
         FINE,
         ["opinion_matrix=[[0.8, 0.1], [0.1, 0.9]]", "epsilon_weight=1"],
-        ["opinion_matrix in row 1 must be probabilities that sum to 1 exactly", "got 'a sum of 9/10'"],
+        ["opinion_matrix in row 1 must be probabilities that sum to 1 exactly", "is 'a sum of 9/10'"],
     ),
     "a matrix with a negative entry": (
         FINE,
         ["opinion_matrix=[[1.1, -0.1], [0.1, 0.9]]", "epsilon_weight=1"],
-        ["opinion_matrix in row 1 must be in [1e-09, 1], got 1.1"],
+        ["opinion_matrix in row 1 is 1.1: use a value from 1e-09 to 1"],
     ),
     "a matrix that tells a value apart": (
         FINE,
         ["opinion_matrix=[[1, 0], [0.1, 0.9]]", "epsilon_weight=1"],
-        ["a report that a value never makes tells it apart, at an infinite loss, got 0"],
+        ["is 0.0: use a value from", "a report that a value never makes tells it apart, at an infinite loss"],
     ),
     "a singular matrix": (
         FINE,
         ["opinion_matrix=[[0.6, 0.4], [0.6, 0.4]]", "epsilon_weight=1"],
-        ["opinion_matrix must be a matrix that has an inverse", "got 'a singular matrix'"],
+        ["opinion_matrix must be a matrix that has an inverse", "is 'a singular matrix'"],
     ),
     "a matrix beside an epsilon": (
         FINE,
@@ -160,7 +160,7 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ["leave out opinion_matrix in variant 'optimal'"],
     ),
     "an unknown key": (FINE, ["epsilom=2"], ["--set 'epsilom' is unknown: did you mean 'epsilon'?"]),
-    "an unknown transport": (FINE, ["transport=pigeon"], ["transport must be", "memory", "tcp", "got 'pigeon'"]),
+    "an unknown transport": (FINE, ["transport=pigeon"], ["transport is 'pigeon': use one of", "memory", "tcp"]),
     "an unknown protocol": (FINE, ["protocol=dpwevot"], ["protocol 'dpwevot' is unknown: did you mean 'dpwevote'?"]),
 }
 

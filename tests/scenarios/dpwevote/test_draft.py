@@ -209,7 +209,7 @@ def test_columns_of_answers_are_one_motion_if_somebody_says_so(counted: Count, a
     options = "--one-of 'agree, abstain, disagree' --abstentions absent"
     assert counted(content, options) == (2, {"answer": 1})
     err = asked(content.replace("bob,,", "bob,1,"), options)
-    assert "--one-of (own.csv line 3) must be one of them filled, or none, got 'agree and disagree'" in err
+    assert "--one-of (own.csv line 3) is 'agree and disagree': use one of them filled, or none" in err
 
 
 def test_several_answers_in_a_cell_are_said_with_what_to_do(psephos: Psephos, write: Write) -> None:
@@ -317,7 +317,7 @@ def test_a_weight_that_may_be_two_numbers_is_refused_in_a_scenario_too(
     scenario = 'title = "x"\nprotocol = "dpwevote"\n[parameters]\ncandidates = ["roof"]\npublic_weights = true\n'
     write("own.toml", f'{scenario}[partners]\nfile = "own.csv"\n')
     entry = weights[0].strip('"')
-    assert f"got {entry!r}" in psephos("run", "own.toml").err
+    assert f"is {entry!r}" in psephos("run", "own.toml").err
     values = [1.2, 3.1, 900] if "." in entry else [7, 900, 1200]
     write("own.toml", f'{scenario}weights = {values}\n[partners]\nfile = "own.csv"\ndecimal = "."\n')
     resolved = resolve(load_scenario("own.toml"))

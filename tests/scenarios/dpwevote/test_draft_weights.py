@@ -125,9 +125,21 @@ def test_a_run_says_by_how_much_weights_are_rounded_and_leaves_no_sum_of_private
 @pytest.mark.parametrize(
     ("weights", "said", "words"),
     [
-        ([*range(10, 40)], ("--round-weights", "0"), "--round-weights must be a share of each weight from 1% to 50%"),
-        ([*range(10, 40)], ("--round-weights", "100000"), "--round-weights must be a share of each weight from 1%"),
-        ([*range(10, 40)], ("--round-weights", "much"), "--round-weights must be a share of each weight from 1%"),
+        (
+            [*range(10, 40)],
+            ("--round-weights", "0"),
+            "--round-weights is '0': use a share of each weight from 1% to 50%",
+        ),
+        (
+            [*range(10, 40)],
+            ("--round-weights", "100000"),
+            "--round-weights is '100000': use a share of each weight from 1%",
+        ),
+        (
+            [*range(10, 40)],
+            ("--round-weights", "much"),
+            "--round-weights is 'much': use a share of each weight from 1%",
+        ),
         ([*LADDER, 10**6], ("--round-weights", "2%"), "must be a greater share: 331 weights are possible"),
         ([*range(10, 40)], (), "(5%: 15 possible weights; 10%: 8 possible weights; 20%: 5 possible weights)"),
         ([*range(10, 1_200)], ("--public-weights",), "1,190 different weights are more than a scenario lists"),

@@ -72,14 +72,14 @@ def said_of(scenario: str, *settings: str) -> str:
 def test_the_price_that_is_said_is_the_one_that_is_needed(number: int) -> None:
     """It was a third too high: 3.7 of 30 who need 2.76."""
     vote, inputs = vote_of([1] * number, 0.3)
-    said = float(forecast(vote, inputs).partition("; ε = ")[2].split()[0])
+    said = float(forecast(vote, inputs).partition(" take ε = ")[2].split()[0])
     assert needed_of(number, 0.1) <= said <= 1.02 * needed_of(number, 0.1)
 
 
 def test_prices_with_weights_are_those_that_are_needed() -> None:
-    assert "; ε = 10.4 would tell 10 %, by joint" in said_of("eu-council")
+    assert " and more take ε = 10.4 (joint)" in said_of("eu-council")
     vote, inputs = vote_of([30] + [1] * 29, 0.5)
-    assert "; ε = 2.95 would tell 10 %, by joint" in forecast(vote, inputs)  # one report in twenty is a lie
+    assert " and more take ε = 2.95 (joint)" in forecast(vote, inputs)  # one report in twenty is a lie
 
 
 def test_a_giant_decides_alone_and_nothing_else_is_said() -> None:

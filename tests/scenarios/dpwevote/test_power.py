@@ -151,9 +151,9 @@ def test_private_weights_are_told_of_synthetic_partners_alone(psephos: Psephos, 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["crowd"], "protocol must be 'dpwevote', whose votes are weighted games, got 'truth-discovery'"),
-        (["eu-council", "--set", "quota=346"], "quota must be at most the weight of all partners, 345, got 346"),
-        (["eu-council", "--set", "quota=345", "--set", "passes=more_than"], "quota must be in [1, 345]"),
+        (["crowd"], "protocol: Power is of weighted votes (dpwevote). crowd is of protocol 'truth-discovery'."),
+        (["eu-council", "--set", "quota=346"], "quota is 346.0: use at most the weight of all partners, 345"),
+        (["eu-council", "--set", "quota=345", "--set", "passes=more_than"], ": use a value from 1 to 345"),
         (["nothing"], "There is no file and no shipped scenario"),
     ],
 )

@@ -229,7 +229,7 @@ def decided(**verdicts: tuple[Verdict, bool]) -> Outcome:
     return msgspec.structs.replace(released, candidates=candidates, joint_level=0.05 * len(candidates))
 
 
-NO_VERDICT = "A leaning is no verdict: near a tie it is wrong about half of the time."
+NO_VERDICT = "A leaning decides nothing: if it was nearly a tie, it is a coin toss."
 PASSES, FAILS, CLOSE = Verdict.PASSES, Verdict.FAILS, Verdict.TOO_CLOSE
 
 
@@ -245,7 +245,7 @@ def test_a_verdict_says_what_passes_and_what_fails_and_how_rarely_that_is_wrong(
 
 def test_a_verdict_declines_where_the_test_does_and_says_which_way_it_leans() -> None:
     assert verdict_of(decided(rail=(CLOSE, True))) == (
-        "rail is undecided, leaning yes. A leaning is no verdict: near a tie it is wrong about half of the time."
+        "rail is undecided, leaning yes. A leaning decides nothing: if it was nearly a tie, it is a coin toss."
     )
     two = verdict_of(decided(rail=(CLOSE, True), fish=(CLOSE, False)))
     assert two == f"rail is undecided, leaning yes; fish is undecided, leaning no. {NO_VERDICT}"

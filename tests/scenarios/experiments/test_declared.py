@@ -54,7 +54,10 @@ def test_what_can_be_set_is_refused_where_it_has_no_meaning(name: str) -> None:
 
 @pytest.mark.parametrize("key", ["figure", "figure_4", "figure_4.partners.0", "prototypes", ".", "partners"])
 def test_a_key_that_there_is_not_is_told_from_those_that_there_are(key: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"must be one of figure_4\.variants, figure_4\.partners, "):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"use one of figure_4\.variants, figure_4\.partners, |did you mean '[a-z_0-9.]*partners'",
+    ):
         check_part(PAPERS["dpwevote"], settings=[f"{key}=[1]"])
 
 

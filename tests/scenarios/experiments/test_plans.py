@@ -210,7 +210,7 @@ def test_without_an_aim_the_session_s_own_price_is_told() -> None:
     assert local.startswith("Trusting nobody, 30 voters at ε = 0.6 in all get ± ")
     assert masked.startswith("Trusting nobody, under masks, ")
     assert central.startswith("Trusting the aggregator, ")
-    assert "by laplace" in central
+    assert "with variant laplace" in central
 
 
 def test_what_else_could_be_done_costs_less_or_brings_more() -> None:
@@ -309,7 +309,7 @@ def test_the_command_says_what_is_needed_first_and_what_it_protects(psephos: Pse
     said = " ".join(ended.out.split())
     assert "Trusting nobody, 30 partners need ε = " in said
     assert "for ± 10 % of all votes on a candidate's margin" in said
-    assert "Someone who starts at 50 : 50 ends at most " in said
+    assert "Whoever had no idea (50 : 50) ends at most " in said
     assert "± is one standard error" in said
     assert "ask more people" in said
 
@@ -402,20 +402,23 @@ def test_a_plan_without_a_wish_compares_variants(psephos: Psephos) -> None:
     [
         (
             ["eu-council", "--error", "1e-12"],
-            "--error must be at least ± ",
+            "--error is '1e-10 %': use at least ± ",
         ),
-        (["consortium", "--error", "-1"], "--error must be a share above 0 and below 1, as 0.05 or 5%, or from 1 on"),
-        (["consortium", "--error", "150%"], "--error must be below 100%, got '150%'"),
-        (["consortium", "--error", "nan"], "--error must be a share above 0"),
-        (["two-societies", "--error", "3"], "--error must be above 0 and below 1"),
-        (["two-societies", "--error", "much"], "--error must be a number, as 0.05, or percent, as 5%, got 'much'"),
-        (["two-societies", "--epsilon", "0"], "--epsilon must be above 0"),
+        (
+            ["consortium", "--error", "-1"],
+            "--error is -1.0: use a share above 0 and below 1, as 0.05 or 5%, or from 1 on",
+        ),
+        (["consortium", "--error", "150%"], "--error is '150%': use a value below 100%"),
+        (["consortium", "--error", "nan"], "--error is nan: use a share above 0"),
+        (["two-societies", "--error", "3"], "--error is 3.0: use a value above 0 and below 1"),
+        (["two-societies", "--error", "much"], "--error is 'much': use a number, as 0.05, or percent, as 5%"),
+        (["two-societies", "--epsilon", "0"], "--epsilon is 0.0: use a value above 0"),
         (
             ["two-societies", "--epsilon", "1e9"],
             "--epsilon must be an ε in all that a variant can have, such as any from about ",
         ),
-        (["consortium", "--people", "0"], "--people must be in [1, "),
-        (["two-societies", "--people", "1"], "--people must be at least 2: one voter in each group"),
+        (["consortium", "--people", "0"], "--people is 0: use a value from 1 to "),
+        (["two-societies", "--people", "1"], "--people is 1: use at least 2: one voter in each group"),
         (["duchenne", "--people", "9", "--data", "missing"], "data"),
     ],
 )

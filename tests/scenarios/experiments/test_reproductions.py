@@ -193,11 +193,11 @@ def test_a_terminal_shows_tables_findings_and_notes(reproduced: tuple[Coins, Pat
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"trials": 9}, "--trials must be from 10 to 2,000, got 9"),
-        ({"trials": 2_001}, "--trials must be from 10 to 2,000, got 2001"),
-        ({"seed": -1}, "--seed must be an integer >= 0, got -1"),
-        ({"data": "nowhere"}, "data must be a folder of data sets, got 'nowhere'"),
-        ({"workers": -1}, "--workers must be at least 1, or 0 for one each core, got -1"),
+        ({"trials": 9}, "--trials is 9: use a value from 10 to 2,000"),
+        ({"trials": 2_001}, "--trials is 2001: use a value from 10 to 2,000"),
+        ({"seed": -1}, "--seed is -1: use an integer >= 0"),
+        ({"data": "nowhere"}, "data must be a folder of data sets; it is 'nowhere'"),
+        ({"workers": -1}, "--workers is -1: use at least 1, or 0 for one each core"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_is_written(

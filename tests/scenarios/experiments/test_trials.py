@@ -562,24 +562,27 @@ def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("consortium --trials 0", "--trials must be from 2"),
-        ("consortium --trials 1", "--trials must be from 2"),
-        ("consortium --trials 100001", "--trials must be from 2"),
-        ("consortium --workers -1", "--workers must be"),
+        ("consortium --trials 0", "--trials is 0: use a value from 2 to 100,000"),
+        ("consortium --trials 1", "--trials is 1: use a value from 2 to 100,000"),
+        ("consortium --trials 100001", "--trials is 100001: use a value from 2 to 100,000"),
+        ("consortium --workers -1", "--workers is -1: use"),
         ("consortium --grid epsilom=1,2", "--grid 'epsilom' is unknown"),
-        ("consortium --grid epsilon=x,-1", "parameters.epsilon must be"),
+        ("consortium --grid epsilon=x,-1", "parameters.epsilon is 'x': use"),
         ("consortium --set noise=secure", "noise must be 'simulated'"),
         ("consortium --redraw 3 --trials 10", "--trials must be a multiple of 3"),
         ("consortium --redraw 3 --trials 6", "--trials must be a multiple of 3"),
         ("consortium --redraw 2 --synthetic-yes 50%", "leave out --redraw"),
         ("consortium --redraw --grid partners.seed=1,2", "leave out --grid with --redraw, whose draws"),
-        ("consortium --synthetic-yes 6", "--synthetic-yes must be a share, as 0.6 or 60%, got 6.0"),
-        ("consortium --synthetic-yes most", "--synthetic-yes must be a number, as 0.05, or percent, as 5%, got 'most'"),
+        ("consortium --synthetic-yes 6", "--synthetic-yes is 6.0: use a share, as 0.6 or 60%"),
+        ("consortium --synthetic-yes most", "--synthetic-yes is 'most': use a number, as 0.05, or percent, as 5%"),
         ("crowd --synthetic-yes 60%", "leave out --synthetic-yes: no parties like others"),
-        ("consortium --error 0", "--error must be above 0, and finite, got 0.0"),
-        ("consortium --error nan", "--error must be above 0, and finite, got nan"),
-        ("consortium --error well", "--error must be a number, as 0.05, or percent, as 5%, got 'well'"),
-        ("consortium --error acuracy=1%", "--error must be one of accuracy, "),
+        ("consortium --error 0", "--error is 0.0: use a value above 0, and finite"),
+        ("consortium --error nan", "--error is nan: use a value above 0, and finite"),
+        ("consortium --error well", "--error is 'well': use a number, as 0.05, or percent, as 5%"),
+        (
+            "consortium --error acuracy=1%",
+            "--error is 'acuracy': use one of accuracy, ",
+        ),
     ],
 )
 def test_bad_input_is_said_before_anything_is_written(psephos: Psephos, words: str, said: str) -> None:
@@ -595,14 +598,14 @@ def test_a_cell_that_cannot_be_held_is_not_available_and_ends_no_grid(psephos: P
     ended = psephos(*words, "--out", "out", "--seed", 1)
     assert ended.status == 0
     said = " ".join(ended.out.split())
-    reason = "epsilon must be at least 0.406 for a group of 500 (N/A below)"
+    reason = "epsilon is 0.01: use at least 0.406 for a group of 500 (N/A below)"
     assert "sampling 0.01 N/A" in said
     assert f"N/A with mechanism = sampling and epsilon = 0.01: {reason}" in said
     (refused,) = json.loads(Path("out/summary.json").read_text(encoding="utf-8"))["refused"]
     assert refused["settings"] == {"mechanism": "sampling", "epsilon": "0.01"}
     assert refused["reason"].startswith(reason)
     page = Path("out/report.html").read_text(encoding="utf-8")
-    assert "mechanism = sampling, epsilon = 0.01: N/A, since epsilon must be at least 0.406" in page
+    assert "mechanism = sampling, epsilon = 0.01: N/A, since epsilon is 0.01: use at least 0.406" in page
     alone = psephos("trials", "two-societies", "--trials", 2, "--grid", "mechanism=sampling", "--grid", "epsilon=0.01")
     assert (alone.status, alone.out) == (2, "")
     assert reason in alone.err

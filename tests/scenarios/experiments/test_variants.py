@@ -360,14 +360,14 @@ def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos)
         " ".join(part.split()) for part in ended.out.strip().replace(".\n", ".\n\n").split("\n\n")
     )
     assert best.startswith("Trusting nobody, 2,000 partners at ε = 1 in all get ± 6.69 % of all votes on a candidate's")
-    assert best.endswith("margin (134 votes): by optimal.")
+    assert best.endswith("margin (134 votes), with variant optimal.")
     assert masked.startswith(f"{OF_MANY}, 2,000 partners at ε = 1 in all get ± 0.237 % of all votes")
-    assert masked.endswith("(4.74 votes): by masked.")
+    assert masked.endswith("(4.74 votes), with variant masked.")
     assert least.startswith("Trusting nobody, 2,000 partners need ε = 0.6707 in all for ± 10 % of all votes")
-    assert trusted.endswith("± 0.212 % of all votes on a candidate's margin (4.24 votes): by central.")
+    assert trusted.endswith("± 0.212 % of all votes on a candidate's margin (4.24 votes), with variant central.")
     assert of_masked.startswith(f"{OF_MANY}, 2,000 partners need ε = 0.02376 in all for ± 10 %")
     assert of_trusted.startswith("Trusting the cloud server, 2,000 partners need ε = 0.02125 in all for ± 10 %")
-    assert rest[0] == "Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1)."
+    assert rest[0] == "Whoever had no idea (50 : 50) ends at most 73.2 % sure of one person's vote (ε = 1)."
     small = [word for each in SMALL["two-societies"] for word in ("--set", each)]
     ended = psephos("variants", "two-societies", *small, "--trials", "3", "--json")
     local, _, central = json.loads(ended.out)["verdict"]
@@ -380,10 +380,10 @@ def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["consortium", "--error", "0"], "--error must be above 0"),
-        (["consortium", "--error", "nan"], "--error must be above 0"),
-        (["consortium", "--error", "few"], "--error must be a number, as 0.05, or percent, as 5%"),
-        (["consortium", "--trials", "1"], "--trials must be from 2"),
+        (["consortium", "--error", "0"], "--error is '0': use a value above 0"),
+        (["consortium", "--error", "nan"], "--error is 'nan': use a value above 0"),
+        (["consortium", "--error", "few"], "--error is 'few': use a number, as 0.05, or percent, as 5%"),
+        (["consortium", "--trials", "1"], "--trials is 1: use a value from 2 to"),
         (["fairness-judgements"], "leave out epsilons"),
         (["two-societies", *SAMPLED], "the session must be one whose loss is bounded"),
         (["duchenne", "--data", "missing"], "data"),

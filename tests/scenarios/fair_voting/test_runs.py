@@ -239,8 +239,8 @@ def test_voters_may_be_listed_with_their_rankings(psephos: Psephos, write: Write
     ("old", "new", "words"),
     [
         ('["b", "a", "c"]', '["b", "a", "b"]', ["ranking: repeated alternative (bob)", "each of a, b, c once", "'b'"]),
-        ('["b", "a", "c"]', "5", ["ranking: unknown alternative (bob)", "got '5'"]),
-        ('voter = "bob"', 'voter = "ann"', ["voter", "named once", "got 'ann'"]),
+        ('["b", "a", "c"]', "5", ["ranking: unknown alternative (bob)", "is '5'"]),
+        ('voter = "bob"', 'voter = "ann"', ["voter", "'ann' is also in "]),
         ('group = "south"\n', "", ["voters[2]", "voter and the columns of the others"]),
     ],
 )
@@ -339,7 +339,7 @@ def test_without_a_random_winner_nothing_bounds_the_loss(psephos: Psephos) -> No
     assert (told.status, told.err) == (0, "")
     assert "inf" in told.out
     error = refusal("two-societies", *SMALL, "mechanism=sampling", "gamma=0", "budget=1000")
-    assert (error.field, error.allowed) == ("budget", "at least the session's inf for replace-one neighbors")
+    assert (error.field, error.allowed) == ("budget", "at least inf, which the session costs for replace-one neighbors")
 
 
 def test_a_budget_is_held_against_the_smallest_group(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_a_budget_is_held_against_the_smallest_group(tmp_path: Path) -> None:
     assert (error.field, error.value, error.allowed) == (
         "budget",
         0.59,
-        "at least the session's 0.6 for replace-one neighbors",
+        "at least 0.6, which the session costs for replace-one neighbors",
     )
     made("two-societies", tmp_path / "out", *settings, "budget=0.6")
     events = read_lines(tmp_path / "out" / "events.jsonl")

@@ -36,12 +36,12 @@ def test_voters_choose_their_epsilon_as_they_join(tmp_path: Path, *, is_invited:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--set", "epsilon=0.7"], "epsilon must be one of 0.5, 1, 2, got '0.7'"),
-        (["--set", "epsilon=nan"], "epsilon must be a number > 0, got 'nan'"),
-        ([], "epsilon must be one of 0.5, 1, 2, got 'left out'"),
-        (["--set", "epsilon"], "--set must be NAME=VALUE, once for each name, got 'epsilon'"),
+        (["--set", "epsilon=0.7"], "epsilon is '0.7': use one of 0.5, 1, 2"),
+        (["--set", "epsilon=nan"], "epsilon is 'nan': use a number > 0"),
+        ([], "epsilon is missing: use one of 0.5, 1, 2"),
+        (["--set", "epsilon"], "--set must be NAME=VALUE, once for each name; it is 'epsilon'"),
         (["--set", "epsilon=1", "--set", "epsilon=2"], "--set must be NAME=VALUE, once for each name"),
-        (["--set", "records=1"], "--set must be one of epsilon, got 'records'"),
+        (["--set", "records=1"], "--set is 'records': use one of epsilon"),
     ],
 )
 def test_an_epsilon_that_is_no_level_is_refused_before_anybody_is_called(

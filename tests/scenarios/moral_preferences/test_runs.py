@@ -150,14 +150,14 @@ def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write)
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("law = 0}", "lwa = 0}", ["records: an alternative (ann)", "described by all of lives, law", "got 'law'"]),
+        ("law = 0}", "lwa = 0}", ["records: an alternative (ann)", "described by all of lives, law", "is 'law'"]),
         ("[[3, 0], [2, 2]]", "[[3, 0], [2]]", ["records (bob)", "each of two alternatives of 2 numbers"]),
         ("[[3, 0], [2, 2]]", "[[3, 0]]", ["records (bob)", "each of two alternatives"]),
         ("[[[3, 0], [2, 2]]]", "[]", ["records (bob)", "at least one record"]),
         ("[[3, 0], [2, 2]]", "[[3, nan], [2, 2]]", ["records (bob)", "numbers in [-1e+09, 1e+09]"]),
         ("[[3, 0], [2, 2]]", "[[3, inf], [2, 2]]", ["records (bob)", "numbers in"]),
         ("[[[3, 0], [2, 2]]]", '"all"', ["records (bob)", "a list of records"]),
-        ('voter = "bob"', 'voter = "ann"', ["voter", "named once", "got 'ann'"]),
+        ('voter = "bob"', 'voter = "ann"', ["voter", "'ann' is also in "]),
         ('voter = "bob"\n', "", ["voters[2]", "voter and the columns of the others"]),
         ('paradigm = "VLDP"', 'paradigm = "VLDP"\nmax_records = 1', ["records (ann)", "1 to 1 records"]),
         ('features = ["lives", "law"]', "", ["features"]),

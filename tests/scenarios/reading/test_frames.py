@@ -200,9 +200,9 @@ def test_a_frames_price_and_trust_are_arguments_and_of_a_frame_alone() -> None:
     assert (left.scenario.parameters["epsilon"], left.scenario.trust) == (0.5, "central")
     assert {entry.model.value for entry in left.ledger} == {"central"}
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"trust": "my neighbor"}, r"trust must be local or central, got 'my neighbor'"),
-        ({"trust": ["local"]}, r"trust must be local or central, got \['local'\]"),
-        ({"epsilon": -1}, r"epsilon must be in \[.*, got -1"),
+        ({"trust": "my neighbor"}, r"trust is 'my neighbor': use local or central"),
+        ({"trust": ["local"]}, r"trust is \['local'\]: use local or central"),
+        ({"epsilon": -1}, r"epsilon is -1.*: use a value from"),
     ]
     for more, match in refused:
         with pytest.raises(ConfigurationError, match=match):
@@ -322,13 +322,13 @@ def test_a_frame_that_comes_as_one_of_pandas_will_do() -> None:
         ("answers", ANSWERS, {"label": ["yes", "no", None, "no"]}, r"give label \(row y of frame answers\)"),
         ("answers", ANSWERS, {"task": [1.0, 1, np.nan, 2]}, r"give task \(row y of frame answers\)"),
         ("answers", ANSWERS, {"task": ["q1", "q1", "q1", "q2"]}, r"label \(row y .* before \(row w of frame answers\)"),
-        ("votes", VOTES, {"partner": ["ann", "bob", "bob"]}, r"partner \(row y of .* also in row x of frame votes\)"),
-        ("votes", VOTES, {"pool": ["yes", "no", "maybe"]}, r"pool \(row y of frame votes, eve\) must be yes or no"),
-        ("votes", VOTES, {"pool": ["yes", "no", None]}, r"pool \(row y of frame votes, eve\) must be yes or no"),
+        ("votes", VOTES, {"partner": ["ann", "bob", "bob"]}, r"partner \(row y of .* also in row x of frame votes\. "),
+        ("votes", VOTES, {"pool": ["yes", "no", "maybe"]}, r"pool \(row y of frame votes, eve\) is .*: use yes or no"),
+        ("votes", VOTES, {"pool": ["yes", "no", None]}, r"pool \(row y of frame votes, eve\) is .*: use yes or no"),
         ("votes", VOTES, {"weight": [1, 2, -2]}, r"weight.*\(row y of frame votes, eve\)"),
         ("rankings", RANKINGS, {"ranking": ["pool > rink", "rink", "rink > pool"]}, r"row x of frame rankings, bob\)"),
         ("rankings", RANKINGS, {"group": ["town", "town", None]}, r"row y of frame rankings"),
-        ("records", RECORDS, {"lives": [5, 1, None, 0]}, r"lives \(row y of frame records\) must be a number"),
+        ("records", RECORDS, {"lives": [5, 1, None, 0]}, r"lives \(row y of frame records\) is empty: use a value"),
         ("records", RECORDS, {"choice": [1, 0, 7, 1]}, r"choice \(row y of frame records\) must be 1"),
         ("records", RECORDS, {"record": [1, 1, 1, 2]}, r"row y of frame records must be a record of two lines"),
     ],
@@ -344,11 +344,11 @@ def test_a_faulty_cell_is_named_by_its_rows_label(word: str, base: Table, change
     ("word", "table", "said"),
     [
         ("answers", {"task": ["q"], "worker": ["a"], "lable": ["x"]}, r"columns of frame answers must be .*'label'"),
-        ("answers", {"task": []}, r"frame answers must be a frame with columns and rows, got 'one without rows'"),
+        ("answers", {"task": []}, r"frame answers must be a frame with columns and rows; it is 'one without rows'"),
         ("answers", {}, r"frame answers must be a frame with columns and rows"),
         ("answers", {**ANSWERS, " ": ["", "", "", ""]}, r"columns of frame answers must be names that are not empty"),
         ("answers", {**ANSWERS, "label": [["no"], "no", "no", "no"]}, r"label \(row 0 of frame answers\) must be a t"),
-        ("votes", {"weight": [1], "pool": ["yes"]}, r"columns of frame votes must be .*'partner'"),
+        ("votes", {"weight": [1], "pool": ["yes"]}, r"columns of frame votes has no column 'partner'"),
         ("votes", {"partner": ["ann"], "weights": [1], "pool": ["yes"]}, r"a column of frame votes must be called"),
         ("votes", {name: [*own, None] for name, own in VOTES.items()}, r"row 3 of frame votes must be an entry"),
         ("rankings", {"voter": ["ann"], "group": ["a"]}, r"ranking"),
@@ -365,10 +365,10 @@ def test_a_frame_that_is_no_table_of_parties_is_refused(word: str, table: Table,
 def test_a_frame_where_none_can_be_is_refused_without_its_cells() -> None:
     frame = pd.DataFrame(ANSWERS)
     for settings_of, said in (
-        ({"votes": frame}, "votes must be no frame: one is given as answers or truth or workers, got 'a frame'"),
+        ({"votes": frame}, "votes must be no frame: one is given as answers or truth or workers; it is 'a frame'"),
         ({"epsilon": frame}, "epsilon must be no frame"),
-        ({"answers": 3}, "answers must be a frame, or the path of a file, got 3"),
-        ({"answers": frame, "workers.answers": frame}, "settings must be set once, got 'workers.answers'"),
+        ({"answers": 3}, "answers must be a frame, or the path of a file; it is 3"),
+        ({"answers": frame, "workers.answers": frame}, "settings must be set once; it is 'workers.answers'"),
     ):
         with pytest.raises(ConfigurationError, match=said) as caught:
             load("crowd", settings_of)
@@ -387,7 +387,7 @@ def test_truths_stand_beside_what_is_found() -> None:
     assert left.to_frame()["gold"].tolist() == ["yes", "no"]
     assert {"task", "truth", "confidence", "least_confidence", "most_confidence"} <= {*left.outcome.to_frame()}
     assert "<th>Gold</th>" in left._repr_html_()
-    with pytest.raises(ConfigurationError, match=r"truth \(row 0 of frame truth\) must be one of 'no', 'yes'"):
+    with pytest.raises(ConfigurationError, match=r"truth \(row 0 of frame truth\) is .*: use one of 'no', 'yes'"):
         run(load("crowd", LABELS, answers=pd.DataFrame(ANSWERS), truth=truth.assign(truth="perhaps")))
 
 

@@ -67,12 +67,12 @@ def test_runs_of_one_scenario_differ_in_nothing_but_their_noise(psephos: Psephos
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("one",), "two runs or more"),
-        (("one", "one"), "named once"),
-        (("one", "plans"), "a run of protocol 'dpwevote'"),
+        (("one",), "Name another run to compare one with."),
+        (("one", "one"), "You named one twice"),
+        (("one", "plans"), "Only runs of one protocol can be compared. one is of 'dpwevote'"),
         (("one", "series"), "a single run"),
         (("one", "failed"), "a run with an outcome (No outcome: the folder has none.)"),
-        (("one", "nowhere"), "the folder of a run"),
+        (("one", "nowhere"), "There is no folder 'nowhere'"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(psephos: Psephos, words: tuple[str, ...], said: str) -> None:

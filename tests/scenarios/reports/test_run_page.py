@@ -88,7 +88,7 @@ def test_a_run_leaves_a_page_that_says_what_came_of_it_and_what_it_cost(psephos:
         "27 partners",
         "Rail corridors and Data act pass; Fishing quotas is undecided, leaning no.",
         "232 ± 19 (67 %)",
-        "Someone who starts at 50 : 50 ends at most 99.988 % sure of one person's vote (ε = 9).",
+        "Whoever had no idea (50 : 50) ends at most 99.988 % sure of one person's vote (ε = 9).",
         "Nobody is trusted with private values",
         "Request: opinions",
         "randomized response, 3 times one opinion, ε ≤ 9 in all",
@@ -390,7 +390,7 @@ def test_an_unfinished_folder_has_a_page_that_says_so(psephos: Psephos) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("report", "nowhere"), "RUN is not the folder of a run"),
+        (("report", "nowhere"), "RUN: There is no folder 'nowhere'"),
         (("report", "photos"), "neither run.json nor result.json"),
         (("report", "out", "--out", "photos/cat.jpg"), "a new file, or a report"),
         (("report", "out", "--out", "photos"), "a new file, or a report"),

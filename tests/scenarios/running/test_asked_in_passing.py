@@ -108,7 +108,7 @@ def test_a_papers_groups_of_weights_run_though_a_trusted_tally_takes_none() -> N
     settings = ["weights=[1, 2, 5, 8]", "groups=[[1, 2], [5, 8]]"]
     resolved = resolve(load_scenario("consortium", settings))
     said = forecast(resolved.protocol, resolved.inputs)
-    assert said.startswith("2,000 partners at ε = 1 can only be sure of margins of ")
+    assert said.startswith("2,000 partners at ε = 1 can only tell margins of ")
     assert "trusted" not in said
 
 

@@ -246,9 +246,9 @@ def test_public_weights_of_a_file_are_the_public_set(write: Write) -> None:
         ("name=2", "name", 2, "text"),
         ("protocol=3", "protocol", 3, "text"),
         ("noise=loud", "noise", "loud", "one of auto, simulated, secure"),
-        ("round=-1", "round", "a negative number", "at least 0"),
-        ("seed=-1", "seed", "a negative number", "at least 0"),
-        ("budget=0.5", "budget", 0.5, "at least the session's 1.5"),
+        ("round=-1", "round", "negative", "at least 0"),
+        ("seed=-1", "seed", "negative", "at least 0"),
+        ("budget=0.5", "budget", 0.5, "at least 1.5, which the session costs"),
         ("budget=nan", "budget", None, "at least 0"),
         ("budget_delta=1e-6", "budget_delta", 1e-6, "left out without a budget"),
         ("budget_datum=1", "budget_datum", 1.0, "left out without a budget"),
@@ -335,7 +335,7 @@ def test_a_budget_may_have_a_delta(ballot: str) -> None:
 
 @pytest.mark.parametrize("delta", ["1", "-0.1", "nan"])
 def test_a_delta_that_is_none_is_refused(ballot: str, delta: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"budget_delta must be in \[0, 1\), got"):
+    with pytest.raises(ConfigurationError, match=r"budget_delta is .*: use a value of at least 0 and below 1"):
         load_scenario(ballot, ["budget=9", f"budget_delta={delta}"])
 
 
@@ -343,7 +343,9 @@ def test_a_budget_holds_the_replace_one_total() -> None:
     """Whoever hides that it took part pays twice of what replacing it tells."""
     settings = ["mechanism=laplace", "relation=add-remove-one", "calibration=tight", "epsilon=1"]
     resolve(load_scenario("two-societies", [*settings, "budget=2"]))
-    with pytest.raises(ConfigurationError, match=r"budget must be at least the session's 2 for replace-one neighbors"):
+    with pytest.raises(
+        ConfigurationError, match=r"budget is .*: use at least 2, which the session costs for replace-one neighbors"
+    ):
         resolve(load_scenario("two-societies", [*settings, "budget=1.9"]))
 
 
@@ -486,7 +488,9 @@ def test_parts_of_parties_that_are_a_path_are_refused_in_any_order(settings: lis
 
 
 def test_a_session_that_costs_a_datum_more_than_its_cap_is_refused_before_it_begins(ballot: str) -> None:
-    with pytest.raises(ConfigurationError, match="budget_datum must be at least the session's") as caught:
+    with pytest.raises(
+        ConfigurationError, match=r"budget_datum is .*: use at least .*, which the session costs"
+    ) as caught:
         resolve(load_scenario(ballot, ["budget=99", "budget_datum=0.1"]))
     assert (caught.value.field, caught.value.value) == ("budget_datum", 0.1)
     resolve(load_scenario(ballot, ["budget=99", "budget_datum=99"]))

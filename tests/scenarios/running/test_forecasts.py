@@ -93,10 +93,10 @@ def test_private_weights_are_decided_as_seldom_wrongly_as_said(
 def test_a_price_that_is_named_tells_what_it_says() -> None:
     said = said_of("consortium", "epsilon=0.3", "variant=optimal")
     assert (
-        "2,000 partners at ε = 0.3 can only be sure of margins of 20 % and more of all votes, "
+        "2,000 partners at ε = 0.3 can only tell margins of 20 % (70 : 30) and more of all votes, "
         "if weights are 2 on average" in said
     )
-    price = float(said.partition("; ε = ")[2].partition(" ")[0])
+    price = float(said.partition(" take ε = ")[2].partition(" ")[0])
     for epsilon, is_enough in ((price, True), (0.97 * price, False)):
         vote = DPWeVote(Parameters(candidates=("merger",), weights=(1, 2, 3), variant="two_point", epsilon=epsilon))
         reach = vote.reach(np.empty((2000, 0), dtype=np.int64))
@@ -113,7 +113,7 @@ def test_nothing_is_said_where_margins_are_told_or_no_bound_is_known() -> None:
 def test_who_could_be_trusted_instead_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Forecast(epsilon=2, share=0.41, most=0.5, price=10.2, by="joint", whole="of all votes")
     trusting = Forecast(
-        trust="a trusted tally", epsilon=2, share=0.01, most=0.5, price=0.6, by="laplace", whole=own.whole
+        trust="let someone trusted count", epsilon=2, share=0.01, most=0.5, price=0.6, by="laplace", whole=own.whole
     )
     vote = DPWeVote(Parameters(candidates=("a",)))
     inputs = Inputs(np.zeros((30, 3), dtype=np.int64), np.empty((30, 0), dtype=np.int64))
@@ -126,15 +126,16 @@ def test_who_could_be_trusted_instead_is_said(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(forecasts, "part_of", part_of)
     assert forecast(vote, inputs) == (
-        "30 partners at ε = 2 can only be sure of margins of 41 % and more of all votes: closer ones may stay "
-        "undecided; ε = 10.2 would tell 10 %, by joint; with a trusted tally ε = 0.6 does."
+        "30 partners at ε = 2 can only tell margins of 41 % (91 : 9) and more of all votes: closer ones may stay "
+        "undecided. For margins of 10 % (60 : 40) and more take ε = 10.2 (joint), or let someone trusted count "
+        "(ε = 0.6)."
     )
 
 
 def test_what_may_stay_undecided_is_announced_before_anybody_votes(psephos: Psephos) -> None:
     ended = psephos("run", "eu-council", "--set", "epsilon=0.5", "--no-pictures")
     told = " ".join(ended.out.split())
-    said = "27 partners at ε = 1.5 may stay undecided even if all agree; ε = "
+    said = "27 partners at ε = 1.5 may stay undecided even if all agree. For margins of 10 %"
     assert -1 < told.find(said) < told.find("Verdict: ")
     quiet = psephos("run", "eu-council", "--set", "epsilon=0.5", "--no-pictures", "--json")
     assert json.loads(quiet.out)["protocol"] == "dpwevote"

@@ -176,15 +176,15 @@ def test_what_is_wrong_is_named() -> None:
         run("eu-council", views="no")  # pyright: ignore[reportArgumentType]  as somebody may write
     with pytest.raises(ConfigurationError, match=r"did you mean 'sybil'"):
         load("sybill")
-    with pytest.raises(ConfigurationError, match=r"seed must be an integer.*a str"):
+    with pytest.raises(ConfigurationError, match=r"seed is .a str.: use an integer"):
         run("eu-council", seed="7")  # pyright: ignore[reportArgumentType]  as somebody may write
     for nothing, kind in (({"ann": "yes"}, "dict"), (3, "int"), (None, "NoneType")):
-        with pytest.raises(ConfigurationError, match=rf"scenario must be a shipped scenario.* got 'a {kind}'"):
+        with pytest.raises(ConfigurationError, match=rf"scenario must be a shipped scenario.* it is 'a {kind}'"):
             run(nothing)  # pyright: ignore[reportArgumentType]  as somebody may write
     for out in (3, b"x", "a\0b", "runs/\ud800"):
         with pytest.raises(ConfigurationError, match=r"out must be a folder's path"):
             run("eu-council", out=out)  # pyright: ignore[reportArgumentType]  as somebody may write
-    with pytest.raises(ConfigurationError, match=r"seed must be an integer.*a bool"):
+    with pytest.raises(ConfigurationError, match=r"seed is .a bool.: use an integer"):
         run("eu-council", seed=True)
     with pytest.raises(ConfigurationError, match=r"pigeon"):
         run("eu-council", transport="pigeon")

@@ -112,4 +112,4 @@ def test_what_one_value_tells_is_of_whoever_paid_most_for_it() -> None:
     bob = msgspec.structs.replace(of["opinions", "spring", 1.0], person="bob")
     page = shown([*ann, bob])
     assert "each of 2 at most: ε proven = 2" in page
-    assert "Of one opinion, the rest being known: up to 73.2 % (ε = 1)." in page
+    assert "Of one opinion, if all else is known: up to 73.2 % (ε = 1)." in page

@@ -204,7 +204,7 @@ def test_names_of_tasks_and_labels_may_be_of_any_script(write: Write) -> None:
         (
             "[{ worker = 'ann', tasks = 'q1', answers = 'no' }, { worker = 'ann', tasks = 'q1', answers = 'no' }]",
             "worker",
-            "named once",
+            "'ann' is also in row 1",
         ),
         (
             "[{ worker = 'ann', tasks = 'q1', answers = 'no' }, { worker = 'bob', answers = 'no' }]",
@@ -283,7 +283,7 @@ def test_a_large_plain_file_is_read_by_columns_and_names_wait(read: Read, monkey
     assert list(resolved.names) == [line.partition(",")[0] for line in lines]
     assert (resolved.names[7], list(resolved.names[3:5])) == ("p10000000", ["p1000", "p10000"])
     assert [row[1] for row in weights_and_opinions(resolved)] == [place % 2 for place in range(40)]
-    with pytest.raises(ConfigurationError, match=r"mine.csv line 42.*also in line 3\), got 'p10'"):
+    with pytest.raises(ConfigurationError, match=r"mine.csv line 42.*'p10' is also in line 3"):
         read("\n".join(["partner,weight,merger", *lines, "p10,1,0"]))
-    with pytest.raises(ConfigurationError, match=r"merger \(mine.csv line 42, q\).*got 'perhaps'"):
+    with pytest.raises(ConfigurationError, match=r"merger \(mine.csv line 42, q\).*is 'perhaps'"):
         read("\n".join(["partner,weight,merger", *lines, "q,1,perhaps"]))

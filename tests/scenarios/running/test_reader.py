@@ -76,25 +76,25 @@ def test_a_folder_of_a_run_that_was_killed_is_read_without_an_outcome(folder: Pa
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("run.json", b'{"seconds": 1', ("run.json is whole",)),
-        ("run.json", b"[]", ("run.json is whole",)),
+        ("run.json", b'{"seconds": 1', ("run.json is damaged",)),
+        ("run.json", b"[]", ("run.json is damaged",)),
         ("scenario.json", b"", ("scenario.json is not empty: it was cut short as it was written. Repeat the command",)),
-        ("run.json", b"\xff\xfe", ("run.json is whole",)),
+        ("run.json", b"\xff\xfe", ("run.json is damaged",)),
         ("run.json", b'{"schema": 2, "seconds": "long"}', ("run.json.seconds", "a number or left out")),
         (
             "result.json",
             b'{"schema": 2, "protocol": "dpwevote", "outcome": {"candidates": 3}}',
             ("outcome of protocol",),
         ),
-        ("result.json", b"[" * 100_000, ("result.json is whole",)),
+        ("result.json", b"[" * 100_000, ("result.json is damaged",)),
         ("scenario.json", b'{"parameters": "many"}', ("scenario.json.parameters", "a table")),
         ("scenario.json", b'{"network": [1]}', ("scenario.json.network", "a table or left out")),
         ("ledger.jsonl", b'{"person": "a"}\n', ("ledger.jsonl line 1",)),
-        ("adversaries.json", b'[{"role": 1}]', ("adversaries.json is whole",)),
+        ("adversaries.json", b'[{"role": 1}]', ("adversaries.json is damaged",)),
         ("run.json", b"{}", ("run.json needs the key 'schema'",)),
         ("run.json", b'{"schema": 1}', ("schema in run.json must be 2",)),
-        ("run.json", b'{"schema": 99}', ("schema in run.json must be 2", "another one wrote this folder")),
-        ("result.json", b'{"schema": 3}', ("schema in result.json must be 2",)),
+        ("run.json", b'{"schema": 99}', ("schema in run.json is 99: use 2", "another one wrote this folder")),
+        ("result.json", b'{"schema": 3}', ("schema in result.json is 3: use 2",)),
     ],
 )
 def test_a_damaged_folder_and_one_of_a_later_version_are_refused_by_file(
@@ -167,5 +167,5 @@ def test_a_ledger_is_read_beside_a_damaged_run_json_and_not_from_a_later_version
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 def test_decisions_are_not_read_from_a_later_version(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text('{"schema": 3, "protocol": "moral-preferences", "outcome": {}}')
-    with pytest.raises(ConfigurationError, match=r"schema in result\.json must be 2"):
+    with pytest.raises(ConfigurationError, match=r"schema in result\.json is .*: use 2"):
         read_outcome(tmp_path)

@@ -117,7 +117,7 @@ def test_a_ledger_of_one_party_is_that_partys() -> None:
     assert "bob in all: ε proven = 1.5, or ε = 1.5 at δ = 1e-06" in page.text
     assert "parallel" not in page.text
     assert (
-        page.text.count("Someone who starts at 50 : 50 ends at most 81.8 % sure of one person's values (ε = 1.5).") == 1
+        page.text.count("Whoever had no idea (50 : 50) ends at most 81.8 % sure of one person's values (ε = 1.5).") == 1
     )
     assert "Little protection" not in page.text
 
@@ -125,7 +125,7 @@ def test_a_ledger_of_one_party_is_that_partys() -> None:
 def test_a_ledger_that_protects_little_says_so() -> None:
     of_many = [msgspec.structs.replace(entry, session=str(number)) for number in range(4) for entry in entries()]
     page = page_of(show_ledger, of_many, party="ann", delta=None)
-    assert "Little protection: ε = 6 in all let someone be over 95 % sure" in page.text
+    assert "Little protection: at ε = 6 in all someone can become over 95 % sure" in page.text
 
 
 def test_a_ledger_of_arrays_counts_everybody() -> None:

@@ -132,7 +132,7 @@ def test_a_series_is_for_the_command_that_runs_it() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (BUDGET + PERIOD + HEAD + PLAN.replace("at = 2026-01-20\n", ""), ["at (vote 3)", "left out"]),
+        (BUDGET + PERIOD + HEAD + PLAN.replace("at = 2026-01-20\n", ""), ["at (vote 3)", "it is missing"]),
         (BUDGET + 'budget_period = "1 month"\n' + HEAD + PLAN, ["budget_period", "1 month", "days"]),
         ('budget_period = "7 days"\n' + HEAD + PLAN, ["budget_period", "without a budget"]),
         (BUDGET + "budget_in_all = 9\n" + HEAD + PLAN, ["budget_in_all", "budget_period"]),

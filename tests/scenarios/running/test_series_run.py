@@ -320,9 +320,9 @@ def test_json_is_the_series_result_and_nothing_else(psephos: Psephos) -> None:
     assert json.loads(ended.out) == read_json("out/result.json")
     told = " ".join(ended.err.split())
     assert told.startswith(
-        "A new roof and Sell the parking lot: 6 partners at ε = 3 can only be sure of margins of 34 % and more"
+        "A new roof and Sell the parking lot: 6 partners at ε = 3 can only tell margins of 34 % (84 : 16) and more"
     )
-    assert told.count("4 partners at ε = 3 can only be sure of margins of 50 %") == 1
+    assert told.count("4 partners at ε = 3 can only tell margins of 50 %") == 1
     assert not Path("out/series.svg").exists()
 
 

@@ -147,22 +147,22 @@ def test_a_bound_is_rounded_up_and_never_to_certainty(probability: float, said: 
 def test_what_epsilon_means_is_said_in_all_and_for_each_unit() -> None:
     lines = meaning_of([loss(0.5, unit="weight"), loss(0.5, unit="opinion")], party="partner")
     assert lines == [
-        "Someone who starts at 50 : 50 ends at most 73.2 % sure of one person's vote (ε = 1).",
-        "Of one weight or of one opinion, the rest being known: up to 62.3 % (ε = 0.5).",
+        "Whoever had no idea (50 : 50) ends at most 73.2 % sure of one person's vote (ε = 1).",
+        "Of one weight or of one opinion, if all else is known: up to 62.3 % (ε = 0.5).",
     ]
     assert len(meaning_of([loss(1.0)])) == 1
 
 
 def test_an_epsilon_of_a_part_is_said_by_itself() -> None:
     whole = loss(2.0, unit="all answers of a worker", part=PartLoss(unit="one answer", claimed=1.0, proven=1.0))
-    assert meaning_of([whole])[1] == "Of one answer, the rest being known: up to 73.2 % (ε = 1)."
+    assert meaning_of([whole])[1] == "Of one answer, if all else is known: up to 73.2 % (ε = 1)."
 
 
 def test_hidden_participation_has_its_own_certainty_and_a_vote_twice_the_price() -> None:
     hidden = loss(1.0, relation=NeighboringRelation.ADD_OR_REMOVE_ONE, model=TrustModel.CENTRAL)
     assert meaning_of([hidden], party="voter") == [
-        "Someone who starts at 50 : 50 ends at most 88.1 % sure of one person's vote (ε = 2).",
-        "Someone who starts at 50 : 50 ends at most 73.2 % sure of whether one person takes part (ε = 1).",
+        "Whoever had no idea (50 : 50) ends at most 88.1 % sure of one person's vote (ε = 2).",
+        "Whoever had no idea (50 : 50) ends at most 73.2 % sure of whether one person takes part (ε = 1).",
     ]
 
 
@@ -170,11 +170,11 @@ def test_above_95_percent_a_sentence_says_that_little_is_protected() -> None:
     council = resolve(load_scenario("eu-council")).protocol
     assert (
         warning_of(council.losses)
-        == "Little protection: ε = 9 in all and ε = 3 for one opinion let someone be over 95 % sure."
+        == "Little protection: at ε = 9 in all and ε = 3 for one opinion someone can become over 95 % sure."
     )
     limit = math.log(19)  # 19 to 1 is 95 %
     assert not warning_of([loss(limit - 1e-6)])
-    assert warning_of([loss(limit + 1e-6)]).startswith("Little protection: ε = 2.94444 in all")
+    assert warning_of([loss(limit + 1e-6)]).startswith("Little protection: at ε = 2.94444 in all")
     assert not warning_of([])
 
 

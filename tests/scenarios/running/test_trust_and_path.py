@@ -78,7 +78,7 @@ def test_a_protocol_of_one_model_has_nothing_to_say_of_it(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("word", ["centrl", "Central", "nobody"])
 def test_a_word_that_is_no_model_of_trust_is_refused(word: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"trust must be .*local.*central.*or a text.*got '{word}'"):
+    with pytest.raises(ConfigurationError, match=f"trust is '{word}': use .*local.*central.*or a text"):
         load_scenario("trusted-count", [f"trust={word}"])
 
 

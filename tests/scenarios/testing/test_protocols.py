@@ -497,7 +497,7 @@ def test_fewer_than_two_parties_are_refused(rows: Mapping[str, Sequence[Any]]) -
 
 
 def test_a_promise_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="promises must be some of PROTOCOL_PROMISES, got 'honesty'"):
+    with pytest.raises(ConfigurationError, match="promises must be some of PROTOCOL_PROMISES; it is 'honesty'"):
         check_protocol(Poll(Settings()), VOTERS, promises=("honesty",))
 
 

@@ -19,22 +19,22 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "a label outside the answer set": (
         CROWD_FINE,
         ["answer_sets=[['yes', 'nope']]"],
-        ["label (own.csv line 3) must be one of 'yes', 'nope', got 'no'"],
+        ["label (own.csv line 3) is 'no': use one of 'yes', 'nope'"],
     ),
     "a truth outside the answer set": (
         CROWD_FINE,
         ["workers.answers=own.csv", "workers.truth=truth.csv"],
-        ["truth (truth.csv line 3)", "'no', 'yes'", "got 'maybe'"],
+        ["truth (truth.csv line 3)", "'no', 'yes'", "is 'maybe'"],
     ),
     "a worker's label outside the answer set, in a list": (
         CROWD_FINE,
         ["workers=[{worker='ann', tasks='q1; q2', answers='yes;maybe'}]", "answer_sets=[['yes', 'no']]"],
-        ["answers (ann) must be one of yes, no (task 'q2'), or nothing, got 'maybe'"],
+        ["answers (ann) is 'maybe': use one of yes, no (task 'q2'), or nothing"],
     ),
     "an epsilon that is no level": (
         "worker,tasks,answers,epsilon\nann,q1; q2,yes; no,1\nbob,q1,yes,4\n",
         ["epsilons=[1, 2]", "answer_sets=[['yes', 'no']]"],
-        ["epsilon (own.csv line 3, bob) must be one of 1, 2, got '4'"],
+        ["epsilon (own.csv line 3, bob) is '4': use one of 1, 2"],
     ),
     "levels without a column of them": (
         CROWD_FINE,
@@ -55,46 +55,46 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         TWICE,
         [],
         [
-            "label (own.csv line 5) must be 'yes', which worker 'ann' answered to task 'q1' before (own.csv line 2)",
-            "unless repeats is first or last, got 'no'",
+            "label (own.csv line 5): Which counts? Worker 'ann' answered 'yes' to task 'q1' before (own.csv line 2)",
+            "and 'no' here. Set workers.repeats to first or last.",
         ],
     ),
     "an unknown policy": (
         TWICE,
         ["workers.answers=own.csv", "workers.repeats=majority"],
-        ["workers.repeats must be one of error, first, last, got 'majority'"],
+        ["workers.repeats is 'majority': use one of error, first, last"],
     ),
     "an answer set of one label": (CROWD_FINE, ["answer_sets=[['yes']]"], ["answer_sets", "two or more", "['yes']"]),
     "a made-up crowd of one class": (
         CROWD_FINE,
         ["workers={tasks=3, workers=2, answers_per_task=1, classes=1}"],
-        ["classes must be in [2, 1000], got 1"],
+        ["classes is 1: use a value from 2 to 1000"],
     ),
     "a flip probability above a half": (
         CROWD_FINE,
         ["flip_probability=0.5000001"],
-        ["flip_probability must be", "(0, 0.5], for sets of 2 labels, got 0.5"],
+        ["flip_probability must be", "is 0.5", "(0, 0.5], for sets of 2 labels"],
     ),
     "a flip probability above two thirds, of three labels": (
         CROWD_FINE,
         ["flip_probability=0.7", "answer_sets=[['yes', 'no', 'unsure']]"],
-        ["flip_probability must be", "(0, 0.666667], for sets of 3 labels, got 0.7"],
+        ["flip_probability must be", "is 0.7", "(0, 0.666667], for sets of 3 labels"],
     ),
     "a flip probability above a half where some tasks have two labels": (
         f"{NAMED_SETS}q1,ann,yes,yes|no\nq2,ann,red,red|green|blue\n",
         ["flip_probability=0.6"],
-        ["flip_probability must be", "(0, 0.5], for sets of 2 labels, got 0.6"],
+        ["flip_probability must be", "is 0.6", "(0, 0.5], for sets of 2 labels"],
     ),
-    "a flip probability of 0": (CROWD_FINE, ["flip_probability=0"], ["flip_probability must be", "got 0"]),
+    "a flip probability of 0": (CROWD_FINE, ["flip_probability=0"], ["flip_probability must be", "it is 0"]),
     "a above b": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Uniform', low=0.6, high=0.4}"],
-        ["low must be at most high = 0.4, got 0.6"],
+        ["low is 0.6: use at most high = 0.4"],
     ),
     "a value of a hyper-distribution above 1": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Discrete', probabilities=[0.1, 1.2], shares=[0.5, 0.5]}"],
-        ["probabilities", "must be in [0, 1], got 1.2"],
+        ["probabilities", "is 1.2: use a value from 0 to 1"],
     ),
     "a hyper-distribution of no kind": (
         CROWD_FINE,
@@ -106,8 +106,8 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         ["mechanism=one_layer", "hyper={type='Uniform', low=0.1, high=0.4}"],
         ["leave out hyper", "two-layer"],
     ),
-    "epsilon of answers below 0": (CROWD_FINE, ["epsilon=-1"], ["epsilon must be", "got -1"]),
-    "epsilon of a worker of 0": (CROWD_FINE, ["epsilon_worker=0"], ["epsilon_worker must be", "got 0"]),
+    "epsilon of answers below 0": (CROWD_FINE, ["epsilon=-1"], ["epsilon is -1"]),
+    "epsilon of a worker of 0": (CROWD_FINE, ["epsilon_worker=0"], ["epsilon_worker is 0"]),
     "two prices": (
         CROWD_FINE,
         ["epsilon=1", "flip_probability=0.2"],
@@ -116,17 +116,17 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "a second moment that no law of this mean has": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Moments', moments=[0.3, 0.05]}"],
-        ["hyper.moments must be such that moment 2 is inside (0.09, 0.3)", "got 0.05"],
+        ["hyper.moments must be such that moment 2 is inside (0.09, 0.3)", "is 0.05"],
     ),
     "a mean that no law on a range has": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Moments', moments=[0.3, 0.1], high=0.25}"],
-        ["hyper.moments must be such that moment 1 is inside (0, 0.25)", "got 0.3"],
+        ["hyper.moments must be such that moment 1 is inside (0, 0.25)", "is 0.3"],
     ),
     "fewer moments than a worker has answers": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Moments', moments=[0.3]}"],
-        ["hyper.moments must be at least 2, one for each of the max_answers", "got '1 of them'"],
+        ["hyper.moments is 1 of them: use at least 2, one for each of the max_answers"],
     ),
     "a table whose shares do not sum to 1": (
         CROWD_FINE,
@@ -141,17 +141,17 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "a normal law as narrow as a point": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='TruncatedNormal', location=0.2, scale=0.001}"],
-        ["hyper.scale must be finite, and at least 0.025", "got 0.001"],
+        ["hyper.scale must be finite, and at least 0.025", "is 0.001"],
     ),
     "a beta law of a negative parameter": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Beta', alpha=-0.5, beta=2}"],
-        ["hyper.alpha must be in [0.01, 1000], got -0.5"],
+        ["hyper.alpha is -0.5: use a value from 0.01 to 1000"],
     ),
     "an unknown weight function": (
         CROWD_FINE,
         ["estimator=truth_discovery", "weight_function=sqrt"],
-        ["weight_function must be one of linear, log_odds, got 'sqrt'"],
+        ["weight_function is 'sqrt': use one of linear, log_odds"],
     ),
     "a weight function of an estimator that has none": (
         CROWD_FINE,
@@ -161,11 +161,11 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "an unknown divisor": (
         CROWD_FINE,
         ["estimator=truth_discovery", "normalization=some"],
-        ["normalization must be one of", "got 'some'"],
+        ["normalization is 'some': use one of"],
     ),
-    "an unknown mechanism": (CROWD_FINE, ["mechanism=three_layer"], ["mechanism", "must be one of", "three_layer"]),
-    "a budget below the price": (CROWD_FINE, ["epsilon=2", "budget=3"], ["budget must be at least", "4", "got 3"]),
-    "no file of answers": (CROWD_FINE, ["workers=nowhere.csv"], ["'nowhere.csv' is no readable file"]),
+    "an unknown mechanism": (CROWD_FINE, ["mechanism=three_layer"], ["mechanism", "three_layer", "se one of"]),
+    "a budget below the price": (CROWD_FINE, ["epsilon=2", "budget=3"], ["budget is 3", "use at least", "4"]),
+    "no file of answers": (CROWD_FINE, ["workers=nowhere.csv"], ["There is no file 'nowhere.csv'"]),
     "a workbook": (
         b"PK\x03\x04 and more",
         [],
@@ -176,7 +176,7 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         [],
         ["worker", "1 to 128", "x" * 100],
     ),
-    "a task with a name that needs a separator": (f"{CROWD_FINE}q;2,bob,no\n", [], ["tasks must be", "got 'q;2'"]),
+    "a task with a name that needs a separator": (f"{CROWD_FINE}q;2,bob,no\n", [], ["tasks must be", "is 'q;2'"]),
 }
 
 

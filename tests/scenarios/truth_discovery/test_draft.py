@@ -173,7 +173,7 @@ def test_a_column_of_truths_in_the_file_is_that(draft: Draft) -> None:
         assert (found["truth"], found["truth_columns"]) == ("own.csv", {"task": "task", "truth": name})
     wrong = [row.replace(",no", ",perhaps") for row in rows]
     asked = draft(table("task,worker,label,gold", wrong), *SAID)
-    assert "truth (own.csv line 8) must be one of 'no', 'yes', got 'perhaps'" in str(asked)
+    assert "truth (own.csv line 8) is 'perhaps': use one of 'no', 'yes'" in str(asked)
 
 
 def test_names_of_workers_that_are_nearly_alike_are_asked_about(psephos: Psephos, write: Write, draft: Draft) -> None:

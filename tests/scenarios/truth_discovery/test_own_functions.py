@@ -71,9 +71,9 @@ def test_a_registered_function_is_a_word_in_scenarios(tmp_path: Path, monkeypatc
     ("name", "words"),
     [
         ("falling", "weight_function must be increasing in the share of right answers"),
-        ("number", "weight_function must be registered as a Callable, got 'number'"),
+        ("number", "weight_function must be registered as a Callable; it is 'number'"),
         ("nowhere", "own_weights:nowhere cannot"),
-        ("cube", "weight_function must be one of falling, linear, log_odds, nowhere, number, square, got 'cube'"),
+        ("cube", "weight_function is 'cube': use one of falling, linear, log_odds, nowhere, number, square"),
     ],
 )
 def test_a_registered_name_that_is_no_weight_function_is_refused(

@@ -348,8 +348,8 @@ def test_a_verdict_on_many_tasks_counts_labels_and_those_that_are_expected_to_be
     many = found([*("cat" for _ in range(60)), *("dog" for _ in range(39)), None], confidences=confidences)
     assert verdict_of(many) == (
         "A label is named for 99 of 100 tasks: cat for 60 (61 %) and dog for 39 (39 %). "
-        "Of these 99 labels 55 to 84 are expected to be "
-        "right, if the crowd errs no more than the worst published one, and no less than the best."
+        "About 55 to 84 of these 99 are right, if this crowd is no worse than the worst of sixteen published ones, "
+        "and no better than the best."
     )
 
 

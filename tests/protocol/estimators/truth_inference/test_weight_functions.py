@@ -32,7 +32,7 @@ INCREASING: list[Callable[[float], float]] = [
     lambda share: 3 * share - 7,
 ]
 NO_WEIGHTS: list[tuple[Callable[[float], float], str]] = [
-    (lambda share: share * math.nan, "got 'one with g(0.05) = nan'"),
+    (lambda share: share * math.nan, "is 'one with g(0.05) = nan'"),
     (lambda share: 1e6 * share, "a number of at most 1000 in size"),
     (lambda share: 1 / (share - 0.05), "one that fails at 0.05 with ZeroDivisionError"),
     (lambda share: float(f"heavy {share}"), "one that fails at 0.05 with ValueError"),
@@ -123,7 +123,7 @@ def test_what_gives_no_weight_is_refused(function: Callable[[float], float], wor
 
 
 def test_an_unknown_name_is_refused() -> None:
-    with refuses(said="weight_function must be one of log_odds, linear, or given as a"):
+    with refuses(field="weight_function", allowed="one of log_odds, linear, or given as a"):
         truth_discovery(table([(0, 1)]), weight_function="sqrt")
 
 

@@ -115,7 +115,7 @@ def test_a_wrong_option_is_refused(sets: Path, options: dict[str, Any], field: s
 @pytest.mark.parametrize("votes", ["ten", "-3", "2.5", "0", "٣", "9" * 5000])
 def test_votes_that_are_no_number_are_named_with_their_line(sets: Path, put_set: Write, votes: str) -> None:
     put_set(COUNCIL, f"country,v10\nAlpha,10\n\nBeta,{votes}\n")
-    with pytest.raises(ConfigurationError, match="got") as caught:
+    with pytest.raises(ConfigurationError, match=": use a number of votes") as caught:
         council(sets, "EU-10")
     assert (caught.value.field, caught.value.value) == ("v10 (eucouncil_weights.csv line 4)", votes)
     assert caught.value.allowed == "a number of votes, or empty for no member"

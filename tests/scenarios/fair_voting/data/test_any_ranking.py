@@ -22,15 +22,13 @@ def pasted(psephos: Psephos, ranked: Ranked, rng: random.Random) -> tuple[int, d
     for _ in range(MOST_ASKED):
         ended = psephos(*words)
         assert not ended.status or is_plain(ended.err), ended.err
-        if "In full: " not in ended.err:
+        if "Add your answers to: " not in ended.err:
             return ended.status, said
-        printed = shlex.split(ended.err.rpartition("In full: ")[2])
+        printed = shlex.split(ended.err.rpartition("Add your answers to: ")[2])
         assert printed[:2] == ["psephos", "new"]
         asked = [line.partition(":")[0].strip().removeprefix("--") for line in ended.err.splitlines()[1:-1]]
-        stand_ins = printed[len(printed) - 2 * len(asked) :]
-        assert [word.removeprefix("--") for word in stand_ins[::2]] == asked
-        words = printed[1 : len(printed) - 2 * len(asked)]
-        for option in asked:
+        words = printed[1:]
+        for option in (each for each in asked if f"--{each}" not in words or each in said):
             answer = rng.choice(known[option])
             words += answer
             said[option] = answer[1]

@@ -199,7 +199,7 @@ def test_lines_that_stand_for_several_voters_are_refused(psephos: Psephos) -> No
         ('places = ["a", "b"]\nties = "mean"\n', "b (own.csv line 3, voter 2) must be a place, 1 the best"),
         ('scores = ["a", "b"]\nplaces = ["a"]\n', "leave out voters.scores beside voters.places"),
         ('choices = ["a", "b"]\nties = "mean"\n', "give voters.alternatives with ties"),
-        ('choices = ["a", "b"]\nalternatives = ["1", "2"]\n', "unknown alternative must be one of 1, 2"),
+        ('choices = ["a", "b"]\nalternatives = ["1", "2"]\n', ": use one of 1, 2"),
         ('scores = ["a", "c"]\n', "voters.scores must be columns of own.csv"),
         ('scores = ["a", "b"]\nrepeats = "last"\n', "leave out voters.repeats beside numbered"),
     ],

@@ -242,5 +242,5 @@ def test_which_row_counts_needs_a_column_of_names(tmp_path: Path, repeats: str) 
     parameters = {"groups": ["all"], "objective": "welfare", "epsilon": 1.0}
     voters = {"file": str(tmp_path / "own.csv"), "repeats": repeats}
     scenario = {"name": "own", "title": "t", "protocol": "fair-voting", "voters": voters, "parameters": parameters}
-    with pytest.raises(ConfigurationError, match=r"own.csv line 1 must be a header with the column 'voter', or voters"):
+    with pytest.raises(ConfigurationError, match=r"own.csv line 1 has no column 'voter', or voters"):
         resolve(scenario_of(scenario, folder=tmp_path))

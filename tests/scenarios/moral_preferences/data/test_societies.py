@@ -100,7 +100,7 @@ def test_users_of_a_moral_machine_file_have_that_of_a_column(tmp_path: Path) -> 
             {},
             (
                 "region (survey.csv line 10) must be 'north', as on an earlier line of the same voter: a voter "
-                "belongs to one society, got 'south'"
+                "belongs to one society; it is 'south'"
             ),
         ),
         (
@@ -108,28 +108,28 @@ def test_users_of_a_moral_machine_file_have_that_of_a_column(tmp_path: Path) -> 
             {"society": "regoin"},
             (
                 "voters.society must be another column of survey.csv: region, record, choice, lives, law (did you mean "
-                "'region'?), got 'regoin'"
+                "'region'?); it is 'regoin'"
             ),
         ),
         (
             CHOICES.replace("south", "north").replace("east", "north"),
             {},
-            "voters.society must be a column with two societies or more, got 'region: north (4)'",
+            "voters.society must be a column with two societies or more; it is 'region: north (4)'",
         ),
         (
             CHOICES,
             {"min_society": 2},
             (
-                "voters.society must be a column with two societies or more of 2 voters or more (voters.min_society), "
-                "got 'region: north (2), south (1), east (1)'"
+                "voters.society must be a column with two societies or more of 2 voters or more (voters.min_society); "
+                "it is 'region: north (2), south (1), east (1)'"
             ),
         ),
         (
             CHOICES.replace("east", ""),
             {},
-            "region (survey.csv line 8) must be the name of the voter's society, got ''",
+            "region (survey.csv line 8) must be the name of the voter's society; it is empty",
         ),
-        (CHOICES, {"min_society": 0}, "voters.min_society must be at least 1, got 0"),
+        (CHOICES, {"min_society": 0}, "voters.min_society is 0: use at least 1"),
         (
             CHOICES.replace("region,", "").replace("north,", "").replace("south,", "").replace("east,", ""),
             {"society": "", "min_society": 3},
@@ -200,9 +200,9 @@ COLUMNS = (
         ({"societies": {"north": 1.5, "east": -0.5}}, "societies must be 2 to 256 names"),
         (
             {"societies": {"north": 0.99, "east": 0.01}},
-            "societies.east must be a share of 40 voters with at least",
+            ": use a share of 40 voters with at least",
         ),
-        ({"distance": -1}, r"distance must be in \[0, 1\]"),
+        ({"distance": -1}, r"distance is .*: use a value from 0 to 1"),
     ],
 )
 def test_societies_that_cannot_be_synthetic_are_refused(given: dict[str, Any], why: str) -> None:
@@ -241,7 +241,7 @@ def test_a_country_that_no_file_has_is_refused(put: Put) -> None:
     with pytest.raises(ConfigurationError, match=r"voters.countries must be codes of three letters in .*did you mean"):
         read_countries(path, CountryVoters(countries=("FRA", "JPM")))
     path = put(f'"",{columns}\nJPN,{",".join(["1.5"] * 9)}\n')
-    with pytest.raises(ConfigurationError, match=r"must be in \(-1, 1\), got 1.5"):
+    with pytest.raises(ConfigurationError, match=r"is 1.5: use a value above -1 and below 1"):
         read_countries(path, CountryVoters(countries=("JPN", "FRA")))
     with pytest.raises(ConfigurationError, match="must be a header with"):
         read_countries(put("a,b\n1,2\n"), CountryVoters())

@@ -199,7 +199,9 @@ REPEATED = HEAD + "\nt,w,a\nt,w,a\nu,w,b\nt,w,b\nt,v,b\nt,w,c\n"
 def test_different_answers_again_are_refused_with_both_lines(tmp_path: Path) -> None:
     error = refused(tmp_path, REPEATED)
     assert (error.field, error.value) == ("label (a.csv line 6)", "b")
-    assert error.allowed.startswith("'a', which worker 'w' answered to task 't' before (a.csv line 3), unless repeats")
+    assert error.allowed.startswith(
+        "Which counts? Worker 'w' answered 'a' to task 't' before (a.csv line 3), and 'b' here."
+    )
 
 
 @pytest.mark.parametrize(("repeats", "label"), [("first", "a"), ("last", "c")])

@@ -193,4 +193,4 @@ def test_truths_are_labels_and_those_of_no_answered_task_are_said_or_refused(
     assert (ended.status, "task (truth.csv line 2) must be a task that somebody answered" in ended.err) == (2, True)
     Path("truth.csv").write_text("task,truth\nq0,2\n")
     ended = psephos(*words)
-    assert (ended.status, "truth (truth.csv line 2) must be one of '0', '1', got '2'" in ended.err) == (2, True)
+    assert (ended.status, "truth (truth.csv line 2) is '2': use one of '0', '1'" in ended.err) == (2, True)

@@ -74,7 +74,7 @@ def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
         ("--alike-workers", "one", "workers.alike_workers"),
         ("--labels", "no,yes=Yes,unsure", "labels says which there are"),
         ("--other-labels", "leave_out", "'perhaps'"),
-        ("--repeats", "first", "unless repeats is first or last"),
+        ("--repeats", "first", "Set workers.repeats to first or last"),
     ):
         ended = psephos(*words, *said, "--out", "out")
         assert (ended.status, ended.err.count("\n"), due in ended.err) == (2, 1, True), ended.err
@@ -88,10 +88,13 @@ def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
     ("words", "said"),
     [
         (["--labels", "no,yes"], "give --answers beside --labels"),
-        (["--answers", "mine.csv", "--labels", "yes"], "--labels must be a list of two or more different labels"),
-        (["--answers", "mine.csv", "--repeats", "any"], "--repeats must be "),
+        (
+            ["--answers", "mine.csv", "--labels", "yes"],
+            "--labels is ['yes']: use a list of two or more different labels",
+        ),
+        (["--answers", "mine.csv", "--repeats", "any"], "--repeats "),
         (["--truth", "known.csv"], "give --answers beside --truth"),
-        (["--answers", "nowhere.csv"], "--answers must be a file that is there, got 'nowhere.csv'"),
+        (["--answers", "nowhere.csv"], "--answers must be a file that is there; it is 'nowhere.csv'"),
         (["--answers", "known.csv"], "known.csv line 1"),
         (["--answers", "mine.csv", "--truth", "wrong.csv"], "truth (wrong.csv line 2)"),
     ],
