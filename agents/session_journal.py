@@ -83,7 +83,7 @@ def _check_configuration(ours: Mapping[str, str], theirs: Mapping[str, str], pat
     for field in {**ours, **theirs}:
         recorded_value = theirs.get(field)
         if ours.get(field) != recorded_value:
-            allowed = f"The journal {path} was begun with another. Start the session as then, or draw up a new roster."
+            allowed = f"The journal {path} was begun with another value. Start it with that, or draw up a new roster."
             raise ConfigurationError(field=field, value=ours.get(field), allowed=allowed)
 
 

@@ -361,7 +361,7 @@ class UnsupportedEventError(PrivacyError):
 
 _THINGS: Final = (
     "one of|a number|an integer|a whole number|at least|at most|a share|a probability|a port|yes or no|no or yes|"
-    "local or central|HOST:PORT|feature=value|a list|a loopback address"
+    "local or central|HOST:PORT|feature=value|a list|a loopback address|one group|the columns' names"
 )
 _SENTENCES: Final = (
     (r"(?=[A-Z][a-z]* .*[.?](?:\W|$))", r"{field}: "),  # a sentence of its own
@@ -380,17 +380,32 @@ _SENTENCES: Final = (
         r"the folder of a run \(No such file or directory\)(.*)$",
         r"{field}: There is no folder {value}{0}. Check its name.",
     ),
+    (
+        r"the folder of a run \(No such file or directory: (.*)\)$",
+        r"{field} is not the folder of a run: there is no {0}",
+    ),
     (r"the folder of a run \(Not a directory\)$", r"{field}: {value} is a file. Name the folder of a run."),
     (r"the folder of a run \((.*)\)$", r"{field} is not the folder of a run: {value} ({0})"),
     (r"the folder of a run: this one ", r"{field} is not the folder of a run: {value} "),
     (r"an invitation \((.*)\)$", r"{field} is not an invitation: {value} ({0})"),
     (r"a column of the table", r"the table has no column {field}"),
     (r"a readable ([^()]*) \(", r"{field}: {value} is no readable {0} ("),
+    (r"(?:a )?well-formed CSV(?: file)? \((.*)\)$", r"{field} is no well-formed CSV: {0}"),
+    (r"a header of distinct, non-empty names", r"{field} has {value}: give each column a name of its own"),
+    (r"unlike (.*), but for case and blanks", r"{field}: {value} and {0} differ in case or blanks alone"),
+    (r"named once\b", r"{field}: {value} is named twice"),
+    (r"a file that can be written \((.*)\)$", r"{field}: {value} cannot be written ({0})"),
+    (r"a folder to write to[^(]*\((.*)\)$", r"{field}: nothing can be written into {value} ({0})"),
+    (r"a new file(?=$|,)", r"{field}: {value} is there already. Name a new file"),
+    (r"a table(?: with[^:]*)?: ", r"{field} is no table: "),
+    (r"each of ", r"{field} is {value}: write each of "),
     (r"well-formed \(", r"{field} {value} is not well-formed ("),
     (r"UTF-8 text ", r"{field} is not UTF-8 text "),
+    (r"text without NUL bytes$", r"{field} is no text (it has NUL bytes): save the file as CSV (UTF-8), and name that"),
     (r"a header with the column ('[^']*')(.*)$", r"{field} has no column {0}{1}; it has {value}"),
     (r"one of ((?:[^,]*, ){30,}.*) \((did you mean .*\?)\)$", r"{field} {value} is unknown: {1}"),
     (r"(one of .*) \((did you mean .*\?)\)$", r"{field} {value} is unknown: {1} Use {0}"),
+    (r"an integer in \[([^],]*), ([^])]*)\]", r"{field} is {value}: use an integer from {0} to {1}"),
     (r"(?:a number )?in \[([^],]*), ([^])]*)\]", r"{field} is {value}: use a value from {0} to {1}"),
     (r"(?:a number )?in \[([^],]*), ([^])]*)\)", r"{field} is {value}: use a value of at least {0} and below {1}"),
     (r"(?:a number )?in \(([^],]*), ([^])]*)\]", r"{field} is {value}: use a value above {0}, up to {1}"),

@@ -110,7 +110,10 @@ def parties_in(path: Path) -> list[str]:
     with readable(path, field="--parties", what="a readable CSV file"), path.open("rb"):
         columns = [name for name in header_of(path) if name in roles]
     refuse(
-        len(columns) != 1, "--parties", str(path), f"Call one column of {path.name} as its role: {', '.join(roles)}."
+        len(columns) != 1,
+        "--parties",
+        str(path),
+        f"Which column of {path.name} has the names? Call it {', '.join(roles[:-1])} or {roles[-1]}.",
     )
     rows = read_rows(path, *columns, *columns, field="--parties")
     names = dict.fromkeys(name.strip() for _, (name, _) in rows)

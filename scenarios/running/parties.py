@@ -235,7 +235,7 @@ def check_unlike(parties: PartiesTable, role: str) -> None:
     allowed = (
         f"unlike {parties.names[first]!r} in {parties.source} line {parties.lines[first]}, but for case and blanks: "
         "if both are "
-        f"one person, {role}s.repeats says which line counts (first or last), if not, it is none"
+        f"one person, set {role}s.repeats to the line that counts (first or last), if not, to none"
     )
     place_text = f"{role} ({parties.source} line {parties.lines[second_place]})"
     raise ConfigurationError(field=place_text, value=parties.names[second_place], allowed=allowed)

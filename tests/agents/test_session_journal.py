@@ -69,7 +69,7 @@ def test_another_configuration_is_refused_by_its_first_field(
         SessionJournal.open(path, configuration=other)
     assert caught.value.field == field
     assert repr(caught.value.value) == ours != theirs
-    assert str(caught.value).startswith(f"{field}: The journal {path} was begun with another. ")
+    assert str(caught.value).startswith(f"{field}: The journal {path} was begun with another value. ")
     with SessionJournal.open(path, configuration=CONFIGURATION) as journal:
         assert journal.records == ()
 

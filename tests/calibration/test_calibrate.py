@@ -69,10 +69,10 @@ def test_a_folder_gets_the_page_and_a_file_for_each_table(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nobody"], "system must be one of all, dpwevote"),
+        (["nobody"], "system is 'nobody': use one of all, dpwevote"),
         (["dpwevot"], "did you mean 'dpwevote'?"),
-        (["all", "--trials", "9"], "--trials must be from 10 to"),
-        (["all", "--search", "-1"], "--search must be a number of seconds, at least 0"),
+        (["all", "--trials", "9"], "--trials is 9: use a value from 10 to"),
+        (["all", "--search", "-1"], "--search is -1.0: use a number of seconds, at least 0"),
     ],
 )
 def test_what_cannot_be_asked_for_ends_with_status_2(

@@ -125,7 +125,7 @@ def test_scores_that_are_not_allowed_are_refused(scores: tuple[float, ...], valu
 
 @pytest.mark.parametrize("scores", [(float("nan"), 1.0, 0.0), (1.0, float("nan"), 0.0)])
 def test_a_score_that_is_no_number_is_refused(scores: tuple[float, ...]) -> None:
-    with pytest.raises(ConfigurationError, match="scores must be in"):
+    with pytest.raises(ConfigurationError, match="scores is nan: use a value from"):
         make_scores(scores, 3)
 
 

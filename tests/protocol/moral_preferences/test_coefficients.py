@@ -187,7 +187,7 @@ def test_shapes_that_are_no_tables_are_refused() -> None:
     for shape in ((5,), (2, 4)):
         with pytest.raises(ValueError, match=r"expected a table \(polynomials, 5 coefficients\)"):
             split(np.zeros(shape), num_features=2)
-    with pytest.raises(ConfigurationError, match="num_features must be in"):
+    with pytest.raises(ConfigurationError, match="num_features is 0: use a value from 1"):
         split(np.zeros((1, 0)), num_features=0)
 
 

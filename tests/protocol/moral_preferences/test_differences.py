@@ -232,7 +232,7 @@ def test_one_society_alone_differs_from_none() -> None:
     ("names", "given", "why"),
     [
         (["north", "west"], {}, "society is 'west': use one of north, east, south"),
-        (["north", "east", "north"], {}, "society must be named once; it is 'north'"),
+        (["north", "east", "north"], {}, "society: 'north' is named twice"),
         ([], {"level": 0.5}, r"level is 0.5: use a value above 0 and below 0.5"),
         ([], {"level": float("nan")}, r"level is nan: use a value above 0 and below 0.5"),
     ],

@@ -242,7 +242,7 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
     "no header, and answers that are numbers": (
         "ann,5,1\nbob,3,0\n",
         (),
-        ["own.csv line 1 must be the columns' names, such as name,proposal", "one with --partner", "is 'ann,5,1'"],
+        ["own.csv line 1 is 'ann,5,1': use the columns' names, such as name,proposal", "one with --partner"],
     ),
     "a byte order mark before another encoding": (
         b"\xef\xbb\xbf" + "Name;Zustimmung\nJörg;ja\n".encode("cp1252"),
@@ -287,8 +287,12 @@ WRONG: dict[str, tuple[str | bytes, tuple[str, ...], list[str]]] = {
         (),
         ["own.csv line 2 has 3 entries, and needs 2 entries: name, roof"],
     ),
-    "an open quote": ('name,roof\nann,yes\n"bob,no\n', (), ["own.csv line 3 must be well-formed CSV"]),
-    "a column twice": ("name,roof,roof\nann,yes,no\n", (), ["own.csv line 1 must be a header of distinct"]),
+    "an open quote": ('name,roof\nann,yes\n"bob,no\n', (), ["own.csv line 3 is no well-formed CSV"]),
+    "a column twice": (
+        "name,roof,roof\nann,yes,no\n",
+        (),
+        ["own.csv line 1 has 'roof': give each column a name of its own"],
+    ),
     "a workbook": (
         b"PK\x03\x04",
         (),
@@ -318,7 +322,12 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
         ("crowd", "task,who,label\n", (), "There is no table in it."),
         ("crowd", "task,who,label\nq,ann,a\n", (), "--worker: which column says who answered"),
         ("survey", "voter,records,choice,x\nann,1,1,2\n", (), "did you mean 'records'?"),
-        ("crowd", "q1,ann,a\nq1,bob,b\n", (), "own.csv line 1 must be the columns' names, such as task,worker,label"),
+        (
+            "crowd",
+            "q1,ann,a\nq1,bob,b\n",
+            (),
+            "own.csv line 1 is 'q1,ann,a': use the columns' names, such as task,worker,label",
+        ),
         ("crowd", "1,1,0\n1,2,1\n", (), "if the file has no header, put one above this line"),
         ("survey", "v1,1,1,0.5\nv1,1,0,0.1\n", (), "if the file has no header, put one above this line"),
         (
@@ -327,7 +336,12 @@ def test_what_a_file_does_not_tell_is_an_error_that_names_the_option(psephos: Ps
             (),
             "line 1 must be a header with voter, record, choice and the features",
         ),
-        ("ranking", "ann,a,x > y\nbob,b,y > x\ncyd,a,y > x\n", (), "line 1 must be the columns' names, such as voter,"),
+        (
+            "ranking",
+            "ann,a,x > y\nbob,b,y > x\ncyd,a,y > x\n",
+            (),
+            "line 1 is 'ann,a,x > y': use the columns' names, such as voter,",
+        ),
         ("ranking", "voter,group,x,y\nann,a,good,bad\nbob,b,bad,good\n", (), "--ranking: "),
         ("ranking", "voter,group,ranking\nann,a,x > y\n", (), "--group must be a column with two groups"),
         (

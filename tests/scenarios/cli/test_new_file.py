@@ -188,7 +188,7 @@ def test_an_error_after_all_questions_says_every_answer(write: Write, tmp_path: 
 def test_an_address_is_no_name_of_a_column(psephos: Psephos, write: Write, words: tuple[str, ...]) -> None:
     write("own.csv", "ann,ann@example.org,yes it is\nbob,bob@example.org,no it is not\n")
     refusal = psephos("new", *words, "own.csv", "--no-run").refusal
-    assert "own.csv line 1 must be the columns' names" in refusal
+    assert ": use the columns' names" in refusal
 
 
 def test_answers_to_tasks_are_known_by_who_and_what_repeats(psephos: Psephos, write: Write) -> None:
@@ -325,7 +325,7 @@ def test_names_that_are_nearly_alike_are_refused_in_lists_and_in_elections(pseph
     head = "protocol = 'dpwevote'\n[parameters]\ncandidates = ['roof']\nepsilon = 1.0\nweights = [1]\n"
     write("own.toml", head + people)
     refusal = psephos("run", "own.toml").refusal
-    assert "partners[3].partner must be unlike 'ann', but for case and blanks" in refusal
+    assert "'ann' differ in case or blanks alone" in refusal
     meta = "META\nkey;value\nvote_type;ordinal\nnum_projects;2\nnum_votes;3\nPROJECTS\nproject_id;cost\n1;5\n2;5\n"
     meta += "VOTES\nvoter_id;vote\n"
     write("own.pb", meta + "v1;1,2\nw;2,1\nV1;1,2\n")
@@ -335,5 +335,5 @@ def test_names_that_are_nearly_alike_are_refused_in_lists_and_in_elections(pseph
         "[voters]\nfile = 'own.pb'\n",
     )
     refusal = psephos("run", "pb.toml").refusal
-    assert "voter_id (own.pb line 14) must be unlike 'v1' in line 12, but for case and blanks" in refusal
+    assert "'v1' in line 12 differ in case or blanks alone" in refusal
     assert len(resolve(load_scenario("pb.toml", ["voters.alike_voters=several"])).names) == 3

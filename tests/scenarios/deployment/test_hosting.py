@@ -535,7 +535,7 @@ def test_bad_input_of_a_host_is_one_line(tmp_path: Path, psephos: Psephos) -> No
     for words, told in (
         (
             ("enroll", "x", "--parties", tmp_path / "none.csv", "--out", tmp_path / "x"),
-            "Call one column of none.csv as its role: ",
+            "Which column of none.csv has the names? ",
         ),
         (("enroll", "x", "--parties", tmp_path / "away.csv", "--out", tmp_path / "x"), "--parties"),
         (("enroll", "x", "--parties", tmp_path / "three.csv", "--out", key), "There are keys in "),

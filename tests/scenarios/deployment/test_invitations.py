@@ -327,7 +327,7 @@ KEY = "a-key-that-nobody-shall-see"
 def test_a_file_that_is_no_invitation_is_named_and_not_shown(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "mine.json"
     path.write_bytes(content)
-    with pytest.raises(ConfigurationError, match=f"an invitation.*({reason})") as caught:
+    with pytest.raises(ConfigurationError, match=f"no invitation.*({reason})") as caught:
         find_invitation(path, party="Ann")
     assert (caught.value.field, caught.value.value) == ("INVITATION", str(path))
     assert KEY not in str(caught.value)

@@ -283,7 +283,7 @@ def test_a_journal_of_another_session_or_of_one_under_way_is_refused() -> None:
     for name, other in (*others.items(), ("roster", msgspec.structs.replace(side, names=side.names[::-1]))):
         with pytest.raises(ConfigurationError, match=f"of a session of this {name}: that one is of another"):
             list(read_journaled(other, path))
-    with pytest.raises(ConfigurationError, match="a session that is over"):
+    with pytest.raises(ConfigurationError, match="This session is not over"):
         list(read_journaled(side, journaled(side, rows, Path("open"), is_over=False)))
 
 

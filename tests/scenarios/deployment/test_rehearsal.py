@@ -387,7 +387,7 @@ def test_what_cannot_be_rehearsed_is_refused_with_one_sentence_and_leaves_nothin
         (("--address", "nowhere"), 2, "--address"),
         (("--seed", "1"), 2, "leave out --seed, or add --simulate"),
         (("--simulate",), 2, "give --seed together with --simulate"),
-        (("--out", "vote.toml"), 2, "--out must be a folder to write to"),
+        (("--out", "vote.toml"), 2, "--out: nothing can be written into 'vote.toml'"),
     ],
 )
 def test_wrong_options_get_one_sentence(

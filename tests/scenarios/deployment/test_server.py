@@ -147,7 +147,7 @@ def test_a_bare_roster_without_the_parties_file_says_what_to_set(tmp_path: Path,
     error = refusal(scenario, roster=roster)
     assert (error.field, error.value) == ("alternatives", "left out")
     assert error.allowed.startswith("set, in the scenario or by --set, or agreed in a folder of `psephos roster`")
-    assert "No such file" in error.allowed
+    assert "There is no file " in error.allowed
     again = resolve_served(load_scenario(scenario, ["alternatives=['a', 'b']"]), roster=roster)
     assert again.protocol.parameters.alternatives == ("a", "b")
 
@@ -247,7 +247,7 @@ HEADER = f"partner,weight,{OWN_COLUMN}\n"
         (f"{HEADER}ann,4,\n", f"{OWN_COLUMN} (r.csv line 2)", "", "as `psephos roster` writes"),
         (f"{HEADER}ann,4,{DIGEST.upper()}\n", f"{OWN_COLUMN} (r.csv line 2)", DIGEST.upper(), "64 hexadecimal"),
         (f"{HEADER}ann,4,{DIGEST}\nbob,2\n", "r.csv line 3", "2 entries", "3 entries: partner, weight, "),
-        (f"{HEADER}", "--roster", None, "at least one partner"),
+        (f"{HEADER}", "--roster", None, "There is no row in r.csv. "),
     ],
 )
 def test_a_fault_in_a_rosters_file_is_named_with_its_line(

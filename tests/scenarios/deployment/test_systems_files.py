@@ -22,10 +22,19 @@ Write = Callable[[str, str | bytes], Path]
 Fault = tuple[str, str | bytes, *tuple[str, ...]]
 """What is wrong, what the file holds, and words of the sentence."""
 RANKING_FAULTS: Final[Sequence[Fault]] = (
-    ("an alternative twice", "ranking\na > b > b\n", "ranking: repeated alternative must be each of a, b, c", "'b'"),
-    ("an alternative left out", "ranking\na > b\n", "ranking: missing alternative must be each of", "is 'c'"),
-    ("an alternative invented", "ranking\na > b > d\n", "ranking: unknown alternative must be each of", "is 'd'"),
-    ("another sign", "ranking\na < b < c\n", "with '>' between them, or '=' for a tie; it is 'a < b < c'"),
+    (
+        "an alternative twice",
+        "ranking\na > b > b\n",
+        "ranking: repeated alternative is 'b': write each of a, b, c",
+        "'b'",
+    ),
+    ("an alternative left out", "ranking\na > b\n", "ranking: missing alternative is 'c': write each of", "'c'"),
+    ("an alternative invented", "ranking\na > b > d\n", "ranking: unknown alternative is 'd': write each of", "'d'"),
+    (
+        "another sign",
+        "ranking\na < b < c\n",
+        "is 'a < b < c': write each of a, b, c once, the best first, with '>' between them, or '=' for a tie",
+    ),
     ("no ranking", 'ranking\n""\n', "ranking: unknown alternative", "is empty"),
     ("no column of rankings", "voter,group\nann,north\n", "the table has no column ranking"),
     ("another column", "order\na > b > c\n", "column is 'order': use one of group, ranking"),
@@ -99,10 +108,10 @@ RECORD_FAULTS: Final[Sequence[Fault]] = (
         "records: an alternative must be described by all of lives, law, and by nothing else; it is 'age'",
     ),
     ("no features", "record,choice\n1,1\n1,0\n", "ann.csv line 1", "at least one feature"),
-    ("a feature twice", "record,choice,lives,lives\n1,1,5,0\n1,0,1,1\n", "ann.csv line 1", "distinct"),
+    ("a feature twice", "record,choice,lives,lives\n1,1,5,0\n1,0,1,1\n", "ann.csv line 1", "a name of its own"),
     ("others' records", "voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\n", "without 'voter'"),
     ("no records", "record,choice,lives,law\n", "ann.csv must be a CSV file with rows"),
-    ("nothing", "", "ann.csv line 1 must be a header"),
+    ("nothing", "", "ann.csv line 1 has none: give each column a name"),
     ("no UTF-8", b"record,choice,lives,law\n\x81", "line 2 is not UTF-8 text"),
     (
         "too many records",

@@ -92,7 +92,7 @@ def test_a_vote_without_its_objective_is_refused_before_it_begins() -> None:
     parameters = Parameters(alternatives=("a", "b"), groups=("g", "h"), group_sizes=(1, 1), objective="mine")
     vote = FairVoting(parameters)
     inputs = vote.encode({"group": ["g", "h"], "ranking": ["a > b", "a > b"]})
-    with pytest.raises(ConfigurationError, match=r"objective must be .* FairVoting.parameters, objective="):
+    with pytest.raises(ConfigurationError, match=r"objective is .mine.: use .* FairVoting.parameters, objective="):
         vote.check_roster(inputs.public)
     own = FairVoting(parameters, objective=worst_off)
     own.check_roster(inputs.public)

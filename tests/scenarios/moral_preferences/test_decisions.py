@@ -160,7 +160,7 @@ def test_an_alternative_is_features_with_values(text: str, alternative: dict[str
         ("  , ", "--first", "features with their values"),
         ("Man", "--first", "feature=value"),
         ("Man=1,", "--first", "feature=value"),
-        ("Man=1, Man=2", "--first", "named once"),
+        ("Man=1, Man=2", "--first", "named twice"),
         ("man=1", "--first", r"did you mean 'Man'\?"),
         ("Dgo=1", "--first", r"did you mean 'Dog'\?"),
         ("volcano=1", "--first", "one of Man, Dog, red, light=2"),

@@ -207,7 +207,7 @@ def test_a_vote_of_columns_is_that_of_the_same_rows_as_text(write: Write, tmp_pa
 )
 def test_what_is_no_table_gets_one_line(name: str) -> None:
     kind = "BLT" if name.endswith("blt") else "JSON"
-    with pytest.raises(ConfigurationError, match=rf"^{name} must be a table.*{kind}"):
+    with pytest.raises(ConfigurationError, match=rf"^{name} is no table.*{kind}"):
         form_of(EXPORTS / name)
     assert header_of(EXPORTS / name) == []
 

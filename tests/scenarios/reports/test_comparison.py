@@ -52,7 +52,7 @@ def test_a_file_has_each_number_of_each_run(psephos: Psephos) -> None:
     assert {row["four"] for row in rows if (row["table"], row["of"]) == ("settings", "parameters.epsilon")} == {"4.0"}
     said = psephos("compare", "one", "four", "--out", "both.csv")
     assert (said.status, said.out.count("both.csv")) == (2, 0)
-    assert "--out must be a new file" in said.err
+    assert "is there already. Name a new file" in said.err
 
 
 def test_runs_of_one_scenario_differ_in_nothing_but_their_noise(psephos: Psephos) -> None:

@@ -392,9 +392,9 @@ def test_an_unfinished_folder_has_a_page_that_says_so(psephos: Psephos) -> None:
     [
         (("report", "nowhere"), "RUN: There is no folder 'nowhere'"),
         (("report", "photos"), "neither run.json nor result.json"),
-        (("report", "out", "--out", "photos/cat.jpg"), "a new file, or a report"),
-        (("report", "out", "--out", "photos"), "a new file, or a report"),
-        (("report", "out", "--out", "nowhere/report.html"), "a file that can be written"),
+        (("report", "out", "--out", "photos/cat.jpg"), "Name a new file, or a report"),
+        (("report", "out", "--out", "photos"), "Name a new file, or a report"),
+        (("report", "out", "--out", "nowhere/report.html"), "cannot be written"),
     ],
 )
 def test_what_cannot_be_reported_is_refused_and_nothing_is_overwritten(

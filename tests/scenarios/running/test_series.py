@@ -180,9 +180,9 @@ def test_what_is_wrong_with_a_key_of_a_vote_is_said_before_anything_runs(
     ("text", "words"),
     [
         (HEAD + PLAN.replace('absent = ["eve"]', 'absent = ["eva"]'), ["absent (vote 2)", "eva", "did you mean 'eve'"]),
-        (HEAD + PLAN.replace('absent = ["eve"]', 'absent = ["eve", "eve"]'), ["absent (vote 2)", "named once"]),
+        (HEAD + PLAN.replace('absent = ["eve"]', 'absent = ["eve", "eve"]'), ["absent (vote 2)", "is named twice"]),
         (HEAD + PLAN.replace('leave = ["bob"]', 'leave = ["bop"]'), ["leave (vote 3)", "bop"]),
-        (HEAD + PLAN.replace('partner = "zoe"', 'partner = "ann"'), ["join (vote 2)", "ann", "named once"]),
+        (HEAD + PLAN.replace('partner = "zoe"', 'partner = "ann"'), ["join (vote 2)", "ann", "is named twice"]),
         (HEAD + PLAN.replace('{partner = "zoe", weight', "{weight"), ["join (vote 2)", "'partner'"]),
         (HEAD + PLAN.replace("roof = {ann = 1, ", "roof = {"), ["entries.roof (vote 1)", "ann"]),
         (HEAD + PLAN.replace("roof = {ann", "roof = {anne"), ["entries.roof (vote 1)", "anne"]),

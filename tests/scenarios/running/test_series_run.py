@@ -362,7 +362,7 @@ def test_runs_whose_losses_cannot_be_added_are_refused(tmp_path: Path, psephos: 
         assert (ended.status, ended.out) == (2, "")
         assert words in ended.err
         assert "nobody knows whose losses add up" in ended.err
-    for words, expected in ((("a", "a"), "named once"), (("a", "nowhere"), "nowhere")):
+    for words, expected in ((("a", "a"), "is named twice"), (("a", "nowhere"), "nowhere")):
         again: Any = psephos("ledger", *words)
         assert again.status == 2
         assert expected in again.err

@@ -135,7 +135,7 @@ def test_answers_that_are_no_label_are_left_out_or_refused_as_said(draft: Draft)
     found = draft(content, *SAID, "--other-labels", "leave-out")
     assert (found["labels"], found["other_labels"]) == (["no", "yes"], "leave_out")
     assert "scurvy" not in Path("own.toml").read_text(encoding="utf-8")
-    assert "label (own.csv line 7) must be" in str(draft(content, *SAID, "--other-labels", "refuse"))
+    assert "label (own.csv line 7) is 'scurvy': use one of" in str(draft(content, *SAID, "--other-labels", "refuse"))
 
 
 def test_a_column_that_says_what_became_of_a_line_is_asked_about(draft: Draft) -> None:
@@ -162,7 +162,7 @@ def test_lines_without_an_answer_and_answers_given_twice_are_asked_about(draft: 
         found = draft(content, *options, "--repeats", word)
         assert isinstance(found, dict), found
         assert (found["repeats"], found["leave_out_empty"]) == (word, ["label"])
-    assert "label (own.csv line 16) must be 'yes'" in str(draft(content, *options, "--repeats", "refuse"))
+    assert "label (own.csv line 16): Which counts? " in str(draft(content, *options, "--repeats", "refuse"))
 
 
 def test_a_column_of_truths_in_the_file_is_that(draft: Draft) -> None:
@@ -188,12 +188,12 @@ def test_names_of_workers_that_are_nearly_alike_are_asked_about(psephos: Psephos
         assert len(resolve(load_scenario("own.toml")).names) == number
     written = Path("own.toml").read_text(encoding="utf-8")
     Path("own.toml").write_text(written.replace('alike_workers = "one"', ""), encoding="utf-8")
-    assert "must be unlike 'w0', but for case and blanks" in psephos("run", "own.toml").err
+    assert "'w0' differ in case or blanks alone" in psephos("run", "own.toml").err
     Path("many").mkdir()
     for name in ("a", "b"):
         write(f"many/{name}.csv", content if name == "a" else answers())
     Path("own.toml").write_text(written.replace('alike_workers = "one"', "").replace("own.csv", "many"), "utf-8")
-    assert "must be unlike 'w0', but for case and blanks" in psephos("run", "own.toml").err
+    assert "'w0' differ in case or blanks alone" in psephos("run", "own.toml").err
     Path("own.toml").write_text(written.replace("own.csv", "many"), encoding="utf-8")
     streamed = resolve(load_scenario("own.toml"))
     assert isinstance(streamed, Streamed)

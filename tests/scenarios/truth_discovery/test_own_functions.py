@@ -133,7 +133,7 @@ def test_an_estimator_that_is_not_there_or_fails_is_named(tmp_path: Path, monkey
 def test_a_survey_without_its_estimator_is_refused_before_it_begins() -> None:
     parameters = Parameters(tasks=("t",), answer_sets=(("no", "yes"),), max_answers=1, estimator="mine")
     workers = {f"worker-{number}": (["t"], ["yes"]) for number in range(3)}
-    with pytest.raises(ConfigurationError, match=r"estimator must be .* TruthDiscovery.parameters, estimator="):
+    with pytest.raises(ConfigurationError, match=r"estimator is .mine.: use .* TruthDiscovery.parameters, estimator="):
         simulate(TruthDiscovery(parameters), workers, seed=1)
     assert simulate(TruthDiscovery(parameters, estimator=cubed), workers, seed=1).estimator == "mine"
 

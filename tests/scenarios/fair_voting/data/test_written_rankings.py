@@ -201,8 +201,8 @@ CHOICES = "name,district,Choice 1,Choice 2\n"
             "--repeats none",
             "--repeats: Ann stands in lines 2, 3: which row counts? One of last, first\n",
         ),
-        ("Ann,N,A,B\nbo,n,B,A\ncy,N,A,B\ndi,n,A,B\n", "", "own.csv, district must be unlike 'N', but for case"),
-        ("Ann,N,A,B\nbo,S,a,b\ncy,N,A,B\ndi,S,a,b\n", "--ties mean", "own.csv must be unlike 'A', but for case"),
+        ("Ann,N,A,B\nbo,n,B,A\ncy,N,A,B\ndi,n,A,B\n", "", "'N' differ in case or blanks alone"),
+        ("Ann,N,A,B\nbo,S,a,b\ncy,N,A,B\ndi,S,a,b\n", "--ties mean", "'A' differ in case or blanks alone"),
     ],
 )
 def test_names_of_voters_groups_and_alternatives_that_are_nearly_alike_are_asked_about(
@@ -224,14 +224,14 @@ def test_whether_voters_whose_names_are_nearly_alike_are_one_is_said(
     written = Path("v.toml").read_text(encoding="utf-8")
     Path("v.toml").write_text(written.replace(f'repeats = "{repeats}"', ""), encoding="utf-8")
     ended = psephos("run", "v.toml", "--set", "groups=['all']")
-    assert "own.csv line 3) must be unlike 'Ann' in own.csv line 2, but for case and blanks" in ended.err
+    assert "'Ann' in own.csv line 2 differ in case or blanks alone" in ended.err
 
 
 def test_groups_that_are_nearly_alike_are_two_if_the_scenario_names_both(psephos: Psephos) -> None:
     Path("own.csv").write_text("voter,group,ranking\na,N,A > B\nb,n,B > A\n", encoding="utf-8")
     written = 'title = "x"\nprotocol = "fair-voting"\nvoters = "own.csv"\n[parameters]\nepsilon = 2.0\n'
     Path("v.toml").write_text(written, encoding="utf-8")
-    assert "must be unlike 'N', but for case and blanks" in psephos("run", "v.toml").err
+    assert "'N' differ in case or blanks alone" in psephos("run", "v.toml").err
     Path("v.toml").write_text(f'{written}groups = ["N", "n"]\n', encoding="utf-8")
     assert psephos("run", "v.toml").status == 0
 

@@ -47,7 +47,7 @@ def test_respondents_with_too_few_dilemmas_are_dropped(put: Put) -> None:
     ("old", "new", "field", "what"),
     [
         ("aa,Loop,30,1", "aa,Loop,30,2", "Outcome (survey.csv line 4)", "'2'"),
-        ("aa,Loop,30,1", "aa,Loop,30,", "Outcome (survey.csv line 4)", "''"),
+        ("aa,Loop,30,1", "aa,Loop,30,", "Outcome (survey.csv line 4)", "empty"),
         ("aa,Loop,30,1", "aa,Loop,30", "survey.csv line 4", "3 entries"),
         ("aa,Loop", "aa,Lopp", "Scenario (survey.csv line 4)", "'Lopp'"),
         ("bb,", ",", "survey.csv line 3", "no respondent"),

@@ -165,7 +165,7 @@ def test_different_answer_sets_and_what_nobody_knows_survive_the_way() -> None:
     ("change", "truth", "said"),
     [
         ({"label": ["yes", None]}, None, "column label has 1 missing values, in rows 1"),
-        ({"task": ["q", "q"], "worker": ["a", "a"]}, None, "which worker 'a' answered to task 'q' before"),
+        ({"task": ["q", "q"], "worker": ["a", "a"]}, None, "Worker 'a' answered 'yes' to task 'q' before"),
         ({"task": [1, "1"]}, None, "column task has two names that are '1' as text"),
         ({}, {"q1": "maybe"}, "the truth of q1"),
     ],

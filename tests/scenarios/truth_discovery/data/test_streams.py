@@ -190,7 +190,7 @@ def test_another_answer_to_a_task_is_named_with_its_file_and_row() -> None:
     write("other/1.csv", [(task, worker, "dog" if label != "dog" else "cat")])
     error = refusal("other")
     assert error.field == "label (1.csv line 2)"
-    assert f"which worker '{worker}' answered to task '{task}' before (0.csv line 4)" in error.allowed
+    assert f"Worker '{worker}' answered '{label}' to task '{task}' before (0.csv line 4)" in error.allowed
     assert "must be a text, as in 0.parquet" in str(refusal("parts"))
 
 
