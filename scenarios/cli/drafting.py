@@ -306,7 +306,7 @@ def _trust(
     if model or not find_protocol(protocol).settings_by_trust:
         return model or "", ""
     if not sys.stdin.isatty():
-        sentence = f"Nobody is trusted. If who counts may see the {beginning.shown}, say --trust central."
+        sentence = f"Nobody is trusted. If whoever counts may see the {beginning.shown}, add --trust central."
         return "local", sentence
     question = f"May the person who counts see the {beginning.shown}? (yes, no)"
     trust = "local" if _asked("--trust", question, ["yes", "no"]) == "no" else "central"

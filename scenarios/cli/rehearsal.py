@@ -176,7 +176,7 @@ def _show_plan(
 
     role, number = setup.protocol.client_role, len(plan.parts)
     facts = [f"{number:,} {role}s and their server", "each a process on this machine", "known by their certificates"]
-    trust = "Everybody's keys are made here, and everybody's values lie here: whoever rehearses could read them."
+    trust = "Everybody's keys and values are on this machine: whoever runs the rehearsal could read them."
     description = "The scenario's adversaries are left out: all parties are honest here." if scenario.adversary else ""
     title = f"Rehearsal: {setup.scenario.title or setup.scenario.name}"
     show_heading(console, title=title, facts=facts, description=description, trust=trust)

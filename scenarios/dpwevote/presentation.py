@@ -115,7 +115,7 @@ def _noise(outcome: Outcome, *, max_lines: int) -> Iterator[str]:
         for name in ("support", "quota", "margin")
     ]
     statements += [
-        (f"partners of weight {each.weight:g}", each.count, possible.count) for each in outcome.weight_counts
+        (f"partners of weight {each.weight:g},", each.count, possible.count) for each in outcome.weight_counts
     ]
     impossible = [
         f"{name} {_short(estimate.value)}: only {_short(low)} to {_short(high)} is possible; the excess is noise"

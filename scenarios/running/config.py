@@ -24,7 +24,7 @@ from ...protocol.shown import brief
 from ...transports.faults import Faults
 from ..plugins import ARRAY, AUTO
 from ..reading.conversion import convert
-from ..reading.files import CUT_SHORT, check_size
+from ..reading.files import CUT_SHORT, check_size, similar_files
 from ..reading.frames import FrameText, is_frame, with_frames
 from ..reading.settings import Settings, Tables, read_settings, read_toml, set_value
 from ..reading.sources import PartySources
@@ -453,7 +453,7 @@ def find_source(source: str) -> Path:
             kind = "a folder" if path.is_dir() else "neither a file nor a folder"
             allowed = f"This is {kind}. Name a scenario: a TOML file, or the scenario.json of a run."
             raise ConfigurationError(field="scenario", value=source, allowed=allowed)
-    hint = did_you_mean(source, shipped_sources)
+    hint = did_you_mean(source, shipped_sources) or similar_files(Path(source))
     allowed = (
         f"There is no file and no shipped scenario {quote(source)}{hint}. `psephos scenarios` lists the shipped ones."
     )

@@ -119,3 +119,31 @@ def test_missing_parties_are_never_fewer_than_their_names(num_missing: int | Non
     assert (error.num_missing, str(error).endswith("missing: p0, p1")) == (2, True)
     forged = Abort("few", phase="votes", missing=("p0", "p1", "p2")).error_from("server")
     assert str(forged).endswith("missing: p0, p1, p2")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed", "sentence"),
+    [
+        ("epsilon", 0, "in [1e-09, 30]", "epsilon is 0: use a value from 1e-09 to 30"),
+        ("gamma", 1, "in [0, 1)", "gamma is 1: use a value of at least 0 and below 1"),
+        ("level", 2, "a number in (0, 0.5)", "level is 2: use a value above 0 and below 0.5"),
+        ("share", 2, "in (0, 1]", "share is 2: use a value above 0, up to 1"),
+        ("weight (a.csv line 3)", "", "one of 1, 2", "weight (a.csv line 3) is empty: use one of 1, 2"),
+        ("epsilon", "left out", "one of 1, 2", "epsilon is missing: use one of 1, 2"),
+        ("a.csv line 3", "2 entries", "3 entries: a, b, c", "a.csv line 3 has 2 entries, and needs 3 entries: a, b, c"),
+        ("--input", "a.csv", "a readable file (No such file or directory)", "--input: There is no file 'a.csv'. "),
+        (
+            "role 1: aim",
+            "milk",
+            "one of tea (did you mean 'tea'?)",
+            "role 1: aim 'milk' is unknown: did you mean 'tea'?",
+        ),
+        ("name", "ann", "1 to 9 letters", "name must be 1 to 9 letters; it is 'ann'"),
+    ],
+)
+def test_a_setting_that_is_refused_is_said_in_a_sentence(
+    field: str, value: object, allowed: str, sentence: str
+) -> None:
+    error = ConfigurationError(field=field, value=value, allowed=allowed)
+    assert str(error).startswith(sentence)
+    assert (error.field, error.value, error.allowed) == (field, value, allowed)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bad_input import ITEMS, Psephos
+from bad_input import ITEMS, Psephos, Write
 
 TESTS = Path(__file__).parents[1]
 
@@ -43,3 +43,27 @@ def test_an_unknown_scenario_is_answered_with_those_that_there_are(psephos: Psep
             "`psephos scenarios` lists the shipped ones.\n"
         )
         assert not Path("out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("run", "consortium", "--epsilon", 2), "A value of the scenario is set by --set epsilon=VALUE"),
+        (("run", "vot.toml"), "'vot.toml' (did you mean 'vote.toml'?)"),
+        (("new", "tabel.csv"), "There is no file tabel.csv (did you mean 'table.csv'?)"),
+        (("new", "folder"), "FILE: This is a folder."),
+        (("new", "protocol", "My_Protocol"), "for example my-protocol"),
+        (("samples", "table.csv"), "There is a file called table.csv. Name a folder."),
+        (("report", "table.csv"), "RUN: 'table.csv' is a file. Name the folder of a run."),
+        (("report", "flder"), "RUN: There is no folder 'flder' (did you mean 'folder'?)"),
+        (("ledger", "folder"), "there is no folder/ledger.jsonl"),
+    ],
+    ids=repr,
+)
+def test_what_is_called_otherwise_is_named_with_the_next_step(
+    psephos: Psephos, write: Write, words: tuple[object, ...], said: str
+) -> None:
+    write("table.csv", "name,roof\nAnn,yes\n")
+    write("vote.toml", "")
+    Path("folder").mkdir()
+    assert said in psephos(*words).refusal

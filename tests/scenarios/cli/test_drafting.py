@@ -69,7 +69,7 @@ def test_whom_it_trusts_is_said_once_in_every_system_and_nobody_is_by_default(ps
     for name, options in (("usual", ()), ("local", ("--trust", "local")), ("central", ("--trust", "central"))):
         ended = psephos("new", kind, *options, "--no-run", "--to", name)
         assert (ended.status, ended.err) == (0, "")
-        assert ("Nobody is trusted. If who counts may see the" in ended.out) == (name == "usual")
+        assert ("Nobody is trusted. If whoever counts may see the" in ended.out) == (name == "usual")
         assert scenario(f"{name}.toml")["trust"] == ("local" if name == "usual" else name)
         model = resolve(load_scenario(f"{name}.toml")).protocol.model
         assert model.value == ("local" if name == "usual" else name)
