@@ -414,7 +414,7 @@ _SENTENCES: Final = (
     (r"(above|below)\b", r"{field} is {value}: use a value {0}"),
     (r"(\d+ entries)\b", r"{field} has {value}, and needs {0}"),
     (r"from (\S+) to\b", r"{field} is {value}: use a value from {0} to"),
-    (r"('[^']*')$", r"{field} is {value}: use {0}"),
+    (r"('[^']*')(?! or left out)(?=[ ,:]|$)", r"{field} is {value}: use {0}"),
     (rf"({_THINGS})(?!\w)", r"{field} is {value}: use {0}"),
 )
 """Sentences about a setting, by the beginning of the phrase that says what is allowed."""

@@ -68,8 +68,8 @@ def check_sharded(setup: Local) -> TableFiles:
     """Return the files that a cluster can share; ConfigurationError: what is to be run has none such."""
     files = setup.stream.files if isinstance(setup, Streamed) else None
     allowed = (
-        "left out: a cluster shares Parquet, Arrow and large CSV files with a line for each "
-        f"{setup.protocol.client_role}; these are read at once, or brought together first"
+        "left out: this is computed here at once. A cluster is for Parquet, Arrow and large CSV files with a line for "
+        f"each {setup.protocol.client_role}"
     )
     require(files, "--cluster", "given", allowed)
     assert files is not None  # noqa: S101  just required

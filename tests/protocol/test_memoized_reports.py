@@ -332,7 +332,7 @@ def test_phase_keeps_no_reports_where_a_repeated_one_would_cost_something() -> N
     with pytest.raises(ConfigurationError, match="randomizer must be"):
         SCOPE.check(own)  # of another randomizer, which its protocol does not name
     released = loss(NeighboringRelation.REPLACE_ONE, TrustModel.CENTRAL)
-    with pytest.raises(ConfigurationError, match="losses must be 'local'"):
+    with pytest.raises(ConfigurationError, match=r"losses is .*: use 'local'"):
         Plain(**given, losses=[released])
 
     class Personal(Plain):
@@ -362,7 +362,7 @@ def test_batches_keep_nothing() -> None:
         ({"game": "board", "variant": "auto"}, "leave out game in variant 'auto'"),
         (
             {"game": "board", "weight_collection": "per_candidate"},
-            "weight_collection must be 'once' in a game, which draws each weight once",
+            ": use 'once' in a game, which draws each weight once",
         ),
     ],
 )

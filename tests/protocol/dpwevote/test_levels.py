@@ -122,7 +122,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"variant": "masked", "threshold": 2, "colluders": 0}, "leave out epsilons in variant 'masked'"),
     ({"variant": "joint", "opinion_matrix": ((0.6, 0.4), (0.4, 0.6))}, "leave out epsilons in variant 'joint'"),
     ({"game": "board"}, "leave out game"),
-    ({"public_weights": True}, "variant must be 'joint' or 'auto', since weights are public"),
+    ({"public_weights": True}, "variant is .*: use 'joint' or 'auto', since weights are public"),
     ({"epsilons": ()}, "epsilons is .*: use at least one level"),
     ({"epsilons": (2.0, 1.0)}, "epsilons must be distinct, ascending"),
     ({"epsilons": (1.0, 31.0)}, r"epsilons is 31.0: use a value from 1e-09 to 30"),

@@ -107,7 +107,7 @@ def test_a_row_that_adds_up_what_its_ranking_does_not_say_is_refused() -> None:
         ({"threshold": 2, "colluders": 0}, "threshold is 2: use a value from"),
         ({"colluders": 4}, "colluders is 4: use a value of at least 0"),
         ({"mechanism": "laplace"}, "leave out threshold in mechanism 'laplace'"),
-        ({"relation": NeighboringRelation.ADD_OR_REMOVE_ONE}, "relation must be 'replace-one'"),
+        ({"relation": NeighboringRelation.ADD_OR_REMOVE_ONE}, "relation is .*: use 'replace-one'"),
         ({"epsilon": 1e-4}, "epsilon is .*: use at least 0.000732422 in mechanism 'masked'"),
     ],
 )

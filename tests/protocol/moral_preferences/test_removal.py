@@ -92,10 +92,10 @@ def test_a_session_to_which_nobody_came_is_held() -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"paradigm": Paradigm.VLDP}, "relation must be 'replace-one', but for 'laplace' in VLCP"),
-        ({"paradigm": Paradigm.RLCP}, "relation must be 'replace-one', but for 'laplace' in VLCP"),
-        ({"paradigm": Paradigm.RLDP}, "relation must be 'replace-one', but for 'laplace' in VLCP"),
-        ({"mechanism": "direction"}, "relation must be 'replace-one', but for 'laplace' in VLCP"),
+        ({"paradigm": Paradigm.VLDP}, "relation is .*: use 'replace-one', but for 'laplace' in VLCP"),
+        ({"paradigm": Paradigm.RLCP}, "relation is .*: use 'replace-one', but for 'laplace' in VLCP"),
+        ({"paradigm": Paradigm.RLDP}, "relation is .*: use 'replace-one', but for 'laplace' in VLCP"),
+        ({"mechanism": "direction"}, "relation is .*: use 'replace-one', but for 'laplace' in VLCP"),
         ({"num_voters": 0}, r"give num_voters, in \[1, 4294967296\]: N is public"),
         ({"relation": "replace-one"}, "leave out num_voters: with replace-one neighbors"),
     ],

@@ -126,7 +126,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a server that does not ask for the certificates of its roster": (
         (*SERVE, "127.0.0.1:0", "--roster", "drawn"),
-        "transport must be 'tls' where the roster has certificates, which 'tcp' does not show; it is 'tcp'",
+        "transport is 'tcp': use 'tls' where the roster has certificates, which 'tcp' does not show",
     ),
     "a server of nowhere": (
         ("serve", "vote.toml", *PLAIN, "--out", "out"),

@@ -22,7 +22,7 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
     "a game whose weights are collected again": (
         FINE,
         ["game=board", "weight_collection=per_candidate"],
-        ["weight_collection must be 'once' in a game", "is 'per_candidate'"],
+        ["weight_collection is 'per_candidate': use 'once' in a game"],
     ),
     "a weight outside the set": (
         "partner,weight,merger\nann,1,1\nbob,4,0\n",
@@ -76,7 +76,11 @@ TABLE: dict[str, tuple[str, list[str], list[str]]] = {
         ["candidates=['merger', 'move']"],
         ["the table has no column move (own.csv line 1)"],
     ),
-    "a column twice": ("partner,weight,merger,merger\nann,1,1,1\n", [], ["own.csv line 1", "distinct", "is 'merger'"]),
+    "a column twice": (
+        "partner,weight,merger,merger\nann,1,1,1\n",
+        [],
+        ["own.csv line 1 has 'merger': give each column a name of its own"],
+    ),
     "an unknown column": (
         "partner,weight,merger,marger\nann,1,1,0\n",
         ["candidates=['merger']"],

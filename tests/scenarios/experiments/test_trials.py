@@ -568,7 +568,7 @@ def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]
         ("consortium --workers -1", "--workers is -1: use"),
         ("consortium --grid epsilom=1,2", "--grid 'epsilom' is unknown"),
         ("consortium --grid epsilon=x,-1", "parameters.epsilon is 'x': use"),
-        ("consortium --set noise=secure", "noise must be 'simulated'"),
+        ("consortium --set noise=secure", "noise is 'secure': use 'simulated'"),
         ("consortium --redraw 3 --trials 10", "--trials must be a multiple of 3"),
         ("consortium --redraw 3 --trials 6", "--trials must be a multiple of 3"),
         ("consortium --redraw 2 --synthetic-yes 50%", "leave out --redraw"),

@@ -140,7 +140,7 @@ def test_a_worker_of_another_version_is_refused_by_name(two: Pool, monkeypatch: 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "tcp://", ""])
 def test_a_scheduler_that_is_not_there_is_one_line(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_SECONDS_TO_FIND", 0.5)
-    said = r"^--cluster must be 'local', or the address of a scheduler"
+    said = r"^--cluster is .*: use 'local', or the address of a scheduler"
     with pytest.raises(ConfigurationError, match=said) as caught, open_cluster(address):
         pass
     assert "\n" not in str(caught.value)
@@ -271,7 +271,9 @@ def test_workers_are_reached_over_tls_where_dask_has_it_and_by_nobody_without_a_
         assert daemons.address.startswith("tls://")
         monkeypatch.setattr(cluster, "_SECONDS_TO_FIND", 3.0)
         for address, is_encrypted in ((daemons.address, False), ("tcp://127.0.0.1:9", True)):
-            refused = pytest.raises(ConfigurationError, match=r"^--cluster must be 'local', or .* that is there \(.+\)")
+            refused = pytest.raises(
+                ConfigurationError, match=r"^--cluster is .*: use 'local', or .* that is there \(.+\)"
+            )
             require = dask.config.set({"distributed.comm.require-encryption": is_encrypted})
             with require, refused as caught, open_cluster(address):
                 pass

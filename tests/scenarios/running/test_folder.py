@@ -211,7 +211,7 @@ def test_a_folder_that_is_in_use_is_refused_and_left_as_it_is(tmp_path: Path) ->
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(ConfigurationError, match="a folder to write to"):
+        with pytest.raises(ConfigurationError, match="nothing can be written into"):
             RunFolder(path)
 
 

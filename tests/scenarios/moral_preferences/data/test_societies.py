@@ -99,8 +99,8 @@ def test_users_of_a_moral_machine_file_have_that_of_a_column(tmp_path: Path) -> 
             CHOICES + "ann,south,2,1,2,0\nann,south,2,0,1,0\n",
             {},
             (
-                "region (survey.csv line 10) must be 'north', as on an earlier line of the same voter: a voter "
-                "belongs to one society; it is 'south'"
+                "region (survey.csv line 10) is 'south': use 'north', as on an earlier line of the same voter: a voter "
+                "belongs to one society"
             ),
         ),
         (
