@@ -151,8 +151,8 @@ class Admission:
             try:
                 self._protocol.check_public((*row[: len(row) - number], *chosen))
             except ConfigurationError as error:
-                given = f"{error.field} must be {error.allowed}, got {quote(error.value)}"  # as the wire has it
-                return f"chooses what is not allowed: {given}"
+                reason = f"{error.field} must be {error.allowed}, got {quote(error.value)}"  # as the wire has it
+                return f"chooses what is not allowed: {reason}"
             return ""
         return "chose otherwise as it joined, and is held to that"
 

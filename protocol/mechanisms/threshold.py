@@ -112,9 +112,9 @@ class ThresholdDecision(Mechanism, ExactMechanism):
         """ε = 1/scale."""
         return events.PureMechanism(epsilon=quotient_up(1, self.scale))
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Rows of which no number differs by more than `sensitivity`. See `RowMechanism.are_neighbors`."""
-        apart: IntArray = np.abs(values[:, None, :] - others)
+        apart: IntArray = np.abs(values[:, None, :] - other_values)
         return np.all(apart <= self.sensitivity, axis=2)
 
     @exact_arguments

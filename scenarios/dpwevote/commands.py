@@ -41,7 +41,7 @@ def power(
     from .power import measure_power, show_power, write_power
 
     loaded_scenario = load(scenario, settings, data)
-    allowed = f"Power is of weighted votes ({DPWeVote.name}). {scenario} is of protocol {loaded.protocol!r}."
+    allowed = f"Power is of weighted votes ({DPWeVote.name}). {scenario} is of protocol {loaded_scenario.protocol!r}."
     refuse(
         not issubclass(find_protocol(loaded_scenario.protocol), DPWeVote), "protocol", loaded_scenario.protocol, allowed
     )

@@ -257,9 +257,9 @@ class DPWeVoteAttack(Attack):
         reports, shown = view.reports[0][members], view.public[members]
         logs: list[FloatArray] = []
         for public_row in public:
-            everybody = np.concatenate([shown, public_row[None]])
+            public_rows = np.concatenate([shown, public_row[None]])
             tallies = [
-                phase.tally(np.concatenate([reports, row[None, phase.columns]]), earlier=[], public=everybody)
+                phase.tally(np.concatenate([reports, row[None, phase.columns]]), earlier=[], public=public_rows)
                 for row in rows
             ]
             draws = [phase.fixed_release(tally, 0).drawn for tally in tallies]

@@ -343,8 +343,8 @@ def rows_that_count(
             worker = rows.workers[earlier_row] if rows.workers is not None else ""
             allowed = (
                 f"Which counts? Worker {quote(worker)} answered {quote(rows.labels[earlier_row])} to task "
-                f"{quote(rows.tasks[earlier_row])} before ({rows.where(earlier_row)}), and {quote(rows.labels[row])} here. Set "
-                "workers.repeats to first or last."
+                f"{quote(rows.tasks[earlier_row])} before ({rows.where(earlier_row)}), and {quote(rows.labels[row])} "
+                "here. Set workers.repeats to first or last."
             )
             raise ConfigurationError(field=f"label ({rows.where(row)})", value=rows.labels[row], allowed=allowed)
     return kept_rows
