@@ -1,12 +1,12 @@
 """Runs the hostile world from one seed after another, on all cores, and makes what fails small.
 
     $ make simulate SECONDS=60
-    $ make simulate SECONDS=600 RECORD=1                  # from the first seed that is not recorded; and record them
+    $ make simulate SECONDS=600 RECORD=1                  # from the first seeds that are not recorded; and record them
     $ .venv/bin/python tests/simulate.py --seed 65        # one run again, message by message
 
 A seed is a plan of each kind (`simulation/kinds.py`), and the same plan is the same run. On a failure the smallest plan
-that breaks the same invariant is printed, to be kept by name in `simulation/test_world.py`. What was run is recorded in
-`simulation/register.csv`, a line for each range of seeds of a kind.
+that breaks the same invariant is printed, to be kept by name in `simulation/test_world.py`. Each kind runs as long as
+any other. What was run is recorded in `simulation/register.csv`, a line for each range of seeds of a kind.
 """
 
 # ruff: noqa: T201  a program
@@ -25,7 +25,7 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, cast
 
@@ -134,22 +134,23 @@ def shrink(plan: Plan, broke: Broke) -> tuple[Plan, Broke]:
 
 @dataclasses.dataclass
 class _Count:
-    """What came of the seeds of one kind."""
+    """What came of seeds of one kind, and the CPU seconds they took."""
 
     faulty: int = 0
     failures: list[tuple[int, Broke]] = dataclasses.field(default_factory=list[tuple[int, Broke]])
+    seconds: float = 0.0
 
 
-def _run_block(kinds: Sequence[str], seeds: range) -> dict[str, _Count]:
-    """Run seeds of each kind; in a worker."""
-    counts = {kind: _Count() for kind in kinds}
+def _run_block(kind: str, seeds: range) -> _Count:
+    """Run seeds of a kind; in a worker."""
+    count, begun = _Count(), time.process_time()
     for seed in seeds:
-        for kind, count in counts.items():
-            plan = KINDS[kind](seed)
-            count.faulty += len(plan.sessions) * plan.is_faulty
-            if (broke := broken_by(plan)) is not None:
-                count.failures.append((seed, broke))
-    return counts
+        plan = KINDS[kind](seed)
+        count.faulty += len(plan.sessions) * plan.is_faulty
+        if (broke := broken_by(plan)) is not None:
+            count.failures.append((seed, broke))
+    count.seconds = time.process_time() - begun
+    return count
 
 
 def _begin_worker() -> None:
@@ -176,46 +177,59 @@ def main() -> int:
     if given.seed is not None:
         return _show(given.seed, given.kind or "drawn")
     kinds = tuple(KINDS) if given.kind is None else (given.kind,)
-    first = given.first
-    if first is None:
-        first = max((line.last + 1 for line in read_register() if line.kind in kinds), default=0) if given.record else 0
     workers = given.workers or len(os.sched_getaffinity(0))
-    return _run(kinds, first=first, seconds=given.seconds, workers=workers, is_recorded=given.record)
+    return _run(kinds, first=given.first, seconds=given.seconds, workers=workers, is_recorded=given.record)
 
 
-def _run(kinds: Sequence[str], *, first: int, seconds: float, workers: int, is_recorded: bool) -> int:
-    """Run blocks of seeds, in order, until time is up; a block that was begun is ended."""
+def _run(kinds: Sequence[str], *, first: int | None, seconds: float, workers: int, is_recorded: bool) -> int:
+    """Run blocks of seeds until time is up, each kind as long as any other; a block that was begun is ended."""
     begun = told = time.monotonic()
-    num_faulty, num_failed, seed, done = 0, 0, first, first
-    waiting: collections.deque[concurrent.futures.Future[dict[str, _Count]]] = collections.deque()
+    firsts = (
+        {kind: _first_of(kind) if is_recorded else 0 for kind in kinds}
+        if first is None
+        else dict.fromkeys(kinds, first)
+    )
+    totals, nexts = {kind: _Count() for kind in kinds}, dict(firsts)
+    shares = dict.fromkeys(kinds, 0.0)  # CPU seconds, of blocks that run as well: as long as their kind's last
+    lasted = dict.fromkeys(kinds, 1.0)
+    waiting: collections.deque[tuple[str, range, float, concurrent.futures.Future[_Count]]] = collections.deque()
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker) as pool:
         while True:
             while len(waiting) <= workers and time.monotonic() - begun < seconds:
-                waiting.append(pool.submit(_run_block, kinds, range(seed, seed + _SEEDS_A_BLOCK)))
-                seed += _SEEDS_A_BLOCK
+                kind = min(kinds, key=shares.__getitem__)
+                seeds = range(nexts[kind], nexts[kind] + _SEEDS_A_BLOCK)
+                waiting.append((kind, seeds, lasted[kind], pool.submit(_run_block, kind, seeds)))
+                nexts[kind] = seeds.stop
+                shares[kind] += lasted[kind]
             if not waiting:
                 break
-            counts, last = waiting.popleft().result(), done + _SEEDS_A_BLOCK - 1
-            num_faulty += sum(count.faulty for count in counts.values())
-            num_failed += sum(len(count.failures) for count in counts.values())
+            kind, seeds, expected, running = waiting.popleft()
+            count, total = running.result(), totals[kind]
+            shares[kind] += count.seconds - expected
+            lasted[kind] = count.seconds
+            total.faulty += count.faulty
+            total.failures += count.failures
             if is_recorded:
                 date = dt.datetime.now(dt.UTC).date().isoformat()
-                record(
-                    Range(kind, digest_of(kind), done, last, count.faulty, len(count.failures), date)
-                    for kind, count in counts.items()
-                )
-            done = last + 1
-            for kind, count in counts.items():
-                for failed, broke in count.failures:
-                    _tell(failed, kind, broke)
+                digest, failed = digest_of(kind), len(count.failures)
+                record([Range(kind, digest, seeds[0], seeds[-1], count.faulty, failed, date)])
+            for seed, broke in count.failures:
+                _tell(seed, kind, broke)
             if time.monotonic() - told > _SECONDS_A_LINE:
                 told = time.monotonic()
-                _count(num_faulty, f"seeds {first} to {done - 1}", told - begun, num_failed)
-    _count(num_faulty, f"seeds {first} to {done - 1} of {', '.join(kinds)}", time.monotonic() - begun, num_failed)
+                _count(totals, told - begun)
+    for kind in kinds:
+        print(f"{kind:8} {totals[kind].faulty:9,} faulty sessions, seeds {firsts[kind]} to {nexts[kind] - 1}")
+    _count(totals, time.monotonic() - begun)
     if is_recorded:
         _sum()
-    return 1 if num_failed else 0
+    return 1 if any(total.failures for total in totals.values()) else 0
+
+
+def _first_of(kind: str) -> int:
+    """Return the first seed behind all that are recorded of a kind."""
+    return max((line.last + 1 for line in read_register() if line.kind == kind), default=0)
 
 
 def _sum() -> int:
@@ -231,8 +245,10 @@ def _sum() -> int:
     return 0
 
 
-def _count(num_faulty: int, seeds: str, seconds: float, failed: int) -> None:
-    print(f"{num_faulty:,} faulty sessions, {seeds}, {num_faulty / seconds:.1f} a second, {failed} failed", flush=True)
+def _count(totals: Mapping[str, _Count], seconds: float) -> None:
+    faulty = sum(total.faulty for total in totals.values())
+    failed = sum(len(total.failures) for total in totals.values())
+    print(f"{faulty:,} faulty sessions, {faulty / seconds:.1f} a second, {failed} failed", flush=True)
 
 
 def _tell(seed: int, kind: str, broke: Broke) -> None:
