@@ -57,7 +57,7 @@ def listed(names: Sequence[str]) -> str:
 
     Examples:
         >>> listed(["ann", "bob"]), listed([str(number) for number in range(20)])[-14:]
-        ('ann, bob', '11 and 8 more')
+        ('ann, bob', ' 11 and 8 more')
     """
     more = f" and {len(names) - MAX_NAMES_IN_A_SENTENCE} more" if len(names) > MAX_NAMES_IN_A_SENTENCE else ""
     return ", ".join(names[:MAX_NAMES_IN_A_SENTENCE]) + more

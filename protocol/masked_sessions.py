@@ -219,7 +219,7 @@ class PartyMasking:
         self._primitives = _primitives(phase, mode)
         self._protocol, self._phase, self._party, self._mode = protocol, phase, party, mode
         about = f"phase {phase.name!r} is masked, among parties who know each other's keys"
-        require(mode.descriptor.roster, "descriptor.roster", "", f"agreed to beforehand: {about}")
+        require(mode.descriptor.roster, "descriptor.roster", "", f"First agree on a roster: {about}.")
         if party.sign is None:
             allowed = f"enrolled (psephos enroll), with a key of signatures: {about}"
             raise ConfigurationError(field="party", value=party.name, allowed=allowed)

@@ -307,7 +307,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             is_plain = self.objective in ("welfare", *PAIRWISE) or self.objective not in OBJECTIVES
             allowed = "one of welfare, copeland, kemeny: there is one group, and nobody to compare it with"
             require(is_plain, "objective", self.objective, allowed)
-            allowed = "another one with one group: all voters are in it, so that it is no secret"
+            allowed = "Use another mechanism: there is one group, and all voters are in it, so that it is no secret."
             refuse(self.is_joint, "mechanism", self.mechanism, allowed)
         check_names("groups", self.groups)
         allowed = f"{len(self.groups)} numbers of voters, one for each of {', '.join(self.groups[:12])}"

@@ -78,12 +78,10 @@ class _Kinds(SuggestingGroup):
             from .scaffolding import new_protocol
 
             return new_protocol
-        beginning = _beginnings().get(cmd_name)
-        if beginning is None:
+        if (beginning := _beginnings().get(cmd_name)) is None:
             protocols = {protocol for protocol, _ in _beginnings().values()}
             is_without = not ctx.resilient_parsing and cmd_name in {*protocol_names()} - protocols
-            names = ", ".join(_beginnings())
-            allowed = f"one of {names}, or one whose System brings the part 'beginning', a ScenarioTemplate"
+            allowed = f"one of {', '.join(_beginnings())}, or one whose System brings a ScenarioTemplate as 'beginning'"
             refuse(is_without, "the word after new", cmd_name, allowed)
             return None
         return with_traceback(_command_of(*beginning))
@@ -116,9 +114,8 @@ def _word_for(path: Path, words: list[str]) -> str:
     names = {word: {option.name for option in template.options} for word, (_, template) in _beginnings().items()}
     flags &= set[str]().union(*names.values())
     kinds = {word: template for word, (_, template) in _beginnings().items() if flags <= names[word]}
-    require(
-        kinds, "the options", ", ".join(f"--{each}" for each in sorted(flags)), f"those of one of {', '.join(names)}"
-    )
+    flags_text = ", ".join(f"--{flag}" for flag in sorted(flags))
+    require(kinds, "the options", flags_text, f"those of one of {', '.join(names)}")
     if flags and len(kinds) == 1:
         return next(iter(kinds))
     for word, beginning in kinds.items():
@@ -141,8 +138,8 @@ def _word_for(path: Path, words: list[str]) -> str:
         raise next(iter(refused_by.values()))
     fitting = [word for word in kinds if word not in refused_by]
     if not sys.stdin.isatty():
-        suggestions = "; ".join(f"psephos new {word} {shlex.quote(str(path))}" for word in fitting)
-        allowed = f"Which kind is it? {path.name} does not tell what it holds: {suggestions}"
+        commands = "; ".join(f"psephos new {word} {shlex.quote(str(path))}" for word in fitting)
+        allowed = f"Which kind is it? {path.name} does not tell what it holds: {commands}"
         raise ConfigurationError(field="FILE", value="left out", allowed=allowed)
     return _asked("the word after new", f"What is {path.name}? ({', '.join(fitting)})", fitting)
 

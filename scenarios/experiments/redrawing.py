@@ -19,9 +19,9 @@ from ...protocol.arrays import IntArray
 from ...protocol.elementary import square
 from ...protocol.errors import ConfigurationError
 from ...protocol.phases import PhasedProtocol
-from ..running.config import Scenario
+from ..running.config import Scenario, with_trust
 from ..running.parties import sources_of
-from ..running.resolution import Local, resolve, with_trust
+from ..running.resolution import Local, resolve
 from ..system import find_protocol
 from .measurements import Measurement, mean_of
 

@@ -37,6 +37,7 @@ VOTES: Final = "votes"  # the key by which a file is a series, which `series.loa
 
 _TABLES: Final = frozenset({".csv", ".tsv"})
 _MAX_BYTES: Final = 1 << 26  # of a scenario: its parties stand in a file of their own where they are many
+_BEST: Final = "auto"  # of parameters: whatever is best, so that trust may say it
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -478,3 +479,23 @@ def _read(path: Path) -> Tables:
         if path.suffix.lower() in _TABLES:
             allowed = f"This is a table, and no scenario. Make one of it: psephos new {shlex.quote(str(path))}"
         raise ConfigurationError(field="scenario", value=str(path), allowed=allowed) from None
+
+
+def with_trust(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
+    """Return a scenario whose parameters follow the model of trust that it asks for, where they do not say.
+
+    Examples:
+        >>> from psephos.scenarios import load_scenario
+        >>> from psephos.scenarios.system import find_protocol
+        >>> with_trust(load_scenario("trusted-count"), find_protocol("dpwevote")).parameters["variant"]
+        'central'
+    """
+    if (model := scenario.model) is None:
+        return scenario
+    settings = dict(kind.settings_by_trust)
+    models = [each.value for each in settings]
+    allowed = list_choices(models, model.value) if models else f"left out: {scenario.protocol} has one model of trust"
+    require(model in settings, "trust", model.value, allowed)
+    stated = {name: value for name, value in scenario.parameters.items() if value != _BEST}
+    parameters = {**scenario.parameters, **settings[model], **stated}
+    return msgspec.structs.replace(scenario, parameters=parameters)

@@ -534,8 +534,7 @@ def scenario_text(
         trust: the model of trust; empty where the protocol has one alone.
         options: what was said of the parties' file as a table.
     """
-    rerun_note = f"Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"
-    lines = [f"# {rerun_note}"]
+    lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"]
     lines += map(format_line, [ScenarioLine("title", draft.title), ScenarioLine("protocol", protocol)])
     if trust:
         lines.append(format_line(trust_line(trust)))

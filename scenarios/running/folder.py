@@ -254,11 +254,11 @@ def check_schema(fields: Mapping[str, Any], name: str) -> None:
         >>> check_schema({"schema": SCHEMA}, "run.json")
         >>> check_schema({"schema": SCHEMA + 1}, "run.json")
         Traceback (most recent call last):
-        psephos.protocol.errors.ConfigurationError: schema in run.json is 3: use 2, ...
+        psephos.protocol.errors.ConfigurationError: run.json: This Psephos reads schema 2, and this file has 3. ...
     """
     schema = fields.get("schema", SCHEMA)
-    allowed = f"{SCHEMA}, which this Psephos reads: another one wrote this folder"
-    require(schema == SCHEMA, f"schema in {name}", schema, allowed)
+    allowed = f"This Psephos reads schema {SCHEMA}, and this file has {schema}. Use the Psephos that wrote it."
+    require(schema == SCHEMA, name, schema, allowed)
 
 
 def read_ledger(run: Path) -> list[LedgerEntry]:

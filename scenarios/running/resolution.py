@@ -17,7 +17,7 @@ from ...agents.noise import check_secure_noise
 from ...protocol.admission import check_sizes
 from ...protocol.arrays import IntArray
 from ...protocol.columns import Observed
-from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean, list_choices, refuse, require
+from ...protocol.errors import BudgetExceededError, ConfigurationError, did_you_mean, refuse
 from ...protocol.phases import Entries, Inputs, PhasedProtocol
 from ...protocol.plugin_checks import check_completed, check_own_columns, checked_inputs
 from ...protocol.privacy import Ledger, NeighboringRelation, PrivacyLoss, TrustModel, total_of
@@ -33,7 +33,7 @@ from ..reading.frames import name_rows_in_errors
 from ..reading.sources import OpenStream, PartiesTable, PartyStream
 from ..system import find_protocol
 from ..words import say_number
-from .config import Scenario
+from .config import Scenario, with_trust
 from .limits import check_descriptors
 from .parties import read_parties, sources_of
 from .plugin_errors import Plugin, blame_plugins, blaming, parts_of
@@ -54,7 +54,6 @@ MOST_BY_AGENTS: Final = 10_000
 _MOST_MASKED: Final = 100  # in a masked session, whose work grows with the square
 """Of more parties arrays are taken where nobody says how: agents would take minutes, with the same result."""
 _AGENTS: Final = "memory"
-_BEST: Final = "auto"  # of parameters: whatever is best, so that trust may say it
 
 
 class Resolved(msgspec.Struct, kw_only=True):
@@ -502,26 +501,6 @@ def _make_rules(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_p
     rules = msgspec.structs.replace(whole, phases=phases)
     _check_rules(protocol, rules, num_parties=num_parties)
     return rules
-
-
-def with_trust(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
-    """Return a scenario whose parameters follow the model of trust that it asks for, where they do not say.
-
-    Examples:
-        >>> from psephos.scenarios import load_scenario
-        >>> from psephos.scenarios.system import find_protocol
-        >>> with_trust(load_scenario("trusted-count"), find_protocol("dpwevote")).parameters["variant"]
-        'central'
-    """
-    if (model := scenario.model) is None:
-        return scenario
-    settings = dict(kind.settings_by_trust)
-    models = [each.value for each in settings]
-    allowed = list_choices(models, model.value) if models else f"left out: {scenario.protocol} has one model of trust"
-    require(model in settings, "trust", model.value, allowed)
-    stated = {name: value for name, value in scenario.parameters.items() if value != _BEST}
-    parameters = {**scenario.parameters, **settings[model], **stated}
-    return msgspec.structs.replace(scenario, parameters=parameters)
 
 
 def make_protocol(

@@ -102,7 +102,7 @@ def test_a_table_needs_no_groups() -> None:
 def test_nobody_is_compared_and_nobody_s_group_is_secret() -> None:
     parameters = plain(3).parameters
     for field, value in (("objective", "parity"), ("objective", "penalized"), ("mechanism", "joint")):
-        with pytest.raises(ConfigurationError, match="with one group"):
+        with pytest.raises(ConfigurationError, match="there is one group"):
             msgspec.structs.replace(parameters, **{field: value})
 
 

@@ -325,7 +325,7 @@ def test_a_value_that_the_phase_refuses_ends_its_senders_row_alone() -> None:
     session = session_of(inputs=inputs, rules=SessionRules(quorum=3))
     wire = session.play()
     assert set(wire.drops) == {"p1"}
-    assert "too much for one" in str(wire.drops["p1"])
+    assert "ValueError: what it says is left out" in str(wire.drops["p1"])  # a stranger's phase may quote a row
     assert wire.result is not None
     assert wire.result.num_received == (3,)
     noisy = session.fresh_noise().randomize(NOISY, [-1, 2], protocol="census", phase="release of totals", place=0)

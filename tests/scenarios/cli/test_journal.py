@@ -17,6 +17,7 @@ from psephos.agents.session_journal import SessionJournal
 from psephos.protocol.errors import JournalError
 from psephos.protocol.privacy import Budget
 from psephos.protocol.records import SessionEnded
+from psephos.scenarios.deployment.keys import stem_of
 
 KILLED = """
 import os, signal, sys
@@ -80,7 +81,7 @@ def test_the_ledger_is_shown_while_a_process_has_it_and_after_one_was_killed(pse
 
 def test_a_folder_has_a_journal_for_each_name(psephos: Psephos, path: Path) -> None:
     for file in (path, lock_file_of(path)):
-        shutil.copy(file, path.with_name(file.name.replace("journal", "germany")))
+        shutil.copy(file, path.with_name(file.name.replace("journal", stem_of("Germany"))))
     assert psephos("ledger", path.parent, "--party", "Germany").out == psephos("ledger", path).out
     assert refused(psephos, "ledger", path.parent, "--party", "France").startswith("RUN is not the folder of a run")
 

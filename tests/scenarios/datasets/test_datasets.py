@@ -80,7 +80,7 @@ def test_without_a_folder_a_shipped_scenario_says_what_it_needs(
     monkeypatch.delenv("PSEPHOS_DATA", raising=False)
     ended = psephos("run", scenario, "--out", "out")
     assert (ended.status, ended.out) == (2, "")
-    assert "give data" in ended.err
+    assert "name the folder" in ended.err
     assert "--data FOLDER or PSEPHOS_DATA" in ended.err
     assert re.search(r"[\d.]+ [kM]B, from (github.com|preflib.org)", ended.err)
     assert ended.err.count("\n") == 1

@@ -97,7 +97,7 @@ def test_the_price_that_is_said_of_decisions_alone_is_their_own(candidates: int)
     given: dict[str, Any] = {"variant": "central", "weights": (1.0, 2.0, 3.0), "release": "decision"}
     vote = DPWeVote(Parameters(candidates=names, epsilon=0.6, **given))
     inputs = vote.encode({"weight": [1, 2, 3] * 10, **{name: [1] * 30 for name in names}})
-    said = float(forecast(vote, inputs).partition("; ε = ")[2].split()[0])
+    said = float(forecast(vote, inputs).partition("take ε = ")[2].split()[0])
     below, reach = (
         DPWeVote(Parameters(candidates=names, epsilon=share * said / candidates, **given)).reach(inputs.public)
         for share in (0.98, 1.0)

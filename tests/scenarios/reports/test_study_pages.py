@@ -81,7 +81,7 @@ def test_a_damaged_study_is_refused_by_field(tmp_path: Path, study: dict[str, An
     (tmp_path / "salaries.csv").write_text("name,salary\nann,9\n", encoding="utf-8")
     folder = tmp_path / "run"
     (folder / place).mkdir(parents=True)
-    (folder / "run.json").write_text("{}", encoding="utf-8")
+    (folder / "run.json").write_text('{"schema": 2}', encoding="utf-8")
     told = {"kind": "k", "title": "t", "verdict": ["v"], "tables": [], **study}
     (folder / place / "study.json").write_text(json.dumps(told), encoding="utf-8")
     with pytest.raises(ConfigurationError) as refused:

@@ -92,9 +92,9 @@ def test_a_folder_of_a_run_that_was_killed_is_read_without_an_outcome(folder: Pa
         ("ledger.jsonl", b'{"person": "a"}\n', ("ledger.jsonl line 1",)),
         ("adversaries.json", b'[{"role": 1}]', ("adversaries.json is damaged",)),
         ("run.json", b"{}", ("run.json needs the key 'schema'",)),
-        ("run.json", b'{"schema": 1}', ("schema in run.json must be 2",)),
-        ("run.json", b'{"schema": 99}', ("schema in run.json is 99: use 2", "another one wrote this folder")),
-        ("result.json", b'{"schema": 3}', ("schema in result.json is 3: use 2",)),
+        ("run.json", b'{"schema": 1}', ("run.json: This Psephos reads schema 2, and this file has 1. Use",)),
+        ("run.json", b'{"schema": 99}', ("run.json: This Psephos reads schema 2, and this file has 99",)),
+        ("result.json", b'{"schema": 3}', ("result.json: This Psephos reads schema 2, and this file has 3",)),
     ],
 )
 def test_a_damaged_folder_and_one_of_a_later_version_are_refused_by_file(
@@ -160,12 +160,12 @@ def test_a_ledger_is_read_beside_a_damaged_run_json_and_not_from_a_later_version
     (folder / "run.json").unlink()
     assert read_ledger(folder) == whole
     (folder / "run.json").write_bytes(b'{"schema": 3}')
-    with pytest.raises(ConfigurationError, match="another one wrote this folder"):
+    with pytest.raises(ConfigurationError, match="Use the Psephos that wrote it"):
         read_ledger(folder)
 
 
 @pytest.mark.bad_input("a run's folder that is unfinished, damaged, of another kind, or of a later version")
 def test_decisions_are_not_read_from_a_later_version(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text('{"schema": 3, "protocol": "moral-preferences", "outcome": {}}')
-    with pytest.raises(ConfigurationError, match=r"schema in result\.json is .*: use 2"):
+    with pytest.raises(ConfigurationError, match=r"result\.json: .* this file has 3"):
         read_outcome(tmp_path)

@@ -164,7 +164,7 @@ def test_large_files_are_looked_at_for_names_that_are_nearly_alike(write: Write)
     rows = [f"Person of the House {number:06d},{'yes' if number % 3 else 'no'}\n" for number in range(40_000)]
     assert len(vote(write, "partner,m\n" + "".join(rows)).names) == 40_000
     rows[31_000] = rows[17].replace("Person", "pERSON")
-    with pytest.raises(ConfigurationError, match=r"unlike 'Person of the House 000017' in mine.csv line 19"):
+    with pytest.raises(ConfigurationError, match=r"and 'Person of the House 000017' in mine.csv line 19"):
         vote(write, "partner,m\n" + "".join(rows))
 
 

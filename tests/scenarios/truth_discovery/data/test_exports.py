@@ -95,7 +95,7 @@ def test_an_export_is_asked_about_and_its_answers_are_those_counted_by_hand(psep
     told = READ[name]
     questions = psephos("new", "crowd", name, "--no-run", "--to", "own.toml").questions
     for option in told.asked:
-        assert f"--{option} " in questions
+        assert f"--{option}:" in questions or f"--{option} " in questions
     assert sum(word.startswith("--") for word in told.options) <= 3
     made = psephos("new", "crowd", name, *told.options, "--no-run", "--to", "own.toml")
     assert (made.status, made.err) == (0, "")
