@@ -33,10 +33,11 @@ def id_of(line: str) -> str:
 class _RowsOfParty:
     """The rows of one party's journal; `append` collects them for the file's next commit."""
 
-    def __init__(self, file: JournalFile, append: Callable[[Sequence[Row]], None]) -> None:
+    def __init__(self, file: JournalFile, append: Callable[[Sequence[Row]], None], check: Callable[[], None]) -> None:
         self.path = file.path
         self.is_new = file.is_new
         self.append = append
+        self.check = check
 
     def close(self) -> None:
         """Close nothing: the file is the host's."""
@@ -81,12 +82,15 @@ class HostJournal(Closing):
         """
 
         def append(rows: Sequence[Row]) -> None:
-            if self._failure is not None:
-                raise self._failure
+            self._check()
             self._waiting_rows += [row._replace(session=f"{row.session}{_BETWEEN}{party}") for row in rows]
 
-        file, rows = _RowsOfParty(self._file, append), self._rows.pop(party, ())
+        file, rows = _RowsOfParty(self._file, append, self._check), self._rows.pop(party, ())
         return PersonJournal(file, rows, now=self._now, clock=self._clock, unsure=self._unsure_names)
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     async def commit(self) -> None:
         """Make durable what all parties have kept so far. Cancelled, that is as if it had not begun, or is done.
@@ -95,8 +99,7 @@ class HostJournal(Closing):
             JournalError: it cannot be; nothing is kept any more, until the journal is opened anew.
         """
         async with self._lock:
-            if self._failure is not None:
-                raise self._failure
+            self._check()
             rows = tuple(self._waiting_rows)
             if rows:
                 await self.run_in_thread(self._append, rows)

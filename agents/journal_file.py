@@ -144,6 +144,12 @@ class JournalFile(Closing):
         self._num_rows, self._chain = self._num_rows + len(rows), chain
         self._tell_head()
 
+    def check(self) -> None:
+        """Raise JournalError if an error has left open what is on the disk: then nothing here is known for certain."""
+        if self._failure is not None:
+            reason = f"failed before, and is to be opened anew ({self._failure.reason})"
+            raise JournalError(reason, path=str(self.path))
+
     def close(self) -> None:
         self._connection.close()
         self._lock.close()
@@ -160,9 +166,7 @@ class JournalFile(Closing):
     @contextlib.contextmanager
     def _transaction(self) -> Generator[None]:
         """Commit what the code inside writes, or take all of it back."""
-        if self._failure is not None:
-            reason = f"failed before, and is to be opened anew ({self._failure.reason})"
-            raise JournalError(reason, path=str(self.path))
+        self.check()
         with journal_errors(self.path, self.about.kind):
             try:
                 self._connection.execute("BEGIN IMMEDIATE")

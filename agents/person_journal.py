@@ -173,6 +173,10 @@ class RowsFile(Protocol):
         """Keep rows, all of them or none."""
         ...
 
+    def check(self) -> None:
+        """Raise JournalError if it is not known which rows are kept."""
+        ...
+
     def close(self) -> None:
         """Let go of it."""
         ...
@@ -348,7 +352,9 @@ class PersonJournal(Closing):
         Raises:
             ConfigurationError: the period has no length.
             PrivacyError: a loss counts in no total of the budget's relation.
+            JournalError: an earlier error leaves open what is kept, so that the journal is to be opened anew.
         """
+        self._file.check()
         sessions = self._sessions.values()
         entries = [entry for session in sessions for entry in session.entries]
         if period_seconds is not None:

@@ -400,3 +400,24 @@ async def test_a_hosts_journal_that_failed_keeps_nothing_more_until_it_is_opened
             sitting.keep([drawn(0, 1.0)])
     with HostJournal.open(path, now=NOW, clock=lambda: NOW) as journal:
         assert not journal.person_journal("ann").sitting("id-1").records
+
+
+@pytest.mark.parametrize("is_hosts", [False, True])
+def test_a_journal_of_which_nobody_knows_what_it_kept_says_nothing_of_a_ledger(
+    tmp_path: Path, *, is_hosts: bool
+) -> None:
+    """Its memory is older than its disk may be: a session was refused for room that had been given back."""
+    path = tmp_path / "journal.sqlite"
+    if is_hosts:
+        host = HostJournal.open(path, now=NOW, clock=lambda: NOW)
+        journal = host.person_journal("Germany")
+        host._failure = JournalError("was interrupted", path=str(path))
+    else:
+        journal = PersonJournal.open(path, now=NOW)
+        assert isinstance(journal._file, JournalFile)
+        journal._file._failure = JournalError("was interrupted", path=str(path))
+    with pytest.raises(JournalError, match="was interrupted"):
+        journal.ledger("Germany", None)
+    (host if is_hosts else journal).close()
+    with PersonJournal.open(tmp_path / "other.sqlite", now=NOW) as other:
+        assert other.ledger("Germany", None).spent == 0

@@ -143,13 +143,17 @@ class _File(JournalFile):
 
     def append(self, rows: Sequence[Row]) -> None:
         """Commit rows, if the world lets it; after an error that leaves open what is there, no more."""
-        if self._has_failed:
-            raise JournalError("failed before, and is to be opened anew")
+        self.check()
         try:
             self._commit(lambda: self._disk.append(rows), rows)
         except BaseException:
             self._has_failed = True
             raise
+
+    def check(self) -> None:
+        """Raise JournalError after such an error."""
+        if self._has_failed:
+            raise JournalError("failed before, and is to be opened anew")
 
     def close(self) -> None:
         """Let go of the disk."""

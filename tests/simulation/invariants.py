@@ -115,6 +115,7 @@ class Observer:
         """Of each person: session, time and loss of what was drawn."""
         self._heard_at: dict[tuple[int, str], int] = {}
         self._asked_at: dict[tuple[int, str], float] = {}
+        self._room_at: dict[tuple[int, str], float] = {}
         self._accepted: dict[tuple[int, int, int], bytes] = {}
         self._closed: dict[tuple[int, int], PhaseClosed] = {}
         self._opened: set[tuple[int, int]] = set()
@@ -341,8 +342,13 @@ class Observer:
             self._began_before.discard((held.number, party))
 
     def note_asked(self, held: "Held", party: str, *, now: float) -> None:
-        """Take note of when, by its own clock, a person's ledger is asked what counts."""
+        """Take note of when, by its own clock, a person's ledger is asked what counts, and of what has room there."""
         self._asked_at[held.number, party] = now
+        self._room_at[held.number, party] = sum(
+            self.cost_of(self._held[number], who)
+            for number, who in self._reserved
+            if who == party and number != held.number
+        )
 
     def note_ending(self, held: "Held", party: str, ending: msgspec.Struct | Exception) -> None:
         """Take note of how a person's part in a session ends."""
@@ -357,11 +363,7 @@ class Observer:
         if any(each.protocol.hides_participation for each in self._held) or self._has(OtherChoice, party):
             return
         counted = self._counted(party, self._asked_at[held.number, party] - _ROUNDED_SECONDS, but=held.number)
-        counted += sum(
-            self.cost_of(self._held[number], who)
-            for number, who in self._reserved
-            if who == party and number != held.number
-        )
+        counted += self._room_at[held.number, party]
         if counted + self.cost_of(held, party) <= self.budget_of(party) - _ROUNDING:
             self.broke("what fits is not refused", f"{party} in {held.name}, with {counted:g}: {ending}")
 

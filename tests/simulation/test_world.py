@@ -331,6 +331,21 @@ NAMED: dict[str, Plan] = {
         commit_seconds=3.0,
         events=(WriteFault(process="server0", commit=2, is_durable=False),),
     ),
+    "a journal whose last commit nobody knows refused a session by what it remembered": Plan(
+        seed=2215065895,
+        sessions=("truth-discovery-masked", "fair-voting-central", "dpwevote-laplace"),
+        num_parties=2,
+        quorum=1,
+        has_certificates=True,
+        affordable=1,
+        period=1000.0,
+        gap=300.0,
+        faults=Faults(loss=0.0, delay=0.0, duplication=0.0, partition=0.02),
+        events=(
+            WriteFault(process="p0", commit=1, is_durable=True),
+            Partition(process="p0", begin=1.5220468329210761, seconds=100.0),
+        ),
+    ),
     "a party that heard nothing for half a minute left for good": Plan(
         seed=4039606680,
         sessions=("moral-preferences",),
