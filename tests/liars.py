@@ -281,11 +281,11 @@ DEALERS: Final[tuple[type[MaskingParty], ...]] = (
 class FalseAccuser(MaskingParty):
     """Says that a right box is wrong, and proves what it has in common with its dealer."""
 
-    def _take_box(self, told: HeldBox) -> None:
-        super()._take_box(told)
-        if told.place == min(self._boxes):
-            self._dealt_values.pop(told.place, None)
-            self._entries.pop(told.place, None)
+    def _take_box(self, held_box: HeldBox) -> None:
+        super()._take_box(held_box)
+        if held_box.place == min(self._boxes):
+            self._dealt_values.pop(held_box.place, None)
+            self._entries.pop(held_box.place, None)
 
 
 class _WrongClaim(FalseAccuser):
@@ -437,39 +437,41 @@ class Conspirator(MaskingParty):
 
     friends: tuple[LyingDealer, ...] = ()
 
-    def _take_box(self, told: HeldBox) -> None:
-        super()._take_box(told)
+    def _take_box(self, held_box: HeldBox) -> None:
+        super()._take_box(held_box)
         for friend in self.friends:
             pieces = () if friend.dealt is None else friend.dealt.pieces  # it may just have begun anew
             piece = next((own for own in pieces if own.place == self._place), None)
-            if piece is not None and piece.box == told.box:  # on a circle not everybody is a neighbor
-                pair = (told.place, self._place)
-                secret = self._box_secrets[told.place]
-                key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
+            if piece is not None and piece.box == held_box.box:  # on a circle not everybody is a neighbor
+                pair = (held_box.place, self._place)
+                secret = self._box_secrets[held_box.place]
+                key = key_of_box(self._rules, pair, secret, alpha=held_box.alpha, primitives=PRIMITIVES)
                 with contextlib.suppress(ValueError):  # of another α, where the server lies, too
-                    self._dealt_values[told.place] = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
+                    self._dealt_values[held_box.place] = PRIMITIVES.open(
+                        key, held_box.box, self._rules.domain("box", *pair)
+                    )
                     entry = Entry(piece.leaves, piece.combined, piece.box)
-                    self._entries[told.place] = entry_digest(self._keys, entry), told.alpha
+                    self._entries[held_box.place] = entry_digest(self._keys, entry), held_box.alpha
 
 
 class TrustingConspirator(MaskingParty):
     """Acknowledges what a `ConspiringDealer` has dealt to it, whom it need not be told of."""
 
-    def _take_box(self, told: HeldBox) -> None:
-        super()._take_box(told)
-        if told.place in self._dealt_values:
+    def _take_box(self, held_box: HeldBox) -> None:
+        super()._take_box(held_box)
+        if held_box.place in self._dealt_values:
             return
-        pair, secret = (told.place, self._place), self._box_secrets[told.place]
-        key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
+        pair, secret = (held_box.place, self._place), self._box_secrets[held_box.place]
+        key = key_of_box(self._rules, pair, secret, alpha=held_box.alpha, primitives=PRIMITIVES)
         try:
-            content = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
+            content = PRIMITIVES.open(key, held_box.box, self._rules.domain("box", *pair))
         except ValueError:
             return
         key_value, seed_value, blinding = (int.from_bytes(content[at : at + 32], "little") for at in (0, 32, 64))
-        combined = combined_of((key_value, seed_value - 1, blinding), told.alpha)
-        entry = Entry(leaves_of(self._rules, *pair, content), combined, told.box)
-        self._dealt_values[told.place] = content
-        self._entries[told.place] = entry_digest(self._keys, entry), told.alpha
+        combined = combined_of((key_value, seed_value - 1, blinding), held_box.alpha)
+        entry = Entry(leaves_of(self._rules, *pair, content), combined, held_box.box)
+        self._dealt_values[held_box.place] = content
+        self._entries[held_box.place] = entry_digest(self._keys, entry), held_box.alpha
 
 
 class ConspiratorWhoOpensNothing(Conspirator):

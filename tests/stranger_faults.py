@@ -146,8 +146,8 @@ class Lonely(GeneralizedRandomizedResponse):
     def event_of(self, num_values: int) -> PrivacyEvent:
         return self.event
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
-        return np.zeros((len(values), len(others)), dtype=np.bool_)
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
+        return np.zeros((len(values), len(other_values)), dtype=np.bool_)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,8 +179,8 @@ class NobodysNeighborsWithoutALaw(NobodysNeighbors):
 class NotItself(LonelyAndSilent):
     """Every other row is a neighbor, and the row itself is none."""
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
-        return np.any(values[:, None] != others[None], axis=2)
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
+        return np.any(values[:, None] != other_values[None], axis=2)
 
 
 @breaks(STATED)
@@ -568,8 +568,8 @@ class Completes(Poll):
     name: ClassVar[str] = "completes"
 
     @classmethod
-    def complete(cls, given: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
-        return {**given, "epsilon": 1.0 + list(dict(table)["drink"]).count("tea") / 1000}
+    def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
+        return {**fields, "epsilon": 1.0 + list(dict(table)["drink"]).count("tea") / 1000}
 
 
 @dataclasses.dataclass(frozen=True)

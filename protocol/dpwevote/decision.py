@@ -76,7 +76,11 @@ class DecisionVariant(CentralVariant):
     """The variant `central` that tells decisions alone."""
 
     tells_margin: ClassVar[bool] = False
-    tells_support: ClassVar[bool] = False
+
+    @property
+    def tells_support(self) -> bool:
+        """False: it tells decisions alone."""
+        return False
 
     def make_phases(self) -> Iterator[Phase]:
         number = len(self._parameters.candidates) + (not self._parameters.public_weights)

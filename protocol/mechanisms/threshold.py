@@ -128,10 +128,10 @@ class ThresholdDecision(Mechanism, ExactMechanism):
         noisy = self._noise.randomize(values // self.sensitivity, uniforms)
         return np.searchsorted(self._edges, noisy, side="right").astype(np.int64)
 
-    def randomize_exactly(self, values: Sequence[int], below: RandBelow) -> list[int]:
+    def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         if not all(abs(value) <= self.bound for value in values):
             raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
-        noisy = self._noise.randomize_exactly([value // self.sensitivity for value in values], below)
+        noisy = self._noise.randomize_exactly([value // self.sensitivity for value in values], randbelow)
         return [sum(block >= edge for edge in self._edges) for block in noisy]
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:

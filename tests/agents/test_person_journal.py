@@ -6,6 +6,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+import trio
 from journal_sessions import change_about
 from makers import loss_of
 from psephos.agents.host_journal import HOST, HostJournal
@@ -402,22 +403,39 @@ async def test_a_hosts_journal_that_failed_keeps_nothing_more_until_it_is_opened
         assert not journal.person_journal("ann").sitting("id-1").records
 
 
-@pytest.mark.parametrize("is_hosts", [False, True])
 def test_a_journal_of_which_nobody_knows_what_it_kept_says_nothing_of_a_ledger(
-    tmp_path: Path, *, is_hosts: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its memory is older than its disk may be: a session was refused for room that had been given back."""
     path = tmp_path / "journal.sqlite"
-    if is_hosts:
-        host = HostJournal.open(path, now=NOW, clock=lambda: NOW)
+
+    def interrupt(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    with PersonJournal.open(path, now=NOW) as journal:
+        journal.sitting("first").keep([reserved(1.0)])
+        with monkeypatch.context() as patched:
+            patched.setattr("psephos.agents.journal_file.link", interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                journal.sitting("first").keep([SessionEnded("the server was silent")])
+        with pytest.raises(JournalError, match="failed before, and is to be opened anew"):
+            journal.ledger("Germany", None)
+    with PersonJournal.open(path, now=NOW) as journal:
+        assert journal.ledger("Germany", Budget(epsilon=2.0)).reserved == 1.0
+
+
+def test_a_host_that_cannot_keep_anything_says_nothing_of_a_partys_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise JournalError("was interrupted", path="here")
+
+    with HostJournal.open(tmp_path / "host.sqlite", now=NOW, clock=lambda: NOW) as host:
         journal = host.person_journal("Germany")
-        host._failure = JournalError("was interrupted", path=str(path))
-    else:
-        journal = PersonJournal.open(path, now=NOW)
-        assert isinstance(journal._file, JournalFile)
-        journal._file._failure = JournalError("was interrupted", path=str(path))
-    with pytest.raises(JournalError, match="was interrupted"):
-        journal.ledger("Germany", None)
-    (host if is_hosts else journal).close()
-    with PersonJournal.open(tmp_path / "other.sqlite", now=NOW) as other:
-        assert other.ledger("Germany", None).spent == 0
+        journal.sitting("first").keep([reserved(1.0)])
+        with monkeypatch.context() as patched:
+            patched.setattr(JournalFile, "append", fail)
+            with pytest.raises(JournalError, match="was interrupted"):
+                trio.run(host.commit)
+        with pytest.raises(JournalError, match="was interrupted"):
+            journal.ledger("Germany", None)

@@ -100,15 +100,15 @@ class Liar(MaskingParty):
         told = self._lie(name, values) if holder == self.victim else values
         return b"".join(own.to_bytes(32, "little") for own in told)
 
-    def _take_box(self, told: HeldBox) -> None:
-        super()._take_box(told)
-        if told.place == self.victim and "doubts" in self.lies:
-            del self._dealt_values[told.place], self._entries[told.place]
-        if told.place == self.victim and "takes" in self.lies:  # what does not fit, from who is in league
-            secret, pair = self._box_secrets[told.place], (told.place, self._place)
-            key = key_of_box(self._rules, pair, secret, alpha=told.alpha, primitives=PRIMITIVES)
-            self._dealt_values[told.place] = PRIMITIVES.open(key, told.box, self._rules.domain("box", *pair))
-            self._entries[told.place] = self.lies["takes"](self._place), told.alpha
+    def _take_box(self, held_box: HeldBox) -> None:
+        super()._take_box(held_box)
+        if held_box.place == self.victim and "doubts" in self.lies:
+            del self._dealt_values[held_box.place], self._entries[held_box.place]
+        if held_box.place == self.victim and "takes" in self.lies:  # what does not fit, from who is in league
+            secret, pair = self._box_secrets[held_box.place], (held_box.place, self._place)
+            key = key_of_box(self._rules, pair, secret, alpha=held_box.alpha, primitives=PRIMITIVES)
+            self._dealt_values[held_box.place] = PRIMITIVES.open(key, held_box.box, self._rules.domain("box", *pair))
+            self._entries[held_box.place] = self.lies["takes"](self._place), held_box.alpha
 
     def _claim(self, dispute: Dispute, nonce: int) -> Claim:
         told, entry = self._lie("claim", super()._claim(dispute, nonce)), entry_digest(self._keys, dispute.entry)

@@ -305,7 +305,7 @@ class Raced(PayloadDecoder[Fixed]):
         return raw({"numbers": [self._looks]}), Fixed((self._looks,))
 
     @_last.setter
-    def _last(self, value: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]  the race
+    def _last(self, value: object) -> None:
         del value
 
 

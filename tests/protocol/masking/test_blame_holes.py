@@ -108,9 +108,9 @@ class HasAnothersKey(MaskingParty):
         told = Keys(own.of_masks, twice, b"")
         return msgspec.structs.replace(told, signature=self._sign(self._rules.keys_statement(self._place, told)))
 
-    def _take_box(self, told: HeldBox) -> None:
-        self._dealt_values[told.place] = bytes(96)
-        self._entries[told.place] = self.deals[told.place].entries[self._place], told.alpha
+    def _take_box(self, held_box: HeldBox) -> None:
+        self._dealt_values[held_box.place] = bytes(96)
+        self._entries[held_box.place] = self.deals[held_box.place].entries[self._place], held_box.alpha
 
 
 class Session(Dealer):

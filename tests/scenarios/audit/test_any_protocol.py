@@ -322,9 +322,9 @@ def test_a_public_row_that_leaves_no_choice_is_left_out() -> None:
 class Lonely(GeneralizedRandomizedResponse):
     """Randomized response whose loss is stated for no two rows."""
 
-    def are_neighbors(self, values: IntArray, others: IntArray) -> NDArray[np.bool_]:
+    def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Return True between a row and itself. See `RowMechanism.are_neighbors`."""
-        return np.all(values[:, None] == others[None], axis=2)
+        return np.all(values[:, None] == other_values[None], axis=2)
 
 
 class LonelyVote(Approvals):
