@@ -165,7 +165,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     from ...protocol.errors import refuse
     from ...protocol.messages import SessionDescriptor
     from ...protocol.roles import SessionKind
-    from ..deployment.invitations import check_expiry, read_server_session
+    from ..deployment.invitations import check_agreed_parameters, check_expiry, read_server_session
     from ..deployment.journals import witness_of
     from ..deployment.server import JOURNAL_FILE
 
@@ -180,6 +180,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     folder = roster_file if roster_file.is_dir() else roster_file.parent
     opening, keys = read_server_session(folder, fingerprints=side.fingerprints)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
+    check_agreed_parameters(folder, side.protocol)
     check_expiry(opening.descriptor, field="--roster")
     serving = dataclasses.replace(
         serving, address=serving.address or opening.address, keys=keys, descriptor=opening.descriptor

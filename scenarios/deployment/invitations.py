@@ -156,6 +156,28 @@ class DrawnSession:
     invitations: Sequence[Invitation]
 
 
+def check_agreed_parameters(folder: Path, protocol: PhasedProtocol[Any, Any]) -> None:
+    """Raise ConfigurationError unless a session has the parameters that its folder's invitations have.
+
+    Parties would refuse any others as they join.
+    """
+    path = folder / PARAMETERS_FILE
+    if not path.exists():  # a folder that was put together by hand
+        return
+    check_regular(path, field="--roster")
+    with readable(path, field="--roster"):
+        content = path.read_bytes()
+    try:
+        agreed_parameters = msgspec.json.decode(content, type=dict[str, Any])
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(field="--roster", value=str(path), allowed=f"readable parameters ({error})") from None
+    parameters: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(protocol.parameters))
+    for name in sorted(agreed_parameters.keys() | parameters.keys()):
+        agreed_value, value = agreed_parameters.get(name), parameters.get(name)
+        allowed = f"The invitations say {quote(agreed_value)}, not {quote(value)}. Serve that, or draw up a new roster."
+        require(agreed_value == value, f"parameters.{name}", value, allowed)
+
+
 def draw_session(
     protocol: PhasedProtocol[Any, Any],
     roster: Roster,

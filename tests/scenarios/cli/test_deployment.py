@@ -140,6 +140,10 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
         ("serve", "vote.toml", "--roster", "drawn", "--out", "out", *SIMULATED),
         "--simulate: The invitations are to 'deployment', not to 'simulation'. Serve that, or draw up a new roster.",
     ),
+    "a server of other parameters": (
+        ("serve", "vote.toml", "--roster", "drawn", "--set", "epsilon=7", "--out", "out"),
+        "parameters.epsilon: The invitations say 1.0, not 7.0. Serve that, or draw up a new roster.",
+    ),
     "a server at no address": (
         (*SERVE, "7000"),
         "--listen is '7000': use HOST:PORT or [IPV6]:PORT, with a port up to 65535",

