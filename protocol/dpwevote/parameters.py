@@ -324,7 +324,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         is_idle = self.prior is not None and not self.kind.takes_prior
         refuse(is_idle, "prior", self.prior, "left out but in variant 'optimal'")
         is_central, is_decision = self.variant == CentralVariant.name, self.release == "decision"
-        allowed = f"left out in variant {self.variant!r}: it is for 'central', which trust = \"central\" takes"
+        allowed = "It is for variant 'central', which trust = \"central\" takes. Set that, or leave release out."
         require(is_central or self.release is msgspec.UNSET, "release", self.release, allowed)
         allowed = "left out beside release = 'decision', which tells no margin that rounding could be held against"
         refuse(is_decision and self.rounding, "weights_within", self.weights_within, allowed)
