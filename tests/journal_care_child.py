@@ -168,7 +168,8 @@ def die_at(number: int) -> None:
 
 
 def may_write(size: int) -> None:
-    """Let no file grow beyond a size."""
+    """Let no file grow beyond a size; nor be one of compiled code, which every later process would read cut off."""
+    sys.dont_write_bytecode = True
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 

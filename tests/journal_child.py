@@ -87,6 +87,7 @@ class Child:
     def limit(self, size: str) -> None:
         """Let no file grow beyond a size; who writes beyond it is told, and not killed."""
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        sys.dont_write_bytecode = True  # a file of compiled code that is cut off would be read by every later process
         _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(size) if int(size) >= 0 else hard, hard))
 

@@ -142,7 +142,10 @@ def test_a_server_with_too_few_files_for_its_roster_says_so_by_name_and_number(t
 
 
 @pytest.mark.full("processes that wait")
-def test_a_log_that_cannot_be_written_is_said_in_the_end_and_the_vote_is_held(tmp_path: Path) -> None:
+def test_a_log_that_cannot_be_written_is_said_in_the_end_and_the_vote_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")  # every later process would read what is cut off
     with serve(tmp_path) as (server, address):
         _, hard = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
         resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (1, hard))
