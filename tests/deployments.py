@@ -525,6 +525,8 @@ class Process:
             command = ["sh", "-c", f'ulimit {ulimit} && exec "$@"', "sh", *command]
         pipe = subprocess.PIPE
         environment = with_journals(folder)
+        if "-f" in ulimit:  # every later process would read compiled code that is cut off
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"
         if not is_measured:
             environment.pop(_MEASURES, None)
         # Without a buffer, so that reading a line takes nothing beyond it.

@@ -81,7 +81,7 @@ class _Kinds(SuggestingGroup):
         if (beginning := _beginnings().get(cmd_name)) is None:
             protocols = {protocol for protocol, _ in _beginnings().values()}
             is_without = not ctx.resilient_parsing and cmd_name in {*protocol_names()} - protocols
-            allowed = f"one of {', '.join(_beginnings())}, or one whose System brings a ScenarioTemplate as 'beginning'"
+            allowed = f"one of {', '.join(_beginnings())}, or one whose System brings the part 'beginning'"
             refuse(is_without, "the word after new", cmd_name, allowed)
             return None
         return with_traceback(_command_of(*beginning))

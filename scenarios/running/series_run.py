@@ -150,7 +150,7 @@ def run_series(
     Args:
         setups: of each vote, as `resolve_series` returns them.
         folder: the series'; each vote has a folder in it.
-        pictures: also draw the outcomes, and the series.
+        pictures: also draw the outcomes; `series_shown.draw_series` draws the series.
         watch_vote: makes what shows a vote while it runs.
         on_vote: told of each vote, as it is over.
 

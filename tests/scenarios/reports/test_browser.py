@@ -9,6 +9,7 @@ from browsers import in_a_browser, open_browser, violations_of
 from psephos.scenarios import RunFolder, load_scenario, load_series, resolve, run_in_folder
 from psephos.scenarios.reports import write_report
 from psephos.scenarios.running.series_run import resolve_series, run_series
+from psephos.scenarios.running.series_shown import draw_series
 from runs import read_rows
 
 WIDTHS = (390, 820, 1280)
@@ -39,7 +40,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         run_in_folder(resolve(load_scenario(name, ["seed=7", *settings])), RunFolder(folder / name))
     made = {name: write_report(folder / name) for name in scenarios}
     series = load_series("housing-cooperative", ["seed=7"])
-    run_series(series, resolve_series(series), RunFolder(folder / "series"))
+    finished = run_series(series, resolve_series(series), RunFolder(folder / "series"))
+    draw_series(series, finished, folder=folder / "series")
     made["series"] = write_report(folder / "series")
     return made
 
