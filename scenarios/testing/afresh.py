@@ -161,7 +161,7 @@ def _live_later() -> None:
 
     class Later(dt.datetime, metaclass=Moment):
         @classmethod
-        def later_now(cls, tz: dt.tzinfo | None = None) -> "Later":
+        def now(cls, tz: dt.tzinfo | None = None) -> "Later":
             return super().now(tz) + dt.timedelta(seconds=_LATER_SECONDS)
 
     class Day(dt.date, metaclass=Moment):
