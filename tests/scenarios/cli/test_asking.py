@@ -149,7 +149,7 @@ def test_records_of_moral_preferences_are_asked_for_as_a_file(tmp_path: Path, ps
         terminal.answer("Your values (a CSV file): ", "wrong.csv")
         terminal.answer("Your values (a CSV file): ", "own.csv")
         assert terminal.ending() == 1  # nobody listens there
-    assert "--input must be a readable CSV file" in terminal.seen
+    assert "There is no file 'none.csv'" in terminal.seen
     assert "records" in terminal.seen
 
 
