@@ -130,6 +130,17 @@ class CentralSums:
         return np.hstack([votes, totals])
 
 
+def numbers_by_weight(public: IntArray, parameters: "Parameters") -> IntArray:
+    """Return how many partners have each weight of the set, shape (weights,); nothing where weights are private.
+
+    Args:
+        public: the partners' public rows, shape (partners, columns): their weights' places in the column 1.
+    """
+    if not parameters.public_weights:
+        return np.empty(0, dtype=np.int64)
+    return counts_of_rows(public[None, :, 1], len(parameters.weights))[0]
+
+
 class CentralVotes(CentralPhase):
     """Partners show the server their weights and opinions; it adds them up and draws noise (the central model).
 
@@ -181,7 +192,7 @@ class CentralVotes(CentralPhase):
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
         sums = exact_column_sums(self._rows_of(reports, public))
-        return Tally(len(reports), np.concatenate([sums, self._numbers_of_weights(public)]))
+        return Tally(len(reports), np.concatenate([sums, numbers_by_weight(public, self._parameters)]))
 
     def beyond_quota(self, totals: IntArray) -> IntArray:
         """Return each candidate's sum less the least that passes, in steps.
@@ -209,7 +220,7 @@ class CentralVotes(CentralPhase):
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         number, size, width = reports.shape
         rows = self._rows_of(reports.reshape(-1, width), np.tile(public, (number, 1)))
-        numbers = np.tile(self._numbers_of_weights(public), (number, 1))
+        numbers = np.tile(numbers_by_weight(public, self._parameters), (number, 1))
         return TallyBlock(size, np.hstack([rows.reshape(number, size, -1).sum(axis=1), numbers]))
 
     def _rows_of(self, reports: IntArray, public: IntArray) -> IntArray:
@@ -217,11 +228,6 @@ class CentralVotes(CentralPhase):
         if self._parameters.public_weights:
             return self.sums.rows_of(public[:, 1], reports)
         return self.sums.rows_of(reports[:, 0], reports[:, 1:])
-
-    def _numbers_of_weights(self, public: IntArray) -> IntArray:
-        """Return how many partners have each public weight; nothing where weights are private."""
-        is_public = self._parameters.public_weights
-        return np.bincount(public[:, 1] if is_public else [], minlength=self._num_weights * is_public).astype(np.int64)
 
 
 class PricedByWeight(Phase):
@@ -243,7 +249,7 @@ class PricedByWeight(Phase):
         return (self._loss_of_weight[public[1]],)
 
     def loss_groups(self, public: IntArray) -> Sequence[tuple[str, int, tuple[PrivacyLoss, ...]]]:
-        numbers: list[int] = self.numbers_of(public).tolist()
+        numbers: list[int] = numbers_by_weight(public, self._parameters).tolist()
         present = [place for place, number in enumerate(numbers) if number]
         if not present:
             return [("", 0, self.losses)]
@@ -258,10 +264,6 @@ class PricedByWeight(Phase):
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
         return [np.flatnonzero(public[:, 1] == place) for place in np.unique(public[:, 1])]
-
-    def numbers_of(self, public: IntArray) -> IntArray:
-        """Return how many of these partners have each weight of the set."""
-        return np.bincount(public[:, 1], minlength=len(self._parameters.weights)).astype(np.int64)
 
 
 class PublicWeightVotes(PricedByWeight, CentralVotes):

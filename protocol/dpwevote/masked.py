@@ -22,7 +22,7 @@ from ..mechanisms.polya import share_reach
 from ..phases import Inputs, MaskedSums, Phase, sizes_of
 from ..privacy import PrivacyLoss, TrustModel
 from ..tally import Tally
-from .central import CentralSums, CentralVariant, PricedByWeight
+from .central import CentralSums, CentralVariant, PricedByWeight, numbers_by_weight
 from .variant import Holdings, Offer, Variant
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class PublicMaskedVotes(PricedByWeight, MaskedVotes):
         ]
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
-        return Tally(len(public), np.concatenate([total, self.numbers_of(public)]))
+        return Tally(len(public), np.concatenate([total, numbers_by_weight(public, self._parameters)]))
 
 
 class MaskedVariant(CentralVariant):
