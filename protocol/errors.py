@@ -52,15 +52,19 @@ def did_you_mean(word: object, words: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def listed(names: Sequence[str]) -> str:
+def join_names(names: Sequence[str], total: int = 0) -> str:
     """Return names as a list in a sentence, a dozen at most.
 
+    Args:
+        names: all of them, or the first ones.
+        total: how many there are, where they are more than `names`.
+
     Examples:
-        >>> listed(["ann", "bob"]), listed([str(number) for number in range(20)])[-14:]
+        >>> join_names(["ann", "bob"]), join_names([str(number) for number in range(20)])[-14:]
         ('ann, bob', ' 11 and 8 more')
     """
-    more = f" and {len(names) - MAX_NAMES_IN_A_SENTENCE} more" if len(names) > MAX_NAMES_IN_A_SENTENCE else ""
-    return ", ".join(names[:MAX_NAMES_IN_A_SENTENCE]) + more
+    num_unnamed = max(len(names), total) - min(len(names), MAX_NAMES_IN_A_SENTENCE)
+    return ", ".join(names[:MAX_NAMES_IN_A_SENTENCE]) + (f" and {num_unnamed} more" if num_unnamed else "")
 
 
 def list_choices(choices: Iterable[str], word: object) -> str:
@@ -193,15 +197,12 @@ class QuorumError(PsephosError):
         self.phase, self.received, self.required, self.first_drop = phase, received, required, first_drop
         self.missing = tuple(missing)
         self.num_missing = max(len(self.missing), num_missing or 0)  # what a peer says need not add up
-        first_names = ", ".join(self.missing[:MAX_NAMES_IN_A_SENTENCE])
-        num_unnamed = self.num_missing - min(len(self.missing), MAX_NAMES_IN_A_SENTENCE)
-        and_more = f" and {num_unnamed} more" if num_unnamed else ""
         dropped = f"; the first is out because {first_drop}" if first_drop else ""
         # A quorum that is out of reach closes a phase before its deadline.
         ending = "; the others were no longer waited for" if received + self.num_missing < required else ""
         super().__init__(
             f"phase {phase!r} closed with {received} of the {required} parties that its quorum requires; "
-            f"missing: {first_names}{and_more}{dropped}{ending}"
+            f"missing: {join_names(self.missing, self.num_missing)}{dropped}{ending}"
         )
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import msgspec
 
 from ...agents.modes import draw_session_id
-from ...protocol.errors import ConfigurationError, did_you_mean, listed, quote, refuse, require
+from ...protocol.errors import ConfigurationError, did_you_mean, join_names, quote, refuse, require
 from ...protocol.messages import SessionDescriptor
 from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import SessionKind, check_party_name
@@ -379,10 +379,9 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
         if not path.is_dir() or invitation.party == party:
             return invitation
         names.append(invitation.party)
-    refuse(party is None, "--as", "left out", f"given: {path} holds invitations of {listed(names)}")
-    allowed = (
-        f"There is no invitation of {party!r} in {path}{did_you_mean(party, names)}. It has those of {listed(names)}."
-    )
+    refuse(party is None, "--as", "left out", f"given: {path} holds invitations of {join_names(names)}")
+    hint = did_you_mean(party, names)
+    allowed = f"There is no invitation of {party!r} in {path}{hint}. It has those of {join_names(names)}."
     raise ConfigurationError(field="INVITATION", value=str(path), allowed=allowed)
 
 
@@ -401,8 +400,6 @@ def _read_invitation(file: Path) -> Invitation:
     try:
         with readable(file, field="INVITATION"):
             invitation = msgspec.json.decode(file.read_bytes(), type=Invitation)
-    except ConfigurationError:
-        raise
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         # A key may stand in it: the file is named and not shown.
         allowed = f"This is no invitation ({error}). Name the file that you got from the organizer."

@@ -12,7 +12,7 @@ from ...agents.journal_file import JournalFile, copy_journal, install_journal, r
 from ...agents.journal_format import check_usable, read_journal
 from ...agents.person_journal import row_of, sessions_of
 from ...agents.rollback_guard import RollbackGuard
-from ...protocol.errors import ConfigurationError, JournalError, listed, require
+from ...protocol.errors import ConfigurationError, JournalError, join_names, require
 from ...protocol.records import SessionEnded
 from .common import utc
 
@@ -85,7 +85,7 @@ def leave(path: Path, session: str, *, now: float, witness: RollbackGuard | None
         given_up = [
             session_id for session_id, name in names.items() if session in {session_id, id_of(session_id), name}
         ]
-        holders = listed([*dict.fromkeys(names.values())]) or "no session"
+        holders = join_names([*dict.fromkeys(names.values())]) or "no session"
         allowed = f"There is nothing reserved for {session!r}. Something is reserved for: {holders}."
         require(given_up, "SESSION", session, allowed)
         journal.append([row_of(session_id, SessionEnded("its owner gave it up")) for session_id in given_up])

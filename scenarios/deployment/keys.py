@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from ...protocol.errors import ConfigurationError, listed, quote, refuse, require
+from ...protocol.errors import ConfigurationError, join_names, quote, refuse, require
 from ...protocol.masking import check_signature_key
 from ...protocol.roles import check_party_name
 from ...transports.keys import (
@@ -201,7 +201,7 @@ def check_enrollments(
             certificate, or one ends too early.
     """
     if missing := [name for name in names if name not in enrollments_by_party]:
-        allowed = f"Some parties have not enrolled: {listed(missing)} ({len(missing)} of {len(names)}). Add theirs."
+        allowed = f"Some parties have not enrolled: {join_names(missing)} ({len(missing)} of {len(names)}). Add theirs."
         raise ConfigurationError(field="enrollment", value=", ".join(missing[:12]), allowed=allowed)
     owners: dict[str, str] = {}
     for name, enrollment in {
