@@ -127,7 +127,7 @@ def test_reports_come_in_order_and_rows_column_by_column() -> None:
 )
 def test_what_is_no_threshold_is_refused(given: dict[str, float], field: str) -> None:
     with refuses(field):
-        ThresholdDecision(**{"scale": 1.0, "sensitivity": 2, "bound": 40, **given})  # type: ignore[arg-type]
+        ThresholdDecision(**{"scale": 1.0, "sensitivity": 2, "bound": 40, **given})  # type: ignore[arg-type]  as given
 
 
 def test_a_number_out_of_range_is_not_drawn_for() -> None:
