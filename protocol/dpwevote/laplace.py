@@ -204,9 +204,7 @@ class LaplaceVariant(TwoReports):
 
     def total_weights(self, tallies: Sequence[TallyBlock]) -> FloatArray:
         rounds = len(tallies)
-        counts = [
-            (rounds_of.totals[:, :1], np.full((len(rounds_of), 1), rounds_of.num_reports)) for rounds_of in tallies
-        ]
+        counts = [(block.totals[:, :1], np.full((len(block), 1), block.num_reports)) for block in tallies]
         sums = ExactSums([self._weight_step / rounds, self._least / rounds] * rounds)
         return sums.to_floats(np.concatenate([column for pair in counts for column in pair], axis=1))
 

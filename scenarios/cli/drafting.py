@@ -272,11 +272,11 @@ def _options_of(option_values: Mapping[str, Sequence[str]], path: Path) -> "Tabl
     from ..reading.text_forms import header_of
     from ..running.drafts import NONE, answer
 
-    names_of_option, numbers = dict[str, tuple[str, ...]](), dict[str, int]()
+    only, numbers = dict[str, tuple[str, ...]](), dict[str, int]()
     for name in ("header", "header-lines"):
-        if values := answer(option_values, name):
-            require(values.isdecimal(), f"--{name}", values, "a number")
-            numbers[name.replace("-", "_")] = int(values)
+        if number := answer(option_values, name):
+            require(number.isdecimal(), f"--{name}", number, "a number")
+            numbers[name.replace("-", "_")] = int(number)
     sheet = answer(option_values, "sheet")
     default_options = TableOptions(sheet=sheet, only={}, leave_out_empty=(), **numbers)
     for each in option_values.get("only", ()):
@@ -289,9 +289,9 @@ def _options_of(option_values: Mapping[str, Sequence[str]], path: Path) -> "Tabl
         )
         require(len(picks) <= 1, "--only", each, allowed)
         for column, word in picks:
-            names_of_option[column] = (*names_of_option.get(column, ()), word)
+            only[column] = (*only.get(column, ()), word)
     empty = tuple(each for each in option_values.get("leave-out-empty", ()) if each != NONE)
-    return TableOptions(sheet=sheet, only=names_of_option, leave_out_empty=empty, **numbers)
+    return TableOptions(sheet=sheet, only=only, leave_out_empty=empty, **numbers)
 
 
 def _trust(

@@ -25,7 +25,7 @@ from ..running.drafts import (
     chosen_column,
     chosen_word,
     is_status,
-    listed,
+    split_names,
 )
 from .draft_weights import any_number, are_numbers
 from .draft_words import Words, counted, unknown_in
@@ -232,7 +232,7 @@ def merge_answer_columns(sheet: SavedTable, options: Chosen) -> tuple[SavedTable
     """
     answer_columns = answer(options, "one-of")
     names = (
-        [check_column(sheet, name, "one-of") for name in listed([answer_columns], ())]
+        [check_column(sheet, name, "one-of") for name in split_names([answer_columns], ())]
         if answer_columns not in {"", NONE}
         else []
     )

@@ -35,7 +35,7 @@ from ..running.drafts import (
     chosen_word,
     filled,
     joined,
-    listed,
+    split_names,
     word_option,
 )
 from .data.own_tables import RankingTable, Tiers, parts_of, place_in
@@ -175,7 +175,7 @@ def _check_needed(sheet: SavedTable, options: Chosen, ranking_columns: _RankingC
 
 def _words_of_silence(sheet: SavedTable, options: Chosen) -> dict[str, str]:
     """Return what stands for no alternative, in header or cells, as it is written, by its small letters."""
-    named_alternatives = [name.casefold() for name in listed(options.get("alternatives", ()), ())]
+    named_alternatives = [name.casefold() for name in split_names(options.get("alternatives", ()), ())]
     words = [*sheet.header, *dict.fromkeys(cell for row in sheet.rows for cell in row)]
     known_words = {word.casefold(): word for word in reversed(words) if word.casefold() in _NO_ALTERNATIVES}
     known_words |= {word.casefold(): word for word in options.get("not-ranked", ())}
@@ -281,7 +281,7 @@ def _alternatives(sheet: SavedTable, options: Chosen, names: Sequence[str], sile
 
     UnclearError where an empty column may be one of these.
     """
-    named_alternatives = listed(options.get("alternatives", ()), ())
+    named_alternatives = split_names(options.get("alternatives", ()), ())
     with_numbers = [name for name in names if _levels(sheet, name, silent_words)]
     empty = [name for name in names if not any(sheet.column(name))]
     if len(with_numbers) < _LEAST or not empty:
@@ -295,9 +295,9 @@ def _alternatives(sheet: SavedTable, options: Chosen, names: Sequence[str], sile
 
 def _sets(entries: Sequence[str], sign: str) -> list[frozenset[str]]:
     """Return the names in each cell that has several of them, none twice; none where a cell is otherwise."""
-    parts = [[name.strip() for name in entry.split(sign) if name.strip()] for entry in entries if entry]
-    are_fine = all(len(set(part)) == len(part) > 1 for part in parts)
-    return [frozenset(part) for part in parts] if are_fine else []
+    rows = [[name.strip() for name in entry.split(sign) if name.strip()] for entry in entries if entry]
+    are_fine = all(len(set(names)) == len(names) > 1 for names in rows)
+    return [frozenset(names) for names in rows] if are_fine else []
 
 
 def _sign_of(sheet: SavedTable, column: str) -> str:
@@ -348,9 +348,9 @@ def _kind_of(
     """
     numbers = [sorted(number for number in row.values() if number is not None) for row in rows]
     are_places = all(
-        level_number[0] == 1
-        and all(b - a <= 1 or b == place for place, (a, b) in enumerate(itertools.pairwise(level_number), start=2))
-        for level_number in filter(None, numbers)
+        places[0] == 1
+        and all(b - a <= 1 or b == place for place, (a, b) in enumerate(itertools.pairwise(places), start=2))
+        for places in filter(None, numbers)
     )
     are_all = list(range(1, len(columns) + 1)) in numbers
     if are_places and are_all and are_called and not answer(options, "numbers"):
@@ -386,8 +386,8 @@ def _read(
         return parts(ranking_columns.names), ranking_columns.names
     single = {cell for cells in columns for cell in cells if "\n" not in cell}
     first = parts(sorted(single) if ranking_columns.kind == "choices" else ())
-    counts = Counter(name for place_text in first for name in {name for tier in place_text for name in tier})
-    if named_alternatives := listed(options.get("alternatives", ()), counts):
+    counts = Counter(name for tiers in first for name in {name for tier in tiers for name in tier})
+    if named_alternatives := split_names(options.get("alternatives", ()), counts):
         return parts(named_alternatives), named_alternatives
     names = sorted(counts)
     _check_unlike(names, sheet.path.name, "write one alternative alike in the file, or name all with --alternatives")

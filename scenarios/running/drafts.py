@@ -434,15 +434,15 @@ def chosen_column(sheet: SavedTable, options: Chosen, option: str) -> str | None
     return check_column(sheet, word, option) if word not in {"", NONE} else "" if word else None
 
 
-def listed(names_given: Sequence[str], names: Collection[str]) -> list[str]:
+def split_names(names_given: Sequence[str], names: Collection[str]) -> list[str]:
     """Return names that were said, one each time or several with a sign between them. See `joined`.
 
     Examples:
-        >>> listed(["a, b", "c;d"], []), listed(["a, b"], ["a, b"])
+        >>> split_names(["a, b", "c;d"], []), split_names(["a, b"], ["a, b"])
         (['a', 'b', 'c', 'd'], ['a, b'])
     """
-    split = ([value] if value in names else value.split(";" if ";" in value else ",") for value in names_given)
-    return [each.strip() for name in split for each in name]
+    parts = ([value] if value in names else value.split(";" if ";" in value else ",") for value in names_given)
+    return [name.strip() for part in parts for name in part]
 
 
 def joined(names: Sequence[str]) -> str:

@@ -289,13 +289,13 @@ def facts_of_votes(setups: Sequence[Local]) -> SessionFacts:
     protocols = [side.protocol for side in setups]
     losses = [protocol.losses for protocol in protocols]
     relation = common_relation(itertools.chain(*losses))
-    totals = [total_of(loss, relation=relation) for loss in losses]
+    totals = [total_of(losses_of_vote, relation=relation) for losses_of_vote in losses]
     masked = [phase for protocol in protocols if (phase := protocol.masked_phase) is not None]
     return msgspec.structs.replace(
         about(_most_trusting_protocol(setups)),
         prices=prices_of(*losses),
-        claimed=max(loss.claimed for loss in totals),
-        proven=max(loss.proven for loss in totals),
+        claimed=max(total.claimed for total in totals),
+        proven=max(total.proven for total in totals),
         relation=relation.value,
         threshold=min((phase.threshold for phase in masked), default=0),
         colluders=min((phase.colluders for phase in masked), default=0),

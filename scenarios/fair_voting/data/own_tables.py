@@ -143,7 +143,7 @@ def parts_of(cells: Sequence[str], names: Sequence[str], options: RankingTable, 
         split = [list(tier) for tier in tiers_of(cells[0], known_names)]
     else:
         split = [[name] for name in cells[0].split(separator)]
-    return [tier for entry in split if (tier := [name.strip() for name in entry if is_named(name.strip())])]
+    return [tier for part in split if (tier := [name.strip() for name in part if is_named(name.strip())])]
 
 
 def place_in(text: str) -> float:
