@@ -52,9 +52,15 @@ class ThresholdDecision(Mechanism, ExactMechanism):
         failing: at most −1: up to how many "no" is sure.
         width: how many numbers a row has, of each of which one person moves so much.
 
+    Raises:
+        ConfigurationError: one of them is out of its range, or no noise can be drawn at this scale.
+
     Privacy:
         ε-DP with ε = width/scale, unit: the row, for rows of which no number differs by more than `sensitivity`.
         Claimed and proven are the same, and exact.
+
+    Source:
+        Ghosh, Roughgarden and Sundararajan (2009); Geng and Viswanath (2014).
 
     Examples:
         >>> mechanism = ThresholdDecision(scale=0.5, sensitivity=3, bound=100)
@@ -119,7 +125,11 @@ class ThresholdDecision(Mechanism, ExactMechanism):
 
     @exact_arguments
     def chance_of_error(self, margin: int) -> float:
-        """Return the chance that a number is told to be on the other side of 0."""
+        """Return the chance that a number is told to be on the other side of 0.
+
+        Args:
+            margin: the number, in steps; "no" is right below 0.
+        """
         blocks = margin // self.sensitivity
         return exp(self._noise.log_tail(blocks + 1 if margin >= 0 else -blocks))
 
