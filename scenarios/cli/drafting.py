@@ -463,18 +463,18 @@ def _gaps(
             for choice in other_choices
             if (gaps := common({**values, first.option: (*values.get(first.option, ()), choice)})) is not None
         ]
-        error_behind, number = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
+        error_behind, key_counts = dict[tuple[str, str], UnclearError](), collections.Counter[tuple[str, str]]()
         option_counts = collections.Counter(option for own in branches for option in {gap.option for gap in own})
         for gap in itertools.chain.from_iterable(branches):
             # Another question is of that branch alone, such as of a column nobody meant; counts differ in any case.
             key = gap.option, re.sub(r"\([\d,]+×\)", "", gap.question)
-            number[key] += 1
+            key_counts[key] += 1
             error_behind[key] = _merge_gaps(error_behind[key], gap) if key in error_behind else gap
-        usual_keys = {key[0]: key for key, _ in reversed(number.most_common())}
+        usual_keys = {key[0]: key for key, _ in reversed(key_counts.most_common())}
         errors_to_tell = list[UnclearError]()
         for option, key in usual_keys.items():
-            is_of_branch = first.option in _OF_ROWS or number[key] < option_counts[option]
-            if number[key] * (1 if is_of_branch else 2) >= len(branches):
+            is_of_branch = first.option in _OF_ROWS or key_counts[key] < option_counts[option]
+            if key_counts[key] * (1 if is_of_branch else 2) >= len(branches):
                 errors_to_tell.append(error_behind[key])
             elif option_counts[option] == len(branches):  # in any case, though of what depends on the answer
                 help_ = help_of_option[option].rstrip(".")
