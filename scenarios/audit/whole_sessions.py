@@ -118,7 +118,7 @@ class AuditParty:
         )
 
 
-def loss_of_finest_unit(entry: LedgerEntry) -> LedgerEntry:
+def keep_finest_loss(entry: LedgerEntry) -> LedgerEntry:
     """Return an entry with the losses of its smallest unit, such as one answer or one record."""
     return msgspec.structs.replace(entry, claimed=entry.finest_loss.claimed, proven=entry.finest_loss.proven)
 

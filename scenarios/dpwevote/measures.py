@@ -154,20 +154,20 @@ class VoteMeasures(Measures):
             return mean_square_of_shares(errors, totals)
 
         def of_all(estimates: Iterable[FloatArray | None]) -> FloatArray:
-            return np.stack([case_values for case_values in estimates if case_values is not None], axis=1)
+            return np.stack([estimate for estimate in estimates if estimate is not None], axis=1)
 
         measure_names = {measure.name for measure in self.measures}
         if _MARGIN.name in measure_names:
             values_of_measure[_MARGIN.name] = mean_square(
-                of_all(case_values.margin for case_values in decisions.sums) - supports + quotas
+                of_all(candidate_sums.margin for candidate_sums in decisions.sums) - supports + quotas
             )
         if _SUPPORT.name in measure_names:
             values_of_measure[_SUPPORT.name] = mean_square(
-                of_all(case_values.support for case_values in decisions.sums) - supports
+                of_all(candidate_sums.support for candidate_sums in decisions.sums) - supports
             )
         if _QUOTA.name in measure_names:
             values_of_measure[_QUOTA.name] = mean_square(
-                of_all(case_values.quota for case_values in decisions.sums) - quotas
+                of_all(candidate_sums.quota for candidate_sums in decisions.sums) - quotas
             )
         if _WEIGHTS.name in measure_names:
             values_of_measure[_WEIGHTS.name] = mean_square_of_shares(

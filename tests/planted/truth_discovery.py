@@ -7,7 +7,7 @@ from planted.fault import Drawing, Fault
 from planted.masked_faults import masked_faults
 from planted.planting import Sessions, by_draw, planted_in_stage
 from psephos.protocol.mechanisms import OneLayer, RowMechanism
-from psephos.scenarios.audit.whole_sessions import loss_of_finest_unit
+from psephos.scenarios.audit.whole_sessions import keep_finest_loss
 from psephos.scenarios.truth_discovery.audit.sessions import (
     BINARY,
     NUM_ANSWERS,
@@ -40,7 +40,7 @@ def _fewer_tasks() -> Fault:
         "A worker who is asked three of five tasks is charged for one answer; who is asked all is charged rightly.",
         "fewer tasks charged as they are",
         samples=_SAMPLES,
-        entries=[loss_of_finest_unit(entry) for entry in right.entries],
+        entries=[keep_finest_loss(entry) for entry in right.entries],
     )
 
 

@@ -31,7 +31,7 @@ from ...audit.machines import RecordedSession, noise_of, roster_of, session_samp
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_party, exposure_of_release
 from ...audit.size_grid import RUNGS, Configuration, Ends, Member, SizeSweep
-from ...audit.whole_sessions import AuditParty, loss_of_finest_unit, two_party_cases
+from ...audit.whole_sessions import AuditParty, keep_finest_loss, two_party_cases
 from .audit_list import audit_list, mechanisms_of
 from .witnesses import sensitivity_witness
 
@@ -208,7 +208,7 @@ def _case(
         unit if parameters.max_records == 1 else f"{unit} of {parameters.max_records} records",
         num_sessions=num_sessions,
         observable=lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
-        entries=[loss_of_finest_unit(entry) for entry in entries] if unit == Level.RECORD.value else entries,
+        entries=[keep_finest_loss(entry) for entry in entries] if unit == Level.RECORD.value else entries,
         # A vector's greatest change is attained; that of coefficients is bounded, and found to be somewhat less.
         is_tight=parameters.mechanism == "laplace",
         # Each output is the maximum of an objective of its own.

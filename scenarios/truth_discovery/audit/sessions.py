@@ -20,7 +20,7 @@ from ...audit.machines import roster_of
 from ...audit.masked_configurations import MASKED_RUNGS, MaskedStage, sizes_of
 from ...audit.observables import Observable, exposure_of_release
 from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, other_level_ends
-from ...audit.whole_sessions import AuditParty, loss_of_finest_unit, two_party_cases
+from ...audit.whole_sessions import AuditParty, keep_finest_loss, two_party_cases
 
 NUM_ANSWERS = 5
 BINARY = ("no", "yes")
@@ -256,7 +256,7 @@ def case_of_worker(
     return party.case(
         f"{name}, one of them",
         _ONE,
-        entries=[loss_of_finest_unit(entry) for entry in party.charge(num_sessions)],
+        entries=[keep_finest_loss(entry) for entry in party.charge(num_sessions)],
         are_neighbors=lambda first, second: np.count_nonzero(party.rows[first] != party.rows[second]) == 1,
         **case_fields,
     )
