@@ -12,7 +12,7 @@ Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting proto
 decision-making, Enterprise Information Systems (2018).
 """
 
-from .choice import decide, make_central_offer, make_offers, make_paper_offer, make_public_offer
+from .choice import decide, make_central_offer, make_offers, make_paper_offer, make_public_offer, with_noise_weight
 from .game import MemberPower, WeightedGame, released_power
 from .outcome import CandidateOutcome, DecisionVerdict, LevelCount, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
@@ -40,4 +40,5 @@ __all__ = [
     "make_paper_offer",
     "make_public_offer",
     "released_power",
+    "with_noise_weight",
 ]

@@ -8,7 +8,8 @@ most: **the total weight costs nothing beside the margins**, and the noise has t
 partner who is there or is not has the same l1 distance at most, though here it is public who reports.
 
 Where weights are public, the supports Σ w·x alone are private: who weighs w pays ε·w/w_max for each candidate, and how
-many reporters have which weight is released as it is.
+many reporters have which weight is released as it is. There the noise may be made for partners up to a `noise_weight`
+alone, and the server put each heavier partner's opinions through randomized response before it adds them up (`heavy`).
 
 Where decisions alone are wanted, `decision` has the rule whose worst case is the least at the same ε.
 
@@ -20,20 +21,22 @@ Source: Dwork, McSherry, Nissim and Smith (2006), and the discrete law of `mecha
 
 import functools
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final
 
+import msgspec
 import numpy as np
 
 from ..arrays import ExactSums, FloatArray, IntArray, counts_of_rows, exact_column_sums
-from ..elementary import exp, power_of_two_above, quotient_up
+from ..elementary import exp, power_of_two_above, power_of_two_below, quotient_up
 from ..errors import require
 from ..estimators import Estimate, Verdict
 from ..guard import Values
-from ..mechanisms import ThresholdDecision, VectorLaplace
+from ..mechanisms import GeneralizedRandomizedResponse, RowMechanism, VectorLaplace
 from ..phases import CentralPhase, Draw, DrawBlock, InputBlock, Inputs, Phase
-from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureMechanism, TrustModel
+from ..privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccountant, PureMechanism, TrustModel
 from ..tally import Tally, TallyBlock
 from .outcome import WeightsOutcome
 from .variant import Errors, Holdings, Sums, Variant, unit_of
@@ -42,13 +45,17 @@ if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
 _PHASE: Final = "votes"
-_LAW: Final = "discrete Laplace noise on sums"
+NOISE_ON_SUMS: Final = "discrete Laplace noise on sums"
+"""The name of the law of `central`'s noise."""
 # The greatest weight in grid steps, and with the noise: scales stay below 2**40, and sums of a million partners' votes
 # on a thousand candidates far below 2**60, which is as far as sums may go.
 _MOST_STEPS: Final = 2**30
 _MOST_SCALE: Final = 2**39
 _LEAST_STEPS: Final = 8  # of the greatest weight: coarser sums would tell weights apart no more
 _BOUND: Final = 2**60
+# Of sums with heavy partners' reports: the greatest weight in grid steps, and in units of which reports are multiples.
+_FINE_STEPS: Final = 2**36
+_MOST_OF_REPORTS: Final = 2**20
 
 
 class CentralSums:
@@ -57,10 +64,15 @@ class CentralSums:
     Attributes:
         step: one grid step, in units of weight.
         margins: of each weight of the set (rows), a "no" and a "yes" (columns): its part of a margin, in steps; of a
-            support where weights are public.
+            support where weights are public, and of a heavy partner what its report adds.
+        is_heavy: which weights are above the noise weight, shape (weights,).
+        response: what randomizes heavy partners' opinions.
+        unit_of_reports: the number of steps of which all that heavy partners' reports add are multiples.
+        offsets: what a partner of each weight adds too much on average, in units of weight: 0 but of heavy ones.
         totals: of each weight its part of the number beside the margins, in steps; empty where there is none.
         total_share: the divisor of that number for the total weight: k·min(τ, 1 − τ).
-        deviation: the most by which a part of a margin is off, in units of weight.
+        deviation: the most by which a part of a margin is off, on average, in units of weight.
+        mechanism: the noise on the sums, for all who are not heavy.
     """
 
     def __init__(self, parameters: "Parameters", *, most_scale: int = _MOST_SCALE) -> None:
@@ -78,12 +90,27 @@ class CentralSums:
         require(most >= _LEAST_STEPS, "epsilon", parameters.epsilon, allowed)
         if weights[-1] / self.step > most:
             self.step = Fraction(power_of_two_above(float(weights[-1] / most)))
+        noise_weight = math.inf if parameters.noise_weight is msgspec.UNSET else parameters.noise_weight
+        self.is_heavy = np.array(parameters.weights) > noise_weight
+        unit = self.step * Fraction(power_of_two_above(max(1.0, float(weights[-1] / self.step) / _MOST_OF_REPORTS)))
+        if self.is_heavy.any():
+            most = min(_FINE_STEPS, most_scale * min(parameters.epsilon, 1.0)) / float(weights[-1] / self.step)
+            self.step /= Fraction(power_of_two_below(max(1.0, most)))
         steps = [[math.floor(number / self.step + Fraction(1, 2)) for number in pair] for pair in exact_margins]
+        means = [[num_steps * self.step for num_steps in pair] for pair in steps]
+        self.response = GeneralizedRandomizedResponse(parameters.epsilon, 2)
+        keep = Fraction(self.response.keep_probability)
+        self.unit_of_reports = round(unit / self.step / (2 * keep - 1))
+        self.offsets = [Fraction(0)] * len(weights)
+        for place in np.flatnonzero(self.is_heavy).tolist():
+            steps[place][1] = round(weights[place] / unit) * self.unit_of_reports
+            means[place][1] = steps[place][1] * (2 * keep - 1) * self.step
+            self.offsets[place] = steps[place][1] * (1 - keep) * self.step
         self.margins: IntArray = np.array(steps, dtype=np.int64)
         self.deviation = max(
-            abs(number - num_steps * self.step)
-            for pair, of_pair in zip(exact_margins, steps, strict=True)
-            for number, num_steps in zip(pair, of_pair, strict=True)
+            abs(number - mean)
+            for pair, of_pair in zip(exact_margins, means, strict=True)
+            for number, mean in zip(pair, of_pair, strict=True)
         )
         self.total_share = self._num_candidates * total_share
         parts = [
@@ -108,8 +135,10 @@ class CentralSums:
 
     @property
     def margin_sensitivity(self) -> int:
-        """The greatest distance that one partner makes in one margin, in steps; by its opinion where public."""
-        return int(np.ptp(self.margins, axis=1).max() if self._public else self._margin_gaps.max())
+        """The greatest distance that a partner makes in one margin, in steps; by a light one's opinion where public."""
+        if not self._public:
+            return int(self._margin_gaps.max())
+        return int(np.ptp(self.margins[~self.is_heavy], axis=1).max(initial=1))
 
     @functools.cached_property
     def _margin_gaps(self) -> IntArray:
@@ -122,6 +151,12 @@ class CentralSums:
         """Return this distance for the opinions of a partner of public weight, by its place in the set."""
         no, yes = self.margins[place].tolist()
         return self._num_candidates * (yes - no)
+
+    def offset_of(self, numbers: Sequence[int]) -> Fraction:
+        """Return what a sum has too much on average, in units of weight, of so many partners by public weight."""
+        if not self._public:
+            return Fraction(0)
+        return sum(map(operator.mul, self.offsets, numbers), start=Fraction(0))
 
     def rows_of(self, places: IntArray, opinions: IntArray) -> IntArray:
         """Return the rows of partners of these weights and opinions: parts of the margins, then of the total."""
@@ -154,8 +189,8 @@ class CentralVotes(CentralPhase):
         sums: CentralSums,
         *,
         columns: range,
-        law: str = _LAW,
-        mechanism: ThresholdDecision | None = None,
+        law: str = NOISE_ON_SUMS,
+        mechanism: RowMechanism | None = None,
     ) -> None:
         self.sums = sums
         self._parameters = parameters
@@ -167,17 +202,18 @@ class CentralVotes(CentralPhase):
             columns=columns,
             bound=max(self._num_weights - 1, 1),
             tally_mechanism=server_mechanism,
-            losses=[self._loss_for(server_mechanism.event_of(self._num_candidates))],
+            losses=[self.loss_for(server_mechanism.event_of(self._num_candidates))],
         )
 
-    def _loss_for(self, event: PureMechanism) -> PrivacyLoss:
+    def loss_for(self, event: PrivacyEvent, law: str = "") -> PrivacyLoss:
+        """Return the loss of one partner by an event, with the law's name, by default that of the noise."""
         return PrivacyLoss(
-            mechanism=self._law,
+            mechanism=law or self._law,
             event=event,
             unit="opinions" if self._parameters.public_weights else "weight and opinions",
             relation=NeighboringRelation.REPLACE_ONE,
             model=TrustModel.CENTRAL,
-            claimed=event.epsilon,
+            claimed=PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE),
         )
 
     def values_of(self, public: Sequence[int]) -> Values:
@@ -214,14 +250,14 @@ class CentralVotes(CentralPhase):
         if parameters.quota is None and parameters.public_weights:
             pairs = zip(parameters.weights, numbers, strict=True)
             quota = parameters.exact_fraction * sum(Fraction(str(weight)) * number for weight, number in pairs)
-        steps = quota / self.sums.step
+        steps = (quota + self.sums.offset_of(numbers)) / self.sums.step
         return math.ceil(steps) if parameters.passes == "at_least" else math.floor(steps) + 1
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
         number, size, width = reports.shape
         rows = self._rows_of(reports.reshape(-1, width), np.tile(public, (number, 1)))
         numbers = np.tile(numbers_by_weight(public, self._parameters), (number, 1))
-        return TallyBlock(size, np.hstack([rows.reshape(number, size, -1).sum(axis=1), numbers]))
+        return TallyBlock(size, np.hstack([rows.reshape(number, size, rows.shape[1]).sum(axis=1), numbers]))
 
     def _rows_of(self, reports: IntArray, public: IntArray) -> IntArray:
         """Return what reports add to the sums: of opinions alone where weights are public."""
@@ -276,7 +312,7 @@ class PublicWeightVotes(PricedByWeight, CentralVotes):
     def _loss_of_weight(self) -> list[PrivacyLoss]:
         scale = self.sums.mechanism.scale
         sensitivities = map(self.sums.sensitivity_of, range(self._num_weights))
-        return [self._loss_for(PureMechanism(epsilon=quotient_up(distance, scale))) for distance in sensitivities]
+        return [self.loss_for(PureMechanism(epsilon=quotient_up(distance, scale))) for distance in sensitivities]
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
         supports, numbers = np.split(tally.totals, [self._num_candidates])
@@ -312,6 +348,11 @@ class CentralVariant(Variant):
     @property
     def server_variance(self) -> float:
         return self.central_sums.mechanism.noise_variance * float(self.central_sums.step) ** 2
+
+    def server_variance_of(self, numbers: Sequence[int]) -> float:
+        """Return the variance of what the server adds to a margin of so many partners by public weight."""
+        del numbers
+        return self.server_variance
 
     @property
     def tells_support(self) -> bool:
@@ -361,8 +402,11 @@ class CentralVariant(Variant):
             weight_counts=(),
         )
 
-    def chances_to_pass(self, inputs: InputBlock) -> FloatArray:
-        """Return how probably each candidate is on the side of yes, by the noise's law: (sessions, candidates)."""
+    def chances_to_pass(self, inputs: InputBlock) -> FloatArray | None:
+        """Return how probably each candidate is on the side of yes, by the noise's law: (sessions, candidates).
+
+        None where the law has too many cells.
+        """
         (phase,) = self.make_phases()
         assert isinstance(phase, CentralVotes)  # noqa: S101  of this variant, and of those that are made of it
         number = len(inputs.private)
@@ -404,10 +448,11 @@ class CentralVariant(Variant):
         def steps(number: int) -> list[Fraction]:
             return [self.central_sums.step if place == number else Fraction(0) for place in numbers]
 
-        margins = [[*steps(number), *(-factor for factor in margin_quota)] for number in numbers]
+        offsets = self.central_sums.offsets if is_public else [Fraction(0) for _ in weight_units]
+        columns = list(zip(quota, margin_quota, offsets, strict=True))
+        margins = [[*steps(number), *(-part - offset for _, part, offset in columns)] for number in numbers]
         supports = [
-            [*steps(number), *(factor - part for factor, part in zip(quota, margin_quota, strict=True))]
-            for number in numbers
+            [*steps(number), *(factor - part - offset for factor, part, offset in columns)] for number in numbers
         ]
         zeros = [Fraction(0)] * len(numbers)
         return (
@@ -436,15 +481,19 @@ class CentralVariant(Variant):
         del num_partners
         return math.sqrt(self.central_sums.mechanism.noise_variance)
 
-    def reach_in_steps(self, num_partners: int, level: float) -> int:
-        """Return the least noise of such a sum, in steps, that is reached with probability `level` at most."""
-        del num_partners
+    def reach_in_steps(self, num_partners: int, level: float, numbers: Sequence[int] = ()) -> int:
+        """Return the least noise of such a sum, in steps, that is reached with probability `level` at most.
+
+        Args:
+            numbers: how many partners have each public weight.
+        """
+        del num_partners, numbers
         return self.central_sums.mechanism.reach_of(level)
 
     def reach(self, numbers: Sequence[int]) -> float:
         count = sum(numbers)
         level, spent = self._levels
-        reach = self.reach_in_steps(count, level) * float(self.central_sums.step) + self.bias_bound(count)
+        reach = self.reach_in_steps(count, level, numbers) * float(self.central_sums.step) + self.bias_bound(count)
         return reach + 2 * self.share_rounded * self._total_within(count, spent) if spent else reach
 
     @functools.cached_property
@@ -474,7 +523,6 @@ class CentralVariant(Variant):
         (tally,) = tallies
         size = len(self._parameters.candidates)
         of_margin, spent = self._levels
-        reach = self.reach_in_steps(tally.num_reports, of_margin)
         total_rows: list[tuple[int, ...]] = [()] * len(tally)
         if spent or self._parameters.public_weights:
             total_rows = [(*row,) for row in tally.totals[:, size:].tolist()]
@@ -482,10 +530,12 @@ class CentralVariant(Variant):
         verdicts: list[Verdict] = []
         for steps, key, row in zip(tally.totals[:, number].tolist(), total_rows, tally.totals, strict=True):
             if key not in thresholds:
-                thresholds[key] = self._thresholds(Tally(tally.num_reports, row), spent)
-            most_failing, least_passing = thresholds[key]
-            fails = Verdict.FAILS if steps <= least_passing - reach else Verdict.TOO_CLOSE
-            verdicts.append(Verdict.PASSES if steps >= most_failing + reach else fails)
+                most_failing, least_passing = self._thresholds(Tally(tally.num_reports, row), spent)
+                reach = self.reach_in_steps(tally.num_reports, of_margin, key)
+                thresholds[key] = least_passing - reach, most_failing + reach
+            fails_up_to, passes_from = thresholds[key]
+            fails = Verdict.FAILS if steps <= fails_up_to else Verdict.TOO_CLOSE
+            verdicts.append(Verdict.PASSES if steps >= passes_from else fails)
         return verdicts
 
     def _thresholds(self, tally: Tally, spent: float) -> tuple[int, int]:
@@ -499,6 +549,7 @@ class CentralVariant(Variant):
         quota = self._fixed_quota
         if self._parameters.public_weights and self._parameters.quota is None:
             quota = self._share * self._public_total(tally)
+        quota += self.central_sums.offset_of(tally.totals[len(self._parameters.candidates) :].tolist())
         failing, passing = (quota + off) / step, (quota - off) / step
         if self._parameters.passes == "at_least":
             return math.ceil(failing) - 1, math.ceil(passing)

@@ -6,16 +6,24 @@ each for those that report signed weights; for `joint`, one report of the weight
 the same sum that is best for it.
 """
 
+import math
+import operator
+from collections.abc import Sequence
+from typing import Final
+
 import msgspec
 
 from ..mechanisms import GeneralizedRandomizedResponse
 from .central import CentralVariant
 from .finite import debiased_variances, joint_worst_variance
+from .heavy import best_noise_weight
 from .parameters import VARIANTS, Parameters
 from .variant import Offer
 
 # Variances that differ by less are alike, and the simpler variant is taken.
 _ALIKE = 1e-6
+_LEAST_SHARE: Final = 0.05
+"""Who is heavy is decided for votes in which as large a share of partners, at least, says yes, and says no."""
 
 
 def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
@@ -35,15 +43,48 @@ def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
     return tuple(offer for kind in kinds if (offer := kind.offer_of(parameters)) is not None)
 
 
-def make_central_offer(parameters: Parameters) -> Offer:
+def with_noise_weight(parameters: Parameters, numbers: Sequence[int]) -> Parameters:
+    """Return parameters of `central` with the noise weight by which decisions are right most often, if any is better.
+
+    Others than of margins with public weights, or with a noise weight, are returned as they are.
+
+    Args:
+        numbers: how many partners have each weight of the set.
+
+    Examples:
+        >>> given = {"weights": (1.0, 10.0), "public_weights": True, "variant": "central", "epsilon": 2.0}
+        >>> with_noise_weight(Parameters(candidates=("merger",), **given), [50, 1]).noise_weight
+        1.0
+    """
+    is_central = parameters.variant == CentralVariant.name and parameters.public_weights
+    if not is_central or parameters.release == "decision" or parameters.noise_weight is not msgspec.UNSET:
+        return parameters
+    share = parameters.fraction
+    if parameters.quota is not None:
+        share = parameters.quota / max(math.fsum(map(operator.mul, parameters.weights, numbers)), parameters.quota)
+    share = min(max(share, _LEAST_SHARE), 1 - _LEAST_SHARE)
+    found = best_noise_weight(parameters.weights, tuple(numbers), epsilon=parameters.epsilon, share=share)
+    return parameters if found is None else msgspec.structs.replace(parameters, noise_weight=found)
+
+
+def make_central_offer(parameters: Parameters, numbers: Sequence[int] = ()) -> Offer:
     """Return the alternative `central` at a cost of `len(candidates)`·ε; variant and split are not used.
+
+    Args:
+        numbers: where weights are public, how many partners have each: the noise weight is the best for these. By
+            default noise protects all.
 
     Examples:
         >>> offer = make_central_offer(Parameters(candidates=("merger",), epsilon=1.0))
         >>> round(offer.error(num_partners=30), 2)
         4.24
     """
-    return CentralVariant(parameters.with_variant("central")).offer
+    parameters = parameters.with_variant("central")
+    if numbers:
+        parameters = with_noise_weight(parameters, numbers)
+    variant = parameters.kind(parameters)
+    assert isinstance(variant, CentralVariant)  # noqa: S101  of this variant
+    return msgspec.structs.replace(variant.offer, server_variance=variant.server_variance_of(numbers))
 
 
 def make_paper_offer(parameters: Parameters) -> Offer:

@@ -148,7 +148,8 @@ class MaskedVariant(CentralVariant):
     def error_in_steps(self, num_partners: int) -> float:
         return math.sqrt(num_partners * self.share.noise_variance)
 
-    def reach_in_steps(self, num_partners: int, level: float) -> int:
+    def reach_in_steps(self, num_partners: int, level: float, numbers: Sequence[int] = ()) -> int:
+        del numbers
         return share_reach(scale=self.share.scale, planned=self.share.planned, num_shares=num_partners, level=level)
 
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:

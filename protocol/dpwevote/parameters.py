@@ -18,6 +18,7 @@ from ..privacy_levels import PrivacyLevels
 from .central import CentralVariant
 from .decision import DecisionVariant
 from .finite import JointVariant, PrintedVariant
+from .heavy_votes import HeavyVariant
 from .laplace import LaplaceVariant
 from .masked import MaskedVariant
 from .quotas import SIMPLE
@@ -96,6 +97,9 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         level: the greatest probability that the verdict on a candidate is wrong, whatever the truth is.
         release: of "central": "margin", each candidate's margin with noise, or "decision", its decision alone, whose
             worst case is then the least (`decision`). On the wire only where it is given.
+        noise_weight: of "central" with public weights and margins: the greatest weight whose votes the server's noise
+            protects. Opinions of partners who weigh more pass randomized response one by one (`heavy`). 0: all do. Left
+            out, the noise protects everybody; a scenario that knows the partners' weights chooses the best.
         threshold: of "masked", T: the number of partners that must take part to the end; with fewer, nothing is
             released. Both are on the wire only where they are given.
         colluders: of "masked", c: the greatest number of partners that collude with the server.
@@ -133,6 +137,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     passes: Literal["at_least", "more_than"] = "at_least"
     weight_collection: Literal["once", "per_candidate"] = "once"
     release: Literal["margin", "decision"] | msgspec.UnsetType = msgspec.UNSET
+    noise_weight: float | msgspec.UnsetType = msgspec.UNSET
     threshold: int | msgspec.UnsetType = msgspec.UNSET
     colluders: int | msgspec.UnsetType = msgspec.UNSET
     game: str | msgspec.UnsetType = msgspec.UNSET
@@ -162,6 +167,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             "opinion_matrix",
             "game",
             "release",
+            "noise_weight",
             "threshold",
             "colluders",
         )
@@ -210,6 +216,8 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     @property
     def kind(self) -> type[Variant]:
         """The variant's class; "auto" is priced as one that reports signed weights."""
+        if self.noise_weight is not msgspec.UNSET:
+            return HeavyVariant
         return DecisionVariant if self.release == "decision" else VARIANTS.get(self.variant, SignedVariant)
 
     @property
@@ -328,6 +336,12 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         require(is_central or self.release is msgspec.UNSET, "release", self.release, allowed)
         allowed = "left out beside release = 'decision', which tells no margin that rounding could be held against"
         refuse(is_decision and self.rounding, "weights_within", self.weights_within, allowed)
+        if self.noise_weight is not msgspec.UNSET:
+            allowed = "left out but in variant 'central' with public_weights = true, of margins"
+            is_taken = is_central and self.public_weights and not is_decision
+            require(is_taken, "noise_weight", self.noise_weight, allowed)
+            allowed = "0 or a weight of the set, and not the greatest: then noise protects all, and it is left out"
+            require(self.noise_weight in {0.0, *self.weights[:-1]}, "noise_weight", self.noise_weight, allowed)
         if not self.kind.has_one_price:
             return
         left_out = {

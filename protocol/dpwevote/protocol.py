@@ -19,7 +19,8 @@ from ..phases import Column, Entries, InputBlock, Inputs, Phase, PhasedProtocol
 from ..privacy import TrustModel
 from ..privacy_levels import PrivacyLevels, check_alone
 from ..tally import Tally, TallyBlock
-from .choice import decide
+from .central import CentralVariant
+from .choice import decide, with_noise_weight
 from .outcome import Outcome
 from .parameters import DEFAULT_EPSILON, LEFT_OUT, Parameters
 from .quotas import share_in
@@ -110,7 +111,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 
     @classmethod
     def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
-        """Fill in the candidates, from the columns, and the set of weights where weights are public."""
+        """Fill in the candidates, from the columns; of public weights their set, and `central`'s noise weight."""
         parameters = dict(fields)
         if isinstance(share := fields.get("quota_fraction"), str):
             parameters["quota_fraction"] = float(share_in(share, field="parameters.quota_fraction"))
@@ -123,6 +124,8 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
             weights = np.unique(_numbers(table["weight"]))
             parameters["weights"] = weights[np.isfinite(weights)].tolist()
+        if "weight" in table and parameters.get("public_weights") and parameters.get("variant") == CentralVariant.name:
+            parameters |= _noise_weight(parameters, table["weight"])
         return parameters
 
     def make_phases(self) -> Iterator[Phase]:
@@ -337,6 +340,10 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         """
         return self._variant.release_noise(uniforms)
 
+    def response_noise(self, opinion: int, uniforms: FloatArray, public: IntArray) -> FloatArray | float:
+        """Return what a trusted server's randomized response to single opinions adds. See `Variant.response_noise`."""
+        return self._variant.response_noise(opinion, uniforms, public)
+
     @functools.cached_property
     def _variant(self) -> Variant:
         return self.make_variant()
@@ -353,6 +360,18 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         that is, and what this returns for any other.
         """
         return self.parameters.kind(self.parameters)
+
+
+def _noise_weight(parameters: Mapping[str, Any], entries: Entries) -> dict[str, float]:
+    """Return the noise weight that is best for these weights, if any is; what is wrong is refused elsewhere."""
+    try:
+        converted = msgspec.convert(parameters, Parameters)
+        places = _indices(entries, converted.weights, field="weight", tolerance=converted.rounding)
+    except (ConfigurationError, msgspec.ValidationError):
+        return {}
+    numbers: list[int] = np.bincount(places, minlength=len(converted.weights)).tolist()
+    noise_weight = with_noise_weight(converted, numbers).noise_weight
+    return {} if noise_weight is msgspec.UNSET else {"noise_weight": noise_weight}
 
 
 def _allowed(choices: Sequence[float], tolerance: float) -> str:

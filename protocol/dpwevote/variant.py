@@ -221,6 +221,20 @@ class Variant(abc.ABC):
         del uniforms
         return 0.0
 
+    def response_noise(self, opinion: int, uniforms: FloatArray, public: IntArray) -> FloatArray | float:
+        """Return what a trusted server's randomized response to single opinions adds to partners' parts of a margin.
+
+        Args:
+            opinion: of all of them.
+            uniforms: one for each partner, shape (n, 1).
+            public: their public rows.
+
+        Returns:
+            float64, shape (n,), in units of weight; 0 where it randomizes none by itself.
+        """
+        del opinion, uniforms, public
+        return 0.0
+
     def encode(self, holdings: Holdings) -> Inputs:
         """Return the rows of partners with these holdings: of public weights, group and place are the public ones."""
         if self._parameters.public_weights:

@@ -53,6 +53,7 @@ from .rankings import (
     rankings_of_codes,
     scores_of_positions,
 )
+from .response_sum import ResponseSum
 from .spherical_laplace import MAX_DIMENSION, SphericalLaplace
 from .threshold import ThresholdDecision
 from .unbiased import (
@@ -108,6 +109,7 @@ __all__ = [
     "PostProcessed",
     "Prepared",
     "RandBelow",
+    "ResponseSum",
     "RowMechanism",
     "SampledPair",
     "SampledPosition",

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import PostProcessed, Prepared, RowMechanism, VectorLaplace
+from ...protocol.mechanisms.realized import reports_to_try
 from ...protocol.phases import Draw, Inputs, MaskedPhase, Phase, PhasedProtocol
 from ...protocol.population import draw_reports
 from ...protocol.randomness import NoiseSource, SimulatedNoise
@@ -96,6 +97,8 @@ class ExposedPart(abc.ABC):
             return greatest_gaps(self.log_laws)
         if isinstance(mechanism, PostProcessed):
             mechanism = mechanism.noise
+        if mechanism.num_reports_of(values.shape[1]) != values.shape[1] and not isinstance(mechanism, Prepared):
+            return greatest_gaps(mechanism.log_likelihoods(reports_to_try(mechanism, values), values).T)
         outputs = mechanism.prepare_rows(values) if isinstance(mechanism, Prepared) else values
         log_likelihoods = mechanism.log_likelihoods(outputs, values)
         return np.diag(log_likelihoods)[:, None] - log_likelihoods
@@ -138,7 +141,9 @@ class ReleasedTallies(ExposedPart):
     """The tally of each candidate data set as a trusted server releases it, drawn by the phase itself."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
-        super().__init__(phase.mechanism_faced(()), np.stack([noisy_totals(phase, tally) for tally in tallies]))
+        drawn = phase.fixed_release(tallies[0], 0).drawn
+        mechanism = drawn[0][0] if drawn else phase.mechanism_faced(())
+        super().__init__(mechanism, np.stack([noisy_totals(phase, tally) for tally in tallies]))
         self._protocol = protocol
         self._phase = phase
         self._tallies = tallies

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...protocol.dpwevote import DPWeVote, Parameters
+from ...protocol.dpwevote import DPWeVote, Parameters, with_noise_weight
 from ...protocol.dpwevote.parameters import VariantName
 from ...protocol.mechanisms import MAX_EPSILON
 from ...protocol.phases import Inputs, PhasedProtocol
@@ -83,6 +83,11 @@ def _reaches(
         fields = ("threshold", "colluders", "release") if name == parameters.variant else ()  # of the session's own
         settings = {field: getattr(parameters, field) for field in fields}
         priced_parameters = try_forecast(parameters.with_variant, name, epsilon=epsilon, **settings)
-        reach = None if priced_parameters is None else DPWeVote(priced_parameters).reach(inputs.public)
+        if priced_parameters is None:
+            continue
+        if parameters.public_weights:
+            numbers: list[int] = np.bincount(inputs.public[:, 1], minlength=len(parameters.weights)).tolist()
+            priced_parameters = with_noise_weight(priced_parameters, numbers)
+        reach = DPWeVote(priced_parameters).reach(inputs.public)
         if reach is not None:
             yield reach, name

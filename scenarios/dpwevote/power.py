@@ -135,7 +135,13 @@ def simulate_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, see
                 values = np.tile(inputs.private[:, phase.columns], (batch, 1))
                 report.append(phase.mechanism.randomize_rows(values, uniforms))
         all_public = np.tile(public, (batch, 1))
-        no, yes = (single.contributions(report, all_public)[:, 0].reshape(batch, number) for report in reports)
+        shown = generator.random((batch * number if parameters.noise_weight is not msgspec.UNSET else 0, 1))
+        no, yes = (
+            (
+                single.contributions(report, all_public)[:, 0] + single.response_noise(opinion, shown, all_public)
+            ).reshape(batch, number)
+            for opinion, report in enumerate(reports)
+        )
         contributions = np.where(generator.random((batch, number)) < 1 / 2, yes, no)
         # What is so near to a tie is one, but for rounding.
         tolerance = _ROUNDING * np.abs(contributions).sum(axis=1, keepdims=True)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
 
 import msgspec
+import numpy as np
 
 from ...protocol.dpwevote import (
     OPTIMAL_LIMITS,
@@ -38,7 +39,16 @@ from ..verdicts import at_most
 _PAPERS: Final = "joint, the paper's split"
 _OWN: Final = "joint, own matrices"
 _OF_SOME: Final = (
-    *("prior", "weight_matrix", "opinion_matrix", "weight_collection", "game", "project_counts", "release"),
+    *(
+        "prior",
+        "weight_matrix",
+        "opinion_matrix",
+        "weight_collection",
+        "game",
+        "project_counts",
+        "release",
+        "noise_weight",
+    ),
     *SIZES,
 )
 """What only some variants have, and is left out of all of them."""
@@ -62,7 +72,7 @@ class VoteVariants(VariantTable):
         levels = self.parameters.own_levels.epsilons
         allowed = "left out, and with it chosen_by and the partners' own epsilon: variants are compared at one ε of all"
         refuse(levels, "epsilons", list(levels), allowed)
-        self._found: dict[tuple[str, float], Offer | None] = {}  # of one partner: the same for any number of them
+        self._found: dict[tuple[str, float, int], Offer | None] = {}
         if not self.parameters.public_weights:
             self.price = len(self.parameters.candidates) * self.parameters.epsilon
 
@@ -110,6 +120,14 @@ class VoteVariants(VariantTable):
         return [self.parameters.weights[place] for place in places]
 
     @property
+    def _numbers(self) -> Sequence[int]:
+        """How many of so many people have each weight, if they have the partners' in proportion; none if private."""
+        if not self._own_weights:
+            return ()
+        counts = np.bincount(self.resolved.inputs.public[:, 1], minlength=len(self.parameters.weights))
+        return np.diff(np.rint(np.cumsum(counts) * (self.people / counts.sum())), prepend=0).astype(np.int64).tolist()
+
+    @property
     def counted(self) -> CountedValues | None:
         """The weights, at the session's price of one, or `joint`'s at its best split."""
         parameters = self.parameters
@@ -139,9 +157,10 @@ class VoteVariants(VariantTable):
     def offer(self, name: str, price: float) -> VariantOffer | None:
         if name == _MASKED:
             return self._masked(price / len(self.parameters.candidates))
-        if (name, price) not in self._found:
-            self._found[name, price] = self._offer(name, price)
-        offer_found = self._found[name, price]
+        key = name, price, self.people
+        if key not in self._found:
+            self._found[key] = self._offer(name, price)
+        offer_found = self._found[key]
         return None if offer_found is None else self._make_offered(offer_found, name)
 
     def _offer(self, name: str, price: float) -> Offer | None:
@@ -149,7 +168,7 @@ class VoteVariants(VariantTable):
         try:
             parameters = self._plain(epsilon=price / ((number + 1) / 2 if name == _PAPERS else number))
             if name == _CENTRAL:
-                return make_central_offer(parameters)
+                return make_central_offer(parameters, self._numbers)
             if parameters.public_weights:
                 return make_public_offer(parameters)
             if name == _PAPERS:
@@ -167,7 +186,7 @@ class VoteVariants(VariantTable):
         offers_found = [(make_paper_offer(self.parameters), _PAPERS)]
         offers_found += [(offer, offer.variant) for offer in make_offers(self.parameters)]
         masked = self._masked(self.parameters.epsilon)
-        central = self._make_offered(make_central_offer(self.parameters), _CENTRAL)
+        central = self._make_offered(make_central_offer(self.parameters, self._numbers), _CENTRAL)
         return [
             *own_offers,
             *(self._make_offered(offer, name) for offer, name in offers_found),

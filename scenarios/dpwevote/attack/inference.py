@@ -16,7 +16,8 @@ tables are no independent evidence; there, with two honest partners or more, the
 and no two rows are told apart by more than their proven loss.
 
 A trusted server (variant `central`) is shown all values. Without it a coalition of all partners but one has the
-release, margins or decisions, and knows all votes but one that it is made of: again exact.
+release, margins or decisions, and knows all votes but one that it is made of: again exact. Of heavy partners' opinions
+the server's randomized response is unknown, also of members: the law of their sum is taken into account.
 
 Source of the attacked protocol: Yan, Liu and Liu (2018); readings W1 and W8.
 """
@@ -265,7 +266,12 @@ class DPWeVoteAttack(Attack):
             draws = [phase.fixed_release(tally, 0).drawn for tally in tallies]
             (mechanism, _), values = draws[0][0], np.array([numbers for ((_, numbers),) in draws], dtype=np.int64)
             # Numbers by public weight, which stand behind what is drawn, are the same of all candidates.
-            logs.append(mechanism.log_likelihoods(released[None, : values.shape[1]], values)[0])
+            told = released[None, : mechanism.num_reports_of(values.shape[1])]
+            try:
+                logs.append(mechanism.log_likelihoods(told, values)[0])
+            except NotImplementedError:
+                allowed = "with the server: what a release tells of so many heavy partners is not computed"
+                raise ConfigurationError(field="coalition", value="without the server", allowed=allowed) from None
         return np.stack(logs)
 
     def _log_likelihoods_of_tables(self, totals: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from ....protocol.arrays import IntArray
 from ....protocol.dpwevote import DPWeVote, Outcome, Parameters
-from ....protocol.dpwevote.central import CentralVotes
+from ....protocol.dpwevote.central import CentralVotes, numbers_by_weight
 from ....protocol.dpwevote.parameters import VARIANTS, VariantName
 from ....protocol.phases import Inputs
 from ...audit.case import Case
@@ -114,6 +115,12 @@ def _central_cases(epsilon: float) -> Iterator[Case]:
     public = _vote("central", epsilon=epsilon, public_weights=True)
     for weight in public.parameters.weights[::-1]:
         yield _case_of_release(public, f"central, public weight {weight:g}", public_weight=weight)
+    for noise_weight in (2.0, 0.0):
+        vote = _vote("central", epsilon=epsilon, public_weights=True, noise_weight=noise_weight)
+        for weight in vote.parameters.weights[::-2]:
+            name = f"central, noise weight {noise_weight:g}, public weight {weight:g}"
+            # A heavy partner's vote has the noise on top, which is made for others.
+            yield _case_of_release(vote, name, public_weight=weight, is_tight=not 0 < noise_weight < weight)
 
 
 def _case_of_release(
@@ -123,6 +130,7 @@ def _case_of_release(
     num_sessions: int = 1,
     public_weight: float | None = None,
     is_absent: bool = False,
+    is_tight: bool = True,
 ) -> Case:
     """Return the audit of what a trusted server releases of a partner with any rows, or, which is its row, of nobody.
 
@@ -136,7 +144,11 @@ def _case_of_release(
         rosters_absent = [roster_of(vote, [party.rows[0]], [party.public])] if is_absent else []
         rosters = [roster_of(vote, [row, party.rows[0]], [party.public] * 2) for row in party.rows]
         return exposure_of_release(
-            vote, phase, [*rosters_absent, *rosters], functools.partial(_read_sums, vote), num_sessions=num_sessions
+            vote,
+            phase,
+            [*rosters_absent, *rosters],
+            functools.partial(_read_sums, vote, rosters[-1].public),
+            num_sessions=num_sessions,
         )
 
     return dataclasses.replace(party, names=names).case(
@@ -145,24 +157,28 @@ def _case_of_release(
         num_sessions=num_sessions,
         observable=observable,
         are_neighbors=(lambda first, second: (not first) != (not second)) if is_absent else operator.ne,
-        is_tight=True,
+        is_tight=is_tight,
         share=_SHARE_OF_RELEASES,
         secure_share=_SECURE_SHARE_OF_RELEASES,
     )
 
 
-def _read_sums(vote: DPWeVote, outcome: Outcome) -> list[int]:
-    """Return the numbers that a trusted server adds noise to, with it, as the release tells them; or its decisions."""
+def _read_sums(vote: DPWeVote, public: IntArray, outcome: Outcome) -> list[int]:
+    """Return the numbers that a trusted server adds noise to, with it, as the release tells them; or its decisions.
+
+    `public` has the public rows of all partners.
+    """
     parameters, (phase,) = vote.parameters, vote.phases
     assert isinstance(phase, CentralVotes)  # noqa: S101  of the variant `central`
     if not parameters.kind.tells_margin:
         return [_REPORTS.index(candidate.decision) for candidate in outcome.candidates]
     sums, read_numbers = phase.sums, list[int]()
+    offset = float(sums.offset_of(numbers_by_weight(public, parameters).tolist()))
     for candidate in outcome.candidates:
         told_estimate = candidate.support if parameters.public_weights else candidate.margin
         assert told_estimate is not None  # noqa: S101  public weights tell it
         fixed = 0.0 if parameters.public_weights else parameters.quota or 0.0
-        read_numbers.append(round((told_estimate.value + fixed) / float(sums.step)))
+        read_numbers.append(round((told_estimate.value + fixed + offset) / float(sums.step)))
     if sums.total_share and outcome.total_weight is not None:
         read_numbers.append(round(outcome.total_weight.value * float(sums.total_share / sums.step)))
     return read_numbers

@@ -1,0 +1,263 @@
+"""Heavy partners' own randomized response in a trusted server's sum: its worst case, and who is heavy.
+
+Laplace noise on a sum is made for the heaviest partner, so that a few heavy partners make everybody's result noisy.
+Where weights are public, opinions of partners who weigh more than a *noise weight* may pass randomized response at ε
+instead, one by one, and the noise is made for the others alone: its scale is (noise weight)/ε. Write p for the chance
+that an opinion is kept, q = 1 − p and c = 1/(p − q). Of a heavy partner of weight w, whose randomized opinion is y, the
+sum gets w·c·y, and w·c·q is taken off again, which is public: right on average, with the variance w²·p·q·c².
+
+**Privacy.** A heavy partner's opinion meets its own randomized response alone, and a light one's the noise alone. All
+of these are drawn independently, and what is released is computed from them. So each loses ε for each candidate at
+most (`mechanisms.response_sum`).
+
+**Worst case.** A heavy partner's part is off by w·c·q with the chance p and by −w·c·p with the chance q if it says yes,
+and by the opposites if it says no. An adversary who chooses each heavy partner's opinion in sight of how far the
+others' parts are off does at least as well as any truth, since a truth is a choice that looks at nothing. Its best
+chance to push the sum by r or more is V₀(r) = P[noise ≥ r], Vᵢ(r) = max over yes and no of E Vᵢ₋₁(r − part). That is
+worked out on a grid: parts are rounded to it, all roundings together are added to r, and what is beyond the grid counts
+as its end, which is more.
+
+**Who is heavy** is decided before the vote, by public weights alone: by the chance of the right decision if all say yes
+independently, each with the quota's share as its chance, which brings votes close to the quota. It is exact where all
+weights add up to few units, and else of weights that are rounded to 1/`_UNITS` of their total.
+"""
+
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import scipy as sp
+
+from ..arrays import FloatArray, IntArray
+from ..elementary import exp, ln, square
+from ..estimators.sum_tests import Alike, decisive_reach
+from ..mechanisms import GeneralizedRandomizedResponse, VectorLaplace
+
+_UNITS: Final = 512
+_MOST_TRIED: Final = 32
+_CELLS: Final = 1 << 16  # on either side of 0, of the worst case
+_FARTHEST: Final = 14.0  # standard deviations
+_MOST_STEPWISE: Final = 1_000
+"""More heavy partners than these are held against Chernoff's bound."""
+_MORE: Final = 1 + 1e-9  # than rounding takes off
+_SLACK: Final = 2.0  # more variance than this times that of noise for all is no better
+_ALIKE: Final = 1e-9
+
+
+@functools.lru_cache(maxsize=64)
+def reach_of_sum(
+    gains: tuple[int, ...], numbers: tuple[int, ...], noise: VectorLaplace | None, *, keep: float, level: float
+) -> int:
+    """Return how far noise and heavy partners' reports push a sum with probability `level` at most, for every truth.
+
+    Args:
+        gains: what a report of yes adds, in steps, of each kind of heavy partner.
+        numbers: how many of each kind there are.
+        noise: on the sum; None where all are heavy.
+        keep: the chance that an opinion is reported as it is.
+        level: below ½.
+
+    Returns:
+        A number of steps; the same on either side.
+
+    Examples:
+        >>> noise = VectorLaplace(scale=100.0, sensitivity=1, bound=1)
+        >>> noise.reach_of(0.05), reach_of_sum((200,), (1,), noise, keep=0.9, level=0.05)
+        (231, 262)
+    """
+    kinds = [(gain, number) for gain, number in zip(gains, numbers, strict=True) if number]
+    if not kinds:
+        return 0 if noise is None else noise.reach_of(level)
+    if sum(number for _, number in kinds) > _MOST_STEPWISE:
+        parts = level if noise is None else level / 2
+        channel = ((keep, 1 - keep), (1 - keep, keep))
+        reach = decisive_reach([Alike((0.0, float(gain)), channel, number) for gain, number in kinds], parts)
+        return math.ceil(reach) + (0 if noise is None else noise.reach_of(parts))
+    variance = 0.0 if noise is None else noise.noise_variance
+    variance += keep * (1 - keep) * math.fsum(square(float(gain)) * number for gain, number in kinds)
+    cell = math.sqrt(variance) * (_FARTHEST - ln(level)) / _CELLS
+    chances, rounded = _chance_beyond(noise, cell), 0.0
+    for gain, number in kinds:
+        ends = [round(gain * chance / cell) for chance in (1 - keep, keep)]
+        off = max(abs(end - gain * chance / cell) for end, chance in zip(ends, (1 - keep, keep), strict=True))
+        rounded += number * off
+        for _ in range(number):
+            near, far = ends
+            of_yes = keep * _shifted(chances, near) + (1 - keep) * _shifted(chances, -far)
+            of_no = (1 - keep) * _shifted(chances, far) + keep * _shifted(chances, -near)
+            chances = np.maximum(of_yes, of_no)
+    is_rare = chances * _MORE <= level
+    cells = int(np.argmax(is_rare)) - _CELLS if is_rare.any() else _farthest_cell(kinds, noise, keep, level, cell)
+    return math.ceil((cells + rounded) * cell * _MORE) + 1
+
+
+def _chance_beyond(noise: VectorLaplace | None, cell: float) -> FloatArray:
+    """Return a bound on P[noise ≥ r] for r = −`_CELLS` to `_CELLS` cells: a^r/(1 + a), by the other side's below 0."""
+    reaches = np.arange(-_CELLS, _CELLS + 1) * cell
+    if noise is None:
+        return (reaches <= 0).astype(np.float64)
+    spread, rate = 1 + exp(-1 / noise.scale), -1 / (noise.scale * ln(2.0))
+    far = sp.special.exp2(np.where(reaches > 0, reaches, 1 - reaches) * rate) / spread
+    return np.where(reaches > 0, far, 1 - far)
+
+
+def _shifted(chances: FloatArray, cells: int) -> FloatArray:
+    """Return the chances of what is so many cells nearer: of 1 below the first, and of the last beyond it."""
+    size = len(chances)
+    if not cells:
+        return chances
+    shifted = np.empty_like(chances)
+    if cells > 0:
+        cells = min(cells, size)
+        shifted[:cells], shifted[cells:] = 1.0, chances[: size - cells]
+    else:
+        cells = min(-cells, size)
+        shifted[size - cells :], shifted[: size - cells] = chances[-1], chances[cells:]
+    return shifted
+
+
+def _farthest_cell(
+    kinds: Sequence[tuple[int, int]], noise: VectorLaplace | None, keep: float, level: float, cell: float
+) -> int:
+    """Return a reach in cells where the grid has none: all heavy partners' parts, and the noise by itself."""
+    parts = keep * math.fsum(gain * number for gain, number in kinds)
+    return math.ceil((parts + (0 if noise is None else noise.reach_of(level)) + 1) / cell)
+
+
+def best_noise_weight(
+    weights: tuple[float, ...], numbers: tuple[int, ...], *, epsilon: float, share: float
+) -> float | None:
+    """Return the noise weight by which decisions are right most often; None where noise for all is as good.
+
+    Args:
+        weights: the public set, increasing.
+        numbers: how many partners have each.
+        epsilon: of each candidate.
+        share: the quota's share of all weight, and the chance with which each partner says yes.
+
+    Returns:
+        A weight of the set, which those who weigh more are randomized by themselves; 0 where all are.
+
+    Examples:
+        >>> best_noise_weight((1.0, 10.0), (50, 1), epsilon=2.0, share=0.5)
+        1.0
+        >>> print(best_noise_weight((1.0, 2.0, 3.0), (20, 20, 20), epsilon=2.0, share=0.5))
+        None
+    """
+    chances = decision_chances(weights, numbers, epsilon=epsilon, share=share)
+    best = max(chances.values(), default=0.0)
+    # Of noise weights that are as good the greatest: the fewest are heavy.
+    heaviest = max(chances, default=0.0)
+    chosen = next((weight for weight, chance in chances.items() if chance >= best - _ALIKE), heaviest)
+    return None if chosen == heaviest else chosen
+
+
+@functools.lru_cache(maxsize=256)
+def decision_chances(
+    weights: tuple[float, ...], numbers: tuple[int, ...], *, epsilon: float, share: float
+) -> Mapping[float, float]:
+    """Return the chance of the right decision by noise weight, the heaviest partner's first, and 0, as in `joint`.
+
+    The arguments are as in `best_noise_weight`. Noise weights with much more variance than the first are left out, and
+    some of many.
+
+    Examples:
+        >>> chances = decision_chances((1.0, 10.0), (50, 1), epsilon=2.0, share=0.5)
+        >>> {weight: round(chance, 3) for weight, chance in chances.items()}
+        {10.0: 0.792, 1.0: 0.853, 0.0: 0.831}
+    """
+    held = np.repeat(np.array(weights)[::-1], np.array(numbers, dtype=np.int64)[::-1])
+    if not len(held):
+        return {}
+    keep = GeneralizedRandomizedResponse(epsilon, 2).keep_probability
+    units, per_weight, is_exact = _units_of(held)
+    tables = _Tables(units, is_exact=is_exact, keep=keep, share=share)
+    own_variance = keep * (1 - keep) / square(2 * keep - 1)
+    squares = np.concatenate([[0.0], np.cumsum(held * held)])
+    chances: dict[float, float] = {}
+    firsts = [0, *(np.flatnonzero(np.diff(held)) + 1).tolist()]
+    for first in _thinned(firsts):
+        heaviest = float(held[first])
+        variance = 2 * square(heaviest / epsilon) + own_variance * float(squares[first])
+        if variance <= _SLACK * 2 * square(held[0] / epsilon):
+            chances[heaviest] = tables.chance(first, per_weight * heaviest / epsilon)
+    chances[0.0] = tables.chance(len(held), 0.0)
+    return chances
+
+
+def _thinned(places: Sequence[int]) -> Iterator[int]:
+    """Yield places: all of few, and of more ever fewer."""
+    wanted = {min(round(1.3**power), len(places)) for power in range(_MOST_TRIED * 2)}
+    for number, place in enumerate(places, start=1):
+        if len(places) <= _MOST_TRIED or number in wanted or number < _MOST_TRIED // 2:
+            yield place
+
+
+def _units_of(held: FloatArray) -> tuple[IntArray, float, bool]:
+    """Return the weights in units, `_UNITS` at most in all, how many a weight of 1 has, and whether that is exact."""
+    least = float(held[-1])
+    ratios = held / least
+    if np.all(ratios == np.rint(ratios)) and ratios.sum() <= _UNITS:
+        return ratios.astype(np.int64), 1 / least, True
+    per_weight = _UNITS / float(held.sum())
+    return np.diff(np.rint(np.cumsum(held) * per_weight), prepend=0.0).astype(np.int64), per_weight, False
+
+
+class _Tables:
+    """The joint law of what heavy partners say and report, and the law of what light ones say, in units."""
+
+    def __init__(self, units: IntArray, *, is_exact: bool, keep: float, share: float) -> None:
+        self._units, self._is_exact, self._keep, self._share = units, is_exact, keep, share
+        self._total = int(self._units.sum())
+        self._joint = np.ones((1, 1))
+        self._first = 0
+        # Of the partners from a place on, what they say.
+        self._light: dict[int, FloatArray] = {len(self._units): np.ones(1)}
+        law = np.ones(1)
+        for place in np.flatnonzero(self._units)[::-1].tolist():
+            unit = int(self._units[place])
+            law = np.concatenate([law * (1 - share), np.zeros(unit)]) + np.concatenate([np.zeros(unit), law * share])
+            self._light[place] = law
+        self._places: list[int] = sorted(self._light)
+
+    def chance(self, first: int, scale: float) -> float:
+        """Return the chance of the right decision if partners before a place are heavy, with noise of this scale."""
+        for unit in self._units[self._first : first].tolist():
+            if unit:
+                self._add(unit)
+        self._first = first
+        light = self._light[next(place for place in self._places if place >= first)]
+        heavy = self._joint  # what they say, what they report
+        quota = self._share * self._total
+        said = np.arange(len(light))
+        reported = (np.arange(heavy.shape[1]) - (1 - self._keep) * (heavy.shape[1] - 1)) / (2 * self._keep - 1)
+        beyond = said[:, None] + reported - quota
+        passes = _chance_to_pass(beyond, scale, is_whole=self._is_exact and not first) * light[:, None]
+        # If the heavy ones say T, all say enough from the place ⌈quota − T⌉ on of what the light ones say.
+        sums = np.concatenate([np.zeros((1, passes.shape[1])), np.cumsum(passes, axis=0)])
+        masses = np.concatenate([[0.0], np.cumsum(light)])
+        least = np.clip(np.ceil(quota - np.arange(len(heavy))), 0, len(light)).astype(np.int64)
+        right = (sums[-1] - sums[least]) + masses[least][:, None] - sums[least]
+        return float((heavy * right).sum())
+
+    def _add(self, unit: int) -> None:
+        size = len(self._joint)
+        wider = np.zeros((size + unit, size + unit))
+        for says, chance in ((1, self._share), (0, 1 - self._share)):
+            for reports in (0, 1):
+                kept = self._keep if says == reports else 1 - self._keep
+                rows, columns = says * unit, reports * unit
+                wider[rows : rows + size, columns : columns + size] += chance * kept * self._joint
+        self._joint = wider
+
+
+def _chance_to_pass(beyond: FloatArray, scale: float, *, is_whole: bool) -> FloatArray:
+    """Return P[number + Laplace noise ≥ 0] of each number; of whole numbers with noise on them, or on the continuum."""
+    if not scale:
+        return (beyond >= -_ALIKE).astype(np.float64)
+    step = float(is_whole)
+    missing, spread = np.ceil(-beyond - _ALIKE) if is_whole else -beyond, 1 + exp(-step / scale)
+    far = sp.special.exp2(np.where(missing > 0, missing, step - missing) / (-scale * ln(2.0))) / spread
+    return np.where(missing > 0, far, 1 - far)

@@ -1,0 +1,165 @@
+"""The variant `central` with heavy partners, whose opinions pass randomized response one by one: see `heavy`."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray
+from ..elementary import square
+from ..mechanisms import ResponseSum, VectorLaplace
+from ..phases import Draw, DrawBlock, InputBlock, Phase
+from ..privacy import PrivacyLoss
+from ..tally import Tally, TallyBlock
+from .central import NOISE_ON_SUMS, CentralSums, CentralVariant, PublicWeightVotes
+from .heavy import reach_of_sum
+from .variant import Errors
+
+if TYPE_CHECKING:
+    from .parameters import Parameters
+
+_LAW: Final = "randomized response in a sum"
+
+
+class HeavyVotes(PublicWeightVotes):
+    """Partners show the server their opinions; it randomizes the heavy ones', and adds noise to the sum of the others'.
+
+    The clear tally has each candidate's support by light partners, in steps, then for each candidate how many of each
+    heavy weight say yes, then how many of the reporters have each weight. Released are each candidate's support by
+    all, with what randomized response makes of the heavy ones' opinions, and the numbers by weight.
+
+    Privacy:
+        As `PricedByWeight` for light partners; a heavy one pays ε for each candidate, by its own randomized response.
+    """
+
+    def __init__(self, parameters: "Parameters", sums: CentralSums, *, columns: range) -> None:
+        self._heavy_places = np.flatnonzero(sums.is_heavy)
+        gains: list[int] = sums.margins[self._heavy_places, 1].tolist()
+        noise = None if sums.is_heavy.all() else sums.mechanism
+        self.of_nobody = ResponseSum(noise, sums.response, tuple(gains), (0,) * len(gains), len(parameters.candidates))
+        super().__init__(
+            parameters, sums, columns=columns, law=_LAW if noise is None else NOISE_ON_SUMS, mechanism=self.of_nobody
+        )
+
+    @functools.cached_property
+    def _loss_of_weight(self) -> list[PrivacyLoss]:
+        of_heavy = self.loss_for(self.sums.response.event_of(self._num_candidates), _LAW)
+        losses = super()._loss_of_weight
+        return [of_heavy if heavy else loss for heavy, loss in zip(self.sums.is_heavy.tolist(), losses, strict=True)]
+
+    def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
+        return self.tally_block(reports[None], earlier=earlier, public=public).tally(0)
+
+    def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
+        places = public[:, 1]
+        is_heavy = self.sums.is_heavy[places]
+        light = super().tally_block(reports[:, ~is_heavy], earlier=earlier, public=public[~is_heavy]).totals
+        supports, numbers = np.split(light, [self._num_candidates], axis=1)
+        of_weight = (places[is_heavy, None] == self._heavy_places).astype(np.int64)
+        num_yes = reports[:, is_heavy].swapaxes(1, 2) @ of_weight
+        numbers[:, self._heavy_places] += of_weight.sum(axis=0)
+        return TallyBlock(reports.shape[1], np.hstack([supports, num_yes.reshape(len(reports), -1), numbers]))
+
+    def mechanism_for(self, by_weight: IntArray) -> ResponseSum:
+        """Return the mechanism of a sum of so many partners by weight."""
+        return dataclasses.replace(self.of_nobody, numbers=tuple(by_weight[self._heavy_places].tolist()))
+
+    def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
+        clear, by_weight = np.split(tally.totals, [-self._num_weights])
+        noisy = draw(self.mechanism_for(by_weight), clear.tolist())
+        return Tally(tally.num_reports, np.concatenate([np.array(noisy, dtype=np.int64), by_weight]))
+
+    def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
+        clear, by_weight = np.split(tallies.totals, [-self._num_weights], axis=1)
+        noisy = draw(self.mechanism_for(by_weight[0]), clear)  # of the same partners in all sessions
+        return TallyBlock(tallies.num_reports, np.hstack([noisy, by_weight]))
+
+
+class HeavyVariant(CentralVariant):
+    """The variant `central` with a noise weight.
+
+    Examples:
+        >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
+        >>> given = {"weights": (1.0, 10.0), "public_weights": True, "variant": "central", "epsilon": 2.0}
+        >>> vote = DPWeVote(Parameters(candidates=("merger",), **given, noise_weight=1.0))
+        >>> [vote.losses_of((place, place))[0].proven for place in (0, 1)]
+        [2.0, 2.0]
+    """
+
+    @functools.cached_property
+    def _phase(self) -> HeavyVotes:
+        return HeavyVotes(self._parameters, self.central_sums, columns=range(len(self._parameters.candidates)))
+
+    @property
+    def _noise(self) -> VectorLaplace | None:
+        return self._phase.of_nobody.noise
+
+    def make_phases(self) -> Iterator[Phase]:
+        yield self._phase
+
+    @property
+    def server_variance(self) -> float:
+        """That of the noise, which is for light partners."""
+        return 0.0 if self._noise is None else super().server_variance
+
+    def server_variance_of(self, numbers: Sequence[int]) -> float:
+        return self.server_variance + self._response_variance(numbers) * square(float(self.central_sums.step))
+
+    def _response_variance(self, numbers: Sequence[int]) -> float:
+        """Return the variance of heavy partners' reports in a sum, in squared steps, by how many have each weight."""
+        sums = self.central_sums
+        keep, gains = sums.response.keep_probability, (sums.margins[:, 1] * sums.is_heavy).astype(np.float64)
+        return keep * (1 - keep) * math.fsum((gains * gains * np.array(numbers)).tolist())
+
+    def errors(self, number: int, tallies: Sequence[Tally]) -> Errors:
+        (tally,) = tallies
+        numbers: list[int] = tally.totals[len(self._parameters.candidates) :].tolist()
+        error = math.sqrt(self.server_variance_of(numbers))
+        return Errors(error, 0.0, error)
+
+    def reach_in_steps(self, num_partners: int, level: float, numbers: Sequence[int] = ()) -> int:
+        is_heavy = self.central_sums.is_heavy
+        gains: list[int] = self.central_sums.margins[is_heavy, 1].tolist()
+        heavy_numbers: list[int] = np.array(numbers, dtype=np.int64)[is_heavy].tolist()
+        keep = self.central_sums.response.keep_probability
+        return reach_of_sum(tuple(gains), tuple(heavy_numbers), self._noise, keep=keep, level=level)
+
+    def _thresholds(self, tally: Tally, spent: float) -> tuple[int, int]:
+        """Return a step more than of whole sums: with heavy partners' reports a sum is between two steps on average."""
+        most_failing, least_passing = super()._thresholds(tally, spent)
+        return most_failing + 1, least_passing - 1
+
+    def chances_to_pass(self, inputs: InputBlock) -> FloatArray | None:
+        phase, size = self._phase, len(self._parameters.candidates)
+        totals = phase.tally_block(inputs.private[:, :, phase.columns], earlier=[], public=inputs.public).totals
+        clear, by_weight = np.split(totals, [-len(self._parameters.weights)], axis=1)
+        # No support less the least sum that passes.
+        (least,) = set(phase.beyond_quota(np.hstack([np.zeros_like(clear[:, :size]), by_weight])).reshape(-1).tolist())
+        mechanism = phase.mechanism_for(by_weight[0])
+        rows, places = np.unique(clear, axis=0, return_inverse=True)
+        try:
+            chances = [mechanism.chances_to_reach(row, -least) for row in rows.tolist()]
+        except NotImplementedError:
+            return None
+        return np.array(chances)[places.reshape(-1)]
+
+    def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
+        weights = np.array(self._parameters.weights, dtype=np.float64)[public[:, 1]]
+        parts: FloatArray = weights[:, None] * (reports[0].astype(np.float64) - self._parameters.fraction)
+        return parts
+
+    def response_noise(self, opinion: int, uniforms: FloatArray, public: IntArray) -> FloatArray | float:
+        sums = self.central_sums
+        values = np.full(len(public), opinion, dtype=np.int64)
+        gains = (sums.margins[:, 1] * sums.is_heavy)[public[:, 1]]
+        reported = (sums.response.randomize(values, uniforms) * gains).astype(np.float64) * float(sums.step)
+        offsets = np.array([float(offset) for offset in sums.offsets])[public[:, 1]]
+        weights = (np.array(self._parameters.weights) * sums.is_heavy)[public[:, 1]]
+        noise: FloatArray = reported - offsets - weights * opinion
+        return noise
+
+    def release_noise(self, uniforms: FloatArray) -> FloatArray | float:
+        return 0.0 if self._noise is None else super().release_noise(uniforms)
