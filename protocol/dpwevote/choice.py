@@ -63,8 +63,8 @@ def with_noise_weight(parameters: Parameters, numbers: Sequence[int]) -> Paramet
     if parameters.quota is not None:
         share = parameters.quota / max(math.fsum(map(operator.mul, parameters.weights, numbers)), parameters.quota)
     share = min(max(share, _LEAST_SHARE), 1 - _LEAST_SHARE)
-    found = best_noise_weight(parameters.weights, tuple(numbers), epsilon=parameters.epsilon, share=share)
-    return parameters if found is None else msgspec.structs.replace(parameters, noise_weight=found)
+    best_weight = best_noise_weight(parameters.weights, tuple(numbers), epsilon=parameters.epsilon, share=share)
+    return parameters if best_weight is None else msgspec.structs.replace(parameters, noise_weight=best_weight)
 
 
 def make_central_offer(parameters: Parameters, numbers: Sequence[int] = ()) -> Offer:

@@ -40,7 +40,7 @@ _MOST_TRIED: Final = 32
 _CELLS: Final = 1 << 16  # on either side of 0, of the worst case
 _FARTHEST: Final = 14.0  # standard deviations
 _MOST_STEPWISE: Final = 1_000
-"""More heavy partners than these are held against Chernoff's bound."""
+"""More heavy partners than these are own_weights against Chernoff's bound."""
 _MORE: Final = 1 + 1e-9  # than rounding takes off
 _SLACK: Final = 2.0  # more variance than this times that of noise for all is no better
 _ALIKE: Final = 1e-9
@@ -168,41 +168,41 @@ def decision_chances(
         >>> {weight: round(chance, 3) for weight, chance in chances.items()}
         {10.0: 0.792, 1.0: 0.853, 0.0: 0.831}
     """
-    held = np.repeat(np.array(weights)[::-1], np.array(numbers, dtype=np.int64)[::-1])
-    if not len(held):
+    own_weights = np.repeat(np.array(weights)[::-1], np.array(numbers, dtype=np.int64)[::-1])
+    if not len(own_weights):
         return {}
     keep = GeneralizedRandomizedResponse(epsilon, 2).keep_probability
-    units, per_weight, is_exact = _units_of(held)
+    units, per_weight, is_exact = _units_of(own_weights)
     tables = _Tables(units, is_exact=is_exact, keep=keep, share=share)
     own_variance = keep * (1 - keep) / square(2 * keep - 1)
-    squares = np.concatenate([[0.0], np.cumsum(held * held)])
+    squares = np.concatenate([[0.0], np.cumsum(own_weights * own_weights)])
     chances: dict[float, float] = {}
-    firsts = [0, *(np.flatnonzero(np.diff(held)) + 1).tolist()]
+    firsts = [0, *(np.flatnonzero(np.diff(own_weights)) + 1).tolist()]
     for first in _thinned(firsts):
-        heaviest = float(held[first])
+        heaviest = float(own_weights[first])
         variance = 2 * square(heaviest / epsilon) + own_variance * float(squares[first])
-        if variance <= _SLACK * 2 * square(held[0] / epsilon):
+        if variance <= _SLACK * 2 * square(own_weights[0] / epsilon):
             chances[heaviest] = tables.chance(first, per_weight * heaviest / epsilon)
-    chances[0.0] = tables.chance(len(held), 0.0)
+    chances[0.0] = tables.chance(len(own_weights), 0.0)
     return chances
 
 
 def _thinned(places: Sequence[int]) -> Iterator[int]:
     """Yield places: all of few, and of more ever fewer."""
-    wanted = {min(round(1.3**power), len(places)) for power in range(_MOST_TRIED * 2)}
+    ordinals = {min(round(1.3**power), len(places)) for power in range(_MOST_TRIED * 2)}
     for number, place in enumerate(places, start=1):
-        if len(places) <= _MOST_TRIED or number in wanted or number < _MOST_TRIED // 2:
+        if len(places) <= _MOST_TRIED or number in ordinals or number < _MOST_TRIED // 2:
             yield place
 
 
-def _units_of(held: FloatArray) -> tuple[IntArray, float, bool]:
+def _units_of(own_weights: FloatArray) -> tuple[IntArray, float, bool]:
     """Return the weights in units, `_UNITS` at most in all, how many a weight of 1 has, and whether that is exact."""
-    least = float(held[-1])
-    ratios = held / least
+    least = float(own_weights[-1])
+    ratios = own_weights / least
     if np.all(ratios == np.rint(ratios)) and ratios.sum() <= _UNITS:
         return ratios.astype(np.int64), 1 / least, True
-    per_weight = _UNITS / float(held.sum())
-    return np.diff(np.rint(np.cumsum(held) * per_weight), prepend=0.0).astype(np.int64), per_weight, False
+    per_weight = _UNITS / float(own_weights.sum())
+    return np.diff(np.rint(np.cumsum(own_weights) * per_weight), prepend=0.0).astype(np.int64), per_weight, False
 
 
 class _Tables:
@@ -231,14 +231,14 @@ class _Tables:
         light = self._light[next(place for place in self._places if place >= first)]
         heavy = self._joint  # what they say, what they report
         quota = self._share * self._total
-        said = np.arange(len(light))
+        supports = np.arange(len(light))
         reported = (np.arange(heavy.shape[1]) - (1 - self._keep) * (heavy.shape[1] - 1)) / (2 * self._keep - 1)
-        beyond = said[:, None] + reported - quota
+        beyond = supports[:, None] + reported - quota
         passes = _chance_to_pass(beyond, scale, is_whole=self._is_exact and not first) * light[:, None]
         # If the heavy ones say T, all say enough from the place ⌈quota − T⌉ on of what the light ones say.
         sums = np.concatenate([np.zeros((1, passes.shape[1])), np.cumsum(passes, axis=0)])
         masses = np.concatenate([[0.0], np.cumsum(light)])
-        least = np.clip(np.ceil(quota - np.arange(len(heavy))), 0, len(light)).astype(np.int64)
+        least = np.clip(np.ceil(quota - np.arange(len(heavy)) - _ALIKE), 0, len(light)).astype(np.int64)
         right = (sums[-1] - sums[least]) + masses[least][:, None] - sums[least]
         return float((heavy * right).sum())
 
@@ -247,9 +247,9 @@ class _Tables:
         wider = np.zeros((size + unit, size + unit))
         for says, chance in ((1, self._share), (0, 1 - self._share)):
             for reports in (0, 1):
-                kept = self._keep if says == reports else 1 - self._keep
+                probability = self._keep if says == reports else 1 - self._keep
                 rows, columns = says * unit, reports * unit
-                wider[rows : rows + size, columns : columns + size] += chance * kept * self._joint
+                wider[rows : rows + size, columns : columns + size] += chance * probability * self._joint
         self._joint = wider
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import scipy as sp
 from numpy.typing import NDArray
 
-from ..arguments import exact_arguments
+from ..arguments import exact_arguments, make_fields_exact
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, ln
 from ..errors import require
@@ -27,6 +27,7 @@ from ..privacy import events
 from .discrete_laplace import VectorLaplace, are_within
 from .exact import ExactMechanism, RandBelow
 from .logarithms import log_of
+from .mechanism import check_candidates, check_numbers
 from .randomized_response import GeneralizedRandomizedResponse
 
 _MOST_CELLS: Final = 1 << 22
@@ -73,6 +74,7 @@ class ResponseSum(ExactMechanism):
     width: int
 
     def __post_init__(self) -> None:
+        make_fields_exact(self)
         require(self.width >= 1, "width", self.width, "at least 1")
         choices = self.response.num_choices
         require(choices == _CHOICES, "response", choices, "over two choices, no and yes")
@@ -129,8 +131,7 @@ class ResponseSum(ExactMechanism):
         return noisy + gained
 
     def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
-        row = np.array([values], dtype=np.int64)
-        (sums,), (num_yes,) = self._checked(row)
+        (sums,), (num_yes,) = self._checked(np.array([values], dtype=np.int64))
         totals: list[int] = sums.tolist()
         if self.noise is not None:
             totals = self.noise.randomize_exactly(totals, randbelow)
@@ -144,6 +145,7 @@ class ResponseSum(ExactMechanism):
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the exact law's logarithms, but for clamping the noise. See `RowMechanism.log_likelihoods`."""
+        check_candidates(self, reports, values)
         logs = np.zeros((len(reports), len(values)))
         for place, row in enumerate(values):
             for column, (total, places, law) in zip(reports.T, self._laws(row), strict=True):
@@ -168,6 +170,9 @@ class ResponseSum(ExactMechanism):
         Raises:
             NotImplementedError: the law has too many cells.
         """
+        low, high = self.value_range
+        if not all(low <= value <= high for value in values):
+            raise ValueError(f"values must be in [{low}, {high}]")
         chances: list[float] = []
         for total, places, law in self._laws(np.array(values, dtype=np.int64)):
             missing = (least - total) - places
@@ -198,6 +203,7 @@ class ResponseSum(ExactMechanism):
         """Return sums and numbers of yes; ValueError if there cannot be such."""
         if values.ndim != 2 or values.shape[1] != self.width * (1 + len(self.gains)):  # noqa: PLR2004  rows
             raise ValueError(f"rows have {self.width} sums and as many numbers of each of {len(self.gains)} kinds")
+        check_numbers("values", values, self.value_range)
         sums, num_yes = self._split(values)
         if np.any((num_yes < 0) | (num_yes > np.array(self.numbers))):
             raise ValueError("of some kind more heavy persons say yes than there are")

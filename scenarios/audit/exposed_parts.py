@@ -141,8 +141,8 @@ class ReleasedTallies(ExposedPart):
     """The tally of each candidate data set as a trusted server releases it, drawn by the phase itself."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
-        drawn = phase.fixed_release(tallies[0], 0).drawn
-        mechanism = drawn[0][0] if drawn else phase.mechanism_faced(())
+        draws = phase.fixed_release(tallies[0], 0).drawn
+        mechanism = draws[0][0] if draws else phase.mechanism_faced(())
         super().__init__(mechanism, np.stack([noisy_totals(phase, tally) for tally in tallies]))
         self._protocol = protocol
         self._phase = phase

@@ -26,7 +26,7 @@ from ...protocol.phases import Inputs, Phase, PhasedProtocol
 from ...protocol.privacy import LedgerEntry
 from ...protocol.tally import Tally
 from .case import FULL_SAMPLES, Case, LawCheck, OutputSampler, Pair, Source
-from .exposed_parts import ExposedPart, ReleasedTallies, Reported, draw_releases, noisy_totals
+from .exposed_parts import ExposedPart, ReleasedTallies, Reported, draw_releases
 from .machines import (
     SESSION,
     MakeNoise,
@@ -178,8 +178,8 @@ class Configuration:
         for name, inputs in rosters.items():
             draws = {source: self._draw(inputs, source) for source in _SECONDS}
             if self.is_central:
-                totals: list[int] = noisy_totals(self._phase, self._tally(inputs)).tolist()
-                views = list(Stream([[(self._phase.mechanism_faced(()), totals)]], num_sessions=1, seed=seed).views())
+                releases = self._phase.fixed_release(self._tally(inputs), 0).drawn
+                views = list(Stream([releases], num_sessions=1, seed=seed).views())
                 checks.append(LawCheck(name, views, draws["simulated"], draws["secure"]))
                 continue
             stream = Stream(self._reports(inputs), num_sessions=self.num_sessions, seed=seed)

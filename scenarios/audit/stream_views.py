@@ -14,6 +14,7 @@ by itself. A *stream* is what some sessions in a row leave, one after the other,
 The rule that holds here: pieces that are counted together are independent of each other, by the laws that are tested.
 """
 
+import bisect
 import dataclasses
 import functools
 import itertools
@@ -30,6 +31,7 @@ from ...protocol.mechanisms import (
     Mechanism,
     PostProcessed,
     Prepared,
+    ResponseSum,
     RowMechanism,
     SphericalLaplace,
     TwoLayer,
@@ -47,6 +49,7 @@ _MOST_SORTED: Final = 64
 """Outcomes up to which the likeliest come first, so that all values of a symmetric law are alike."""
 _MOST_PAIRS: Final = 8  # of numbers in one row that are not independent, for each distance
 _MOST_OUTCOMES: Final = 1 << 14
+_RANGES: Final = 24  # of a sum that is cut into such as are about as likely as each other
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,6 +83,8 @@ def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[ReportPiece]:
     width = mechanism.num_reports_of(len(row))
     if isinstance(mechanism, (DiscreteLaplace, VectorLaplace)):
         return [_noisy(place, value, noise_of_laplace(mechanism.scale)) for place, value in enumerate(row)]
+    if isinstance(mechanism, ResponseSum):
+        return [_piece_of_sum(mechanism, row, place) for place in range(width)]
     if isinstance(mechanism, SphericalLaplace):
         if mechanism.dimension not in WITH_MARGINS:
             return []
@@ -107,6 +112,19 @@ def _finite(mechanism: RowMechanism, reports: IntArray, row: Sequence[int], colu
 
 def _noisy(place: int, value: int, noise: NoiseLaw) -> ReportPiece:
     return ReportPiece((place,), noise.law, lambda outputs: noise.cells(outputs[:, 0] - value))
+
+
+def _piece_of_sum(mechanism: ResponseSum, row: Sequence[int], place: int) -> ReportPiece:
+    """Return in which of some ranges a sum is, which are about as likely as each other."""
+
+    def tail(least: int) -> float:
+        return mechanism.chances_to_reach(row, least)[place]
+
+    low, high = mechanism.report_range
+    span, parts = range(low, high + 2), [part / _RANGES for part in range(_RANGES)]
+    starts = sorted({span[bisect.bisect_left(span, -part, key=lambda least: -tail(least))] for part in parts})
+    tails = np.array([1.0, *map(tail, starts), 0.0])
+    return ReportPiece((place,), -np.diff(tails), lambda outputs: np.searchsorted(starts, outputs[:, 0], side="right"))
 
 
 def _pieces_of_signs(mechanism: JointPair, row: Sequence[int]) -> list[ReportPiece]:

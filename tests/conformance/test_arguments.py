@@ -59,6 +59,7 @@ from psephos.protocol.mechanisms import (
     OneLayer,
     Piecewise,
     PointMass,
+    ResponseSum,
     RowMechanism,
     SampledPair,
     SampledPosition,
@@ -180,6 +181,7 @@ def mechanism(make: Callable[[], RowMechanism], *, width: int = 2, value: int = 
 
 
 HALF = Fraction(1, 2)
+SUMMED, RESPONSE = VectorLaplace(4.0, 3, 100), GeneralizedRandomizedResponse(1.0, 2)
 UNIFORM = Uniform(0.0, 0.5)
 VALUES = (-2.0, -1.0, 1.0, 2.0)
 CHANNEL = ((0.75, 0.25), (0.25, 0.75))
@@ -394,6 +396,11 @@ CALLS: Final[Mapping[str, Sequence[Call]]] = {
         *methods(lambda: NoiseShare(4.0, 8, 100, 3), check_sum={"num_shares": 100}),
     ],
     "share_log_law": [call(share_log_law, scale=4.0, planned=3, num_shares=2)],
+    "ResponseSum": [
+        call(functools.partial(ResponseSum, SUMMED, RESPONSE), gains=(3, 5), numbers=(2, 1), width=2),
+        *mechanism(lambda: ResponseSum(SUMMED, RESPONSE, (3,), (2,), 1), report=4),
+        *methods(lambda: ResponseSum(SUMMED, RESPONSE, (3,), (2,), 1), chances_to_reach={"values": [0, 1], "least": 3}),
+    ],
     "ThresholdDecision": [
         call(ThresholdDecision, scale=4.0, sensitivity=3, bound=100, passing=2, failing=-3, width=2),
         *mechanism(lambda: ThresholdDecision(4.0, 3, 100), value=100, report=3),

@@ -15,7 +15,7 @@ from psephos.agents.modes import Mode
 from psephos.agents.noise import SecureNoise
 from psephos.protocol.arrays import FloatArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
-from psephos.protocol.mechanisms import DiscreteLaplace, RowMechanism, ThresholdDecision
+from psephos.protocol.mechanisms import DiscreteLaplace, ResponseSum, RowMechanism, ThresholdDecision
 from psephos.protocol.memoized_reports import KeptReports
 from psephos.protocol.messages import Report
 from psephos.protocol.phases import Inputs, PhasedProtocol
@@ -229,9 +229,24 @@ def _with_half_the_noise(rightly: Drawing, mechanism: RowMechanism, values: Sequ
     return rightly(mechanism, values)
 
 
+def _at_twice_the_price(rightly: Drawing, mechanism: RowMechanism, values: Sequence[int]) -> list[int]:
+    """Return a sum to which heavy partners' opinions come by randomized response at twice ε."""
+    if isinstance(mechanism, ResponseSum):
+        response = dataclasses.replace(mechanism.response, epsilon=2 * mechanism.response.epsilon)
+        mechanism = dataclasses.replace(mechanism, response=response)
+    return rightly(mechanism, values)
+
+
 def _of_sizes() -> Iterator[Fault]:
     """Yield what shows at some sizes, places or times alone, planted into sessions as the ladder draws them."""
-    votes, *_, releases = dpwevote_climbs()
+    votes, *_, heavy, releases = dpwevote_climbs()
+    yield planted_in_stage(
+        heavy.make("noise for some", {"candidates": 1, "partners": 3}),
+        "heavy partners at twice the price",
+        "With secure noise a trusted server randomizes heavy partners' opinions at twice their ε.",
+        "heavy partners at their price",
+        make_noise=by_draw(_at_twice_the_price),
+    )
     yield planted_in_stage(
         releases.make("majority, decisions alone", {"candidates": 2, "partners": 2}),
         "decisions by half of the noise",

@@ -207,6 +207,8 @@ def dpwevote_climbs() -> Iterator[SizeSweep]:
     yield SizeSweep(
         "masked votes", sizes, [*_QUOTAS, "public weights"], masked_configuration, most=400, alphabets=["weights"]
     )
+    sizes = {"candidates": RUNGS[:4], "partners": RUNGS}
+    yield SizeSweep("heavy partners", sizes, ["noise for some", "noise for nobody"], _heavy_configuration, most=200)
     sizes = {"candidates": RUNGS, "partners": RUNGS}
     choices = [f"{quota}{told}" for told in ("", _ALONE) for quota in _QUOTAS]
     yield SizeSweep("releases", sizes, choices, _release_configuration, most=400)
@@ -258,6 +260,23 @@ def _release_configuration(choice: str, sizes: Mapping[str, int]) -> Configurati
         turn = [*[light_yes] * number, light]
         kinds["totals of 0"] = ends(light_yes, light, [*turn[1:], *turn * ((num_others - number) // len(turn))])
     return Configuration(vote, kinds, num_parties=sizes["partners"], is_central=True)
+
+
+def _heavy_configuration(choice: str, sizes: Mapping[str, int]) -> Configuration:
+    """Return votes of one partner among others, half of them heavy, with public weights and a noise weight."""
+    candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
+    noise_weight = 2.0 if choice == "noise for some" else 0.0
+    vote = _vote("central", candidates=candidates, weights=(2.0, 50.0), public_weights=True, noise_weight=noise_weight)
+    no, yes = [0] * len(candidates), [1] * len(candidates)
+
+    def ends(place: int) -> Ends:
+        others = [(no, 0), (yes, 1)] * sizes["partners"]
+        rosters = [[(own, place), *others[: sizes["partners"] - 1]] for own in (yes, no)]
+        return Ends(*(roster_of(vote, [row for row, _ in each], [(at, at) for _, at in each]) for each in rosters))
+
+    return Configuration(
+        vote, {"a light partner": ends(0), "a heavy partner": ends(1)}, num_parties=sizes["partners"], is_central=True
+    )
 
 
 def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> Configuration:
