@@ -12,7 +12,15 @@ Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting proto
 decision-making, Enterprise Information Systems (2018).
 """
 
-from .choice import decide, make_central_offer, make_offers, make_paper_offer, make_public_offer, with_noise_weight
+from .choice import (
+    chances_of_decisions,
+    decide,
+    make_central_offer,
+    make_offers,
+    make_paper_offer,
+    make_public_offer,
+    with_noise_weight,
+)
 from .game import MemberPower, WeightedGame, released_power
 from .outcome import CandidateOutcome, DecisionVerdict, LevelCount, Outcome, PossibleRanges, WeightCount, WeightsOutcome
 from .parameters import Parameters
@@ -34,6 +42,7 @@ __all__ = [
     "WeightCount",
     "WeightedGame",
     "WeightsOutcome",
+    "chances_of_decisions",
     "decide",
     "make_central_offer",
     "make_offers",

@@ -71,7 +71,8 @@ class CentralSums:
         offsets: what a partner of each weight adds too much on average, in units of weight: 0 but of heavy ones.
         totals: of each weight its part of the number beside the margins, in steps; empty where there is none.
         total_share: the divisor of that number for the total weight: k·min(τ, 1 − τ).
-        deviation: the most by which a part of a margin is off, on average, in units of weight.
+        deviation: the most by which a part of a margin is off, in units of weight, since weights are rounded.
+        response_deviation: the most by which a heavy partner's part is off on average, since reports add whole steps.
         mechanism: the noise on the sums, for all who are not heavy.
     """
 
@@ -92,20 +93,24 @@ class CentralSums:
             self.step = Fraction(power_of_two_above(float(weights[-1] / most)))
         noise_weight = math.inf if parameters.noise_weight is msgspec.UNSET else parameters.noise_weight
         self.is_heavy = np.array(parameters.weights) > noise_weight
+        self.response = GeneralizedRandomizedResponse(parameters.epsilon, 2)
+        self.unit_of_reports, self.offsets, self.response_deviation = 1, [Fraction(0)] * len(weights), Fraction(0)
         unit = self.step * Fraction(power_of_two_above(max(1.0, float(weights[-1] / self.step) / _MOST_OF_REPORTS)))
+        keep = Fraction(self.response.keep_probability)
         if self.is_heavy.any():
-            most = min(_FINE_STEPS, most_scale * min(parameters.epsilon, 1.0)) / float(weights[-1] / self.step)
-            self.step /= Fraction(power_of_two_below(max(1.0, most)))
+            # A report of a unit adds a whole number of steps: of fine ones, the nearest to what is right.
+            finest = math.floor(min(_FINE_STEPS, most_scale * min(parameters.epsilon, 1.0)) * unit / weights[-1])
+            ratio = (1 / (2 * keep - 1)).limit_denominator(max(finest, 1))
+            times = math.floor(power_of_two_below(max(finest / ratio.denominator, 1.0)))
+            self.step, self.unit_of_reports = unit / (ratio.denominator * times), ratio.numerator * times
         steps = [[math.floor(number / self.step + Fraction(1, 2)) for number in pair] for pair in exact_margins]
         means = [[num_steps * self.step for num_steps in pair] for pair in steps]
-        self.response = GeneralizedRandomizedResponse(parameters.epsilon, 2)
-        keep = Fraction(self.response.keep_probability)
-        self.unit_of_reports = round(unit / self.step / (2 * keep - 1))
-        self.offsets = [Fraction(0)] * len(weights)
         for place in np.flatnonzero(self.is_heavy).tolist():
-            steps[place][1] = round(weights[place] / unit) * self.unit_of_reports
-            means[place][1] = steps[place][1] * (2 * keep - 1) * self.step
+            num_units = round(weights[place] / unit)
+            steps[place][1], means[place][1] = num_units * self.unit_of_reports, num_units * unit
             self.offsets[place] = steps[place][1] * (1 - keep) * self.step
+            off = abs(steps[place][1] * (2 * keep - 1) * self.step - means[place][1])
+            self.response_deviation = max(self.response_deviation, off)
         self.margins: IntArray = np.array(steps, dtype=np.int64)
         self.deviation = max(
             abs(number - mean)

@@ -8,7 +8,7 @@ the same sum that is best for it.
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -16,12 +16,13 @@ import msgspec
 from ..mechanisms import GeneralizedRandomizedResponse
 from .central import CentralVariant
 from .finite import debiased_variances, joint_worst_variance
-from .heavy import best_noise_weight
+from .heavy import decision_chances
 from .parameters import VARIANTS, Parameters
 from .variant import Offer
 
 # Variances that differ by less are alike, and the simpler variant is taken.
 _ALIKE = 1e-6
+_ALIKE_CHANCES: Final = 1e-9
 _LEAST_SHARE: Final = 0.05
 """Who is heavy is decided for votes in which as large a share of partners, at least, says yes, and says no."""
 
@@ -59,12 +60,33 @@ def with_noise_weight(parameters: Parameters, numbers: Sequence[int]) -> Paramet
     is_central = parameters.variant == CentralVariant.name and parameters.public_weights
     if not is_central or parameters.release == "decision" or parameters.noise_weight is not msgspec.UNSET:
         return parameters
+    chances = chances_of_decisions(parameters, numbers)
+    # Of noise weights that are as good the greatest: as few as can be are heavy.
+    most = max(chances.values(), default=0.0)
+    best_weight = next((weight for weight, chance in chances.items() if chance >= most - _ALIKE_CHANCES), 0.0)
+    if best_weight == max(chances, default=0.0):
+        return parameters
+    return msgspec.structs.replace(parameters, noise_weight=best_weight)
+
+
+def chances_of_decisions(parameters: Parameters, numbers: Sequence[int]) -> Mapping[float, float]:
+    """Return how probably `central` with public weights decides rightly, by noise weight; at 0 as `joint` does.
+
+    Each partner is taken to say yes as probably as the quota's share of all weight is: see `heavy.decision_chances`.
+
+    Args:
+        numbers: how many partners have each weight of the set.
+
+    Examples:
+        >>> parameters = Parameters(candidates=("merger",), weights=(1.0, 10.0), public_weights=True, epsilon=2.0)
+        >>> {weight: round(chance, 3) for weight, chance in chances_of_decisions(parameters, [50, 1]).items()}
+        {10.0: 0.792, 1.0: 0.853, 0.0: 0.831}
+    """
     share = parameters.fraction
     if parameters.quota is not None:
         share = parameters.quota / max(math.fsum(map(operator.mul, parameters.weights, numbers)), parameters.quota)
     share = min(max(share, _LEAST_SHARE), 1 - _LEAST_SHARE)
-    best_weight = best_noise_weight(parameters.weights, tuple(numbers), epsilon=parameters.epsilon, share=share)
-    return parameters if best_weight is None else msgspec.structs.replace(parameters, noise_weight=best_weight)
+    return decision_chances(parameters.weights, tuple(numbers), epsilon=parameters.epsilon, share=share)
 
 
 def make_central_offer(parameters: Parameters, numbers: Sequence[int] = ()) -> Offer:

@@ -35,8 +35,8 @@ from ..elementary import exp, ln, square
 from ..estimators.sum_tests import Alike, decisive_reach
 from ..mechanisms import GeneralizedRandomizedResponse, VectorLaplace
 
-_UNITS: Final = 512
-_MOST_TRIED: Final = 32
+_UNITS: Final = 256
+_MOST_TRIED: Final = 16
 _CELLS: Final = 1 << 16  # on either side of 0, of the worst case
 _FARTHEST: Final = 14.0  # standard deviations
 _MOST_STEPWISE: Final = 1_000
@@ -126,42 +126,20 @@ def _farthest_cell(
     return math.ceil((parts + (0 if noise is None else noise.reach_of(level)) + 1) / cell)
 
 
-def best_noise_weight(
+@functools.lru_cache(maxsize=256)
+def decision_chances(
     weights: tuple[float, ...], numbers: tuple[int, ...], *, epsilon: float, share: float
-) -> float | None:
-    """Return the noise weight by which decisions are right most often; None where noise for all is as good.
+) -> Mapping[float, float]:
+    """Return the chance of the right decision by noise weight: the heaviest partner's, lighter ones, and 0.
+
+    At the first, noise protects all; at 0 all opinions pass randomized response, as in `joint`. Noise weights with much
+    more variance than the first are left out, and some of many.
 
     Args:
         weights: the public set, increasing.
         numbers: how many partners have each.
         epsilon: of each candidate.
         share: the quota's share of all weight, and the chance with which each partner says yes.
-
-    Returns:
-        A weight of the set, which those who weigh more are randomized by themselves; 0 where all are.
-
-    Examples:
-        >>> best_noise_weight((1.0, 10.0), (50, 1), epsilon=2.0, share=0.5)
-        1.0
-        >>> print(best_noise_weight((1.0, 2.0, 3.0), (20, 20, 20), epsilon=2.0, share=0.5))
-        None
-    """
-    chances = decision_chances(weights, numbers, epsilon=epsilon, share=share)
-    best = max(chances.values(), default=0.0)
-    # Of noise weights that are as good the greatest: the fewest are heavy.
-    heaviest = max(chances, default=0.0)
-    chosen = next((weight for weight, chance in chances.items() if chance >= best - _ALIKE), heaviest)
-    return None if chosen == heaviest else chosen
-
-
-@functools.lru_cache(maxsize=256)
-def decision_chances(
-    weights: tuple[float, ...], numbers: tuple[int, ...], *, epsilon: float, share: float
-) -> Mapping[float, float]:
-    """Return the chance of the right decision by noise weight, the heaviest partner's first, and 0, as in `joint`.
-
-    The arguments are as in `best_noise_weight`. Noise weights with much more variance than the first are left out, and
-    some of many.
 
     Examples:
         >>> chances = decision_chances((1.0, 10.0), (50, 1), epsilon=2.0, share=0.5)

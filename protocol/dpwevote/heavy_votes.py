@@ -121,16 +121,13 @@ class HeavyVariant(CentralVariant):
         return Errors(error, 0.0, error)
 
     def reach_in_steps(self, num_partners: int, level: float, numbers: Sequence[int] = ()) -> int:
-        is_heavy = self.central_sums.is_heavy
-        gains: list[int] = self.central_sums.margins[is_heavy, 1].tolist()
-        heavy_numbers: list[int] = np.array(numbers, dtype=np.int64)[is_heavy].tolist()
-        keep = self.central_sums.response.keep_probability
-        return reach_of_sum(tuple(gains), tuple(heavy_numbers), self._noise, keep=keep, level=level)
-
-    def _thresholds(self, tally: Tally, spent: float) -> tuple[int, int]:
-        """Return a step more than of whole sums: with heavy partners' reports a sum is between two steps on average."""
-        most_failing, least_passing = super()._thresholds(tally, spent)
-        return most_failing + 1, least_passing - 1
+        sums = self.central_sums
+        gains: list[int] = sums.margins[sums.is_heavy, 1].tolist()
+        heavy_numbers: list[int] = np.array(numbers, dtype=np.int64)[sums.is_heavy].tolist()
+        keep = sums.response.keep_probability
+        reach = reach_of_sum(tuple(gains), tuple(heavy_numbers), self._noise, keep=keep, level=level)
+        # With heavy partners' reports a sum is between two steps on average, and off by what these add too much.
+        return reach + 1 + math.ceil(num_partners * sums.response_deviation / sums.step)
 
     def chances_to_pass(self, inputs: InputBlock) -> FloatArray | None:
         phase, size = self._phase, len(self._parameters.candidates)

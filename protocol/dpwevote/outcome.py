@@ -157,6 +157,8 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         levels: if they have, the levels at which somebody reported, ascending; else unset, and in no file.
         weights_within: where weights are rounded, the greatest share of one by which it moved; else unset. Verdicts are
             about the weights before that, and all estimates about those after it.
+        noise_weight: set if a trusted server's noise protects partners up to this weight, and opinions of heavier ones
+            passed randomized response one by one; else unset.
         passes: set if only more than the quota passes; else unset: then the quota itself is enough.
 
     Examples:
@@ -183,6 +185,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     epsilon_total: float
     levels: tuple[LevelCount, ...] | msgspec.UnsetType = msgspec.UNSET
     weights_within: float | msgspec.UnsetType = msgspec.UNSET
+    noise_weight: float | msgspec.UnsetType = msgspec.UNSET
     passes: Literal["more_than"] | msgspec.UnsetType = msgspec.UNSET
 
     @property

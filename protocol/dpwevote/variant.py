@@ -418,6 +418,7 @@ class Variant(abc.ABC):
             epsilon_total=parameters.epsilon_total,
             levels=self.level_counts(tallies),
             weights_within=parameters.weights_within,
+            noise_weight=parameters.noise_weight,
             passes="more_than" if parameters.passes == "more_than" else msgspec.UNSET,
         )
 

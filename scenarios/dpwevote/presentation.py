@@ -64,14 +64,26 @@ def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
         bound = six_digits(round_up(outcome.weight_bias_bound, 6))
         note = f"weights are rounded to what stands for them: that can move a margin by up to {bound}"
         show_note(console, note, style="yellow")
-    if rounded_note := _rounded(outcome):
-        show_note(console, rounded_note, style="yellow")
+    for sentence in filter(None, (_rounded(outcome), _responses(outcome))):
+        show_note(console, sentence, style="yellow")
     note = "± is one standard error of the randomization." if with_margin else _DECISIONS_ALONE
     if not known_truth.is_brief:
         wrong = f"Verdict: wrong in at most {_level(outcome)} of such votes, whatever the truth is."
         reports = f"From the reports of {pluralize(outcome.num_partners, 'partner')}."
         note = f"{reports} {note} {wrong} {_levels_of(outcome)}".rstrip()
     show_note(console, note)
+
+
+def _responses(outcome: Outcome) -> str:
+    """Return whose opinions a trusted server randomized one by one; empty where it added noise alone."""
+    if isinstance(outcome.noise_weight, msgspec.UnsetType):
+        return ""
+    if not outcome.noise_weight:
+        return "Each opinion passed randomized response by itself: here that is more exact than noise on the sum."
+    return (
+        f"Opinions of partners who weigh more than {outcome.noise_weight:g} passed randomized response one by one; "
+        "noise protects all others."
+    )
 
 
 def _rounded(outcome: Outcome) -> str:

@@ -18,6 +18,7 @@ from ...protocol.dpwevote import (
     DPWeVote,
     Offer,
     Parameters,
+    chances_of_decisions,
     make_central_offer,
     make_offers,
     make_paper_offer,
@@ -54,8 +55,13 @@ _OF_SOME: Final = (
 """What only some variants have, and is left out of all of them."""
 _CENTRAL: Final = "central"
 _MASKED: Final = "masked"
+_RIGHT: Final = "Right decisions"
 _SUMS: Final = frozenset({_MASKED, _CENTRAL})
 _OF_SERVER: Final = "central: the server sees the votes, and adds noise once, however many partners there are"
+_OF_DECISIONS: Final = (
+    "right decisions: the exact chance if each partner says yes as probably as the quota's share is; central takes the "
+    "noise weight with the greatest"
+)
 _UNBIASED: Final = tuple(name for name, kind in VARIANTS.items() if kind.has_finite_reports and not kind.is_biased)
 
 
@@ -260,8 +266,17 @@ class VoteVariants(VariantTable):
                 "ε in all": f"{offer.epsilon_total:.4g}",
                 "Worst variance": format_number(offer.worst_variance, 5) if offer.worst_variance else "",
                 self.error: format_number(error, 4),
+                **self._right_decisions(offer, name),
             },
         )
+
+    def _right_decisions(self, offer: Offer, name: str) -> dict[str, str]:
+        """Return how probably the variant decides rightly, as a cell, where weights are public and that is known."""
+        if not self._own_weights:
+            return {}
+        chances = chances_of_decisions(self._plain(epsilon=offer.epsilon_opinion), self._numbers)
+        chance = {"joint": chances[0.0], _CENTRAL: max(chances.values())}.get(name)
+        return {_RIGHT: "" if chance is None else f"{100 * chance:.1f} %"}
 
     def best(self, offers: Sequence[VariantOffer]) -> VariantOffer:
         local = [offer for offer in offers if offer.name not in {_PAPERS, self._own_name, *_SUMS}]
@@ -273,7 +288,8 @@ class VoteVariants(VariantTable):
         of_masks = [OF_MASKS] if any(offer.name == _MASKED for offer in offers) else []
         if self.parameters.public_weights:
             note = "weights are public, and only opinions are reported; ± is the standard error of a margin"
-            return [note, *of_masks, *of_server, *of_own]
+            of_decisions = [_OF_DECISIONS] if self._own_weights else []
+            return [note, *of_decisions, *of_masks, *of_server, *of_own]
         notes = [
             "worst variance: the most of one partner's contribution to the margin of one candidate",
             *of_masks,

@@ -58,6 +58,8 @@ _FEW_WEIGHTS: Final[Axes] = {"light": (1, 2, 3), "heavy": (0, 1)}
 """The optimal mechanism is designed for a set of weights: seconds for few, minutes for many."""
 _OF_LEVELS: Final = ("two_point, levels", "signed_rr, levels")
 """One partner in twenty has a tenth of the price as its own ε, a fifth the price, the others three times as much."""
+_OF_HEAVY: Final = "public central, heavy"
+"""Opinions of the upper half of all weights pass randomized response one by one."""
 
 
 def vote_of(case: Case) -> DPWeVote | None:
@@ -73,6 +75,9 @@ def vote_of(case: Case) -> DPWeVote | None:
     if variant == "masked":
         leaving = case["partners"] // _LEAVING
         given |= {"threshold": case["partners"] - leaving, "colluders": leaving}
+    if kind == "heavy":  # the upper half of all weights, or all
+        light = given["weights"][: len(given["weights"]) // 2]
+        given |= {"noise_weight": light[-1] if light else 0.0}
     if kind == "decisions":
         given |= {"release": "decision"}
     if kind == "split":
@@ -313,6 +318,13 @@ def _statements() -> list[Statement]:
             hold=_hold_verdicts,
             times=5,
         ),
+        Statement(
+            name=f"verdict: {_OF_HEAVY}",
+            about=verdicts[0].about,
+            axes={**_SESSIONS, "variant": (_OF_HEAVY,)},
+            hold=_hold_verdicts,
+            times=5,
+        ),
     ]
 
 
@@ -322,8 +334,9 @@ CALIBRATION: Final = Calibration(
         "A verdict needs no prior. `joint, split` spends a fifth on the weight; `public` is with "
         "public weights; `matrices` have a yes told half as often as by randomized response, and weights the likelier "
         "the nearer they are to the true one; with `levels` few partners have a small ε of their own, most a large "
-        "one; in `central` a trusted server adds noise once, or tells `decisions` alone, in "
-        "`masked` each partner a share of it, and a tenth of them may leave or be with the server."
+        "one; in `central` a trusted server adds noise once, or tells `decisions` alone, or randomizes `heavy` "
+        "partners' opinions one by one; in `masked` each partner a share of it, and a tenth of them may leave or be "
+        "with the server."
     ),
     statements=_statements,
 )
