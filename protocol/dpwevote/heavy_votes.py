@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray
+from ..arrays import FloatArray, IntArray, counts_of_rows
 from ..elementary import square
 from ..mechanisms import ResponseSum, VectorLaplace
 from ..phases import Draw, DrawBlock, InputBlock, Phase
@@ -37,9 +37,8 @@ class HeavyVotes(PublicWeightVotes):
 
     def __init__(self, parameters: "Parameters", sums: CentralSums, *, columns: range) -> None:
         self._heavy_places = np.flatnonzero(sums.is_heavy)
-        gains: list[int] = sums.margins[self._heavy_places, 1].tolist()
         noise = None if sums.is_heavy.all() else sums.mechanism
-        self.of_nobody = ResponseSum(noise, sums.response, tuple(gains), (0,) * len(gains), len(parameters.candidates))
+        self.of_nobody = ResponseSum(noise, sums.response, gains=(), numbers=(), width=len(parameters.candidates))
         super().__init__(
             parameters, sums, columns=columns, law=_LAW if noise is None else NOISE_ON_SUMS, mechanism=self.of_nobody
         )
@@ -54,28 +53,42 @@ class HeavyVotes(PublicWeightVotes):
         return self.tally_block(reports[None], earlier=earlier, public=public).tally(0)
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
-        places = public[:, 1]
-        is_heavy = self.sums.is_heavy[places]
+        is_heavy = self.sums.is_heavy[public[:, 1]]
         light = super().tally_block(reports[:, ~is_heavy], earlier=earlier, public=public[~is_heavy]).totals
-        supports, numbers = np.split(light, [self._num_candidates], axis=1)
-        of_weight = (places[is_heavy, None] == self._heavy_places).astype(np.int64)
-        num_yes = reports[:, is_heavy].swapaxes(1, 2) @ of_weight
-        numbers[:, self._heavy_places] += of_weight.sum(axis=0)
-        return TallyBlock(reports.shape[1], np.hstack([supports, num_yes.reshape(len(reports), -1), numbers]))
+        supports, by_weight = np.split(light, [self._num_candidates], axis=1)
+        size = len(self._heavy_places)
+        kinds = np.searchsorted(self._heavy_places, public[is_heavy, 1])
+        codes = np.where(reports[:, is_heavy] == 1, kinds[:, None], size)  # of who says no, no kind
+        codes = codes.swapaxes(1, 2).reshape(len(reports) * self._num_candidates, len(kinds))
+        num_yes = counts_of_rows(codes, size + 1)[:, :size].reshape(len(reports), -1)
+        by_weight[:, self._heavy_places] += np.bincount(kinds, minlength=size)
+        return TallyBlock(reports.shape[1], np.hstack([supports, num_yes, by_weight]))
 
-    def mechanism_for(self, by_weight: IntArray) -> ResponseSum:
-        """Return the mechanism of a sum of so many partners by weight."""
-        return dataclasses.replace(self.of_nobody, numbers=tuple(by_weight[self._heavy_places].tolist()))
+    def sums_of(self, totals: IntArray) -> tuple[ResponseSum, IntArray]:
+        """Return the mechanism of clear tallies of the same partners, and the rows that it randomizes.
+
+        Args:
+            totals: of the tallies, int64, shape (sessions, numbers).
+
+        Returns:
+            Rows have no kinds of heavy partners that are not there.
+        """
+        supports, num_yes, by_weight = np.split(totals, [self._num_candidates, -self._num_weights], axis=1)
+        numbers = by_weight[0, self._heavy_places]
+        is_there = numbers > 0
+        num_yes = num_yes.reshape(len(totals), self._num_candidates, -1)[:, :, is_there]
+        gains: list[int] = self.sums.margins[self._heavy_places[is_there], 1].tolist()
+        mechanism = dataclasses.replace(self.of_nobody, gains=tuple(gains), numbers=tuple(numbers[is_there].tolist()))
+        return mechanism, np.hstack([supports, num_yes.reshape(len(totals), -1)])
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        clear, by_weight = np.split(tally.totals, [-self._num_weights])
-        noisy = draw(self.mechanism_for(by_weight), clear.tolist())
-        return Tally(tally.num_reports, np.concatenate([np.array(noisy, dtype=np.int64), by_weight]))
+        mechanism, (row,) = self.sums_of(tally.totals[None])
+        noisy = np.array(draw(mechanism, row.tolist()), dtype=np.int64)
+        return Tally(tally.num_reports, np.concatenate([noisy, tally.totals[-self._num_weights :]]))
 
     def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
-        clear, by_weight = np.split(tallies.totals, [-self._num_weights], axis=1)
-        noisy = draw(self.mechanism_for(by_weight[0]), clear)  # of the same partners in all sessions
-        return TallyBlock(tallies.num_reports, np.hstack([noisy, by_weight]))
+        noisy = draw(*self.sums_of(tallies.totals))
+        return TallyBlock(tallies.num_reports, np.hstack([noisy, tallies.totals[:, -self._num_weights :]]))
 
 
 class HeavyVariant(CentralVariant):
@@ -132,13 +145,13 @@ class HeavyVariant(CentralVariant):
     def chances_to_pass(self, inputs: InputBlock) -> FloatArray | None:
         phase, size = self._phase, len(self._parameters.candidates)
         totals = phase.tally_block(inputs.private[:, :, phase.columns], earlier=[], public=inputs.public).totals
-        clear, by_weight = np.split(totals, [-len(self._parameters.weights)], axis=1)
-        # No support less the least sum that passes.
-        (least,) = set(phase.beyond_quota(np.hstack([np.zeros_like(clear[:, :size]), by_weight])).reshape(-1).tolist())
-        mechanism = phase.mechanism_for(by_weight[0])
-        rows, places = np.unique(clear, axis=0, return_inverse=True)
+        by_weight = totals[:1, -len(self._parameters.weights) :]
+        # No support less the least sum that passes, which is that of all candidates.
+        missing = int(phase.beyond_quota(np.hstack([np.zeros((1, size), dtype=np.int64), by_weight]))[0, 0])
+        mechanism, rows = phase.sums_of(totals)
+        rows, places = np.unique(rows, axis=0, return_inverse=True)
         try:
-            chances = [mechanism.chances_to_reach(row, -least) for row in rows.tolist()]
+            chances = [mechanism.chances_to_reach(row, -missing) for row in rows.tolist()]
         except NotImplementedError:
             return None
         return np.array(chances)[places.reshape(-1)]

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
@@ -124,8 +124,9 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         if parameters.get("public_weights") and "weights" not in parameters and "weight" in table:
             weights = np.unique(_numbers(table["weight"]))
             parameters["weights"] = weights[np.isfinite(weights)].tolist()
-        if "weight" in table and parameters.get("public_weights") and parameters.get("variant") == CentralVariant.name:
-            parameters |= _noise_weight(parameters, table["weight"])
+        if "weight" in table:
+            # Of parties that come in batches nothing is known yet: their source counts them.
+            parameters |= complete_noise_weight(parameters, lambda: (table["weight"], None))
         return parameters
 
     def make_phases(self) -> Iterator[Phase]:
@@ -362,15 +363,34 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return self.parameters.kind(self.parameters)
 
 
-def _noise_weight(parameters: Mapping[str, Any], entries: Entries) -> dict[str, float]:
-    """Return the noise weight that is best for these weights, if any is; what is wrong is refused elsewhere."""
+def complete_noise_weight(
+    fields: Mapping[str, Any], count: Callable[[], tuple[Entries, Sequence[int] | None]]
+) -> dict[str, float]:
+    """Return the noise weight that is best for partners whose weights are known, as a parameter, if any is.
+
+    What is wrong with the parameters or weights is refused elsewhere.
+
+    Args:
+        fields: the parameters that are known.
+        count: returns weights, and how many partners have each; None where each is one partner's. It is asked where
+            there may be a noise weight alone.
+
+    Examples:
+        >>> fields = {"variant": "central", "public_weights": True, "epsilon": 2.0, "weights": [1, 10]}
+        >>> complete_noise_weight(fields, lambda: ([1, 10], [50, 1]))
+        {'noise_weight': 1.0}
+    """
+    if not fields.get("public_weights") or fields.get("variant") != CentralVariant.name or "noise_weight" in fields:
+        return {}
     try:
-        converted = msgspec.convert(parameters, Parameters)
+        converted = msgspec.convert({"candidates": ["any"], **fields}, Parameters)
+        entries, repeats = count()
         places = _indices(entries, converted.weights, field="weight", tolerance=converted.rounding)
     except (ConfigurationError, msgspec.ValidationError):
         return {}
-    numbers: list[int] = np.bincount(places, minlength=len(converted.weights)).tolist()
-    noise_weight = with_noise_weight(converted, numbers).noise_weight
+    numbers = np.zeros(len(converted.weights), dtype=np.int64)
+    np.add.at(numbers, places, 1 if repeats is None else np.array(repeats, dtype=np.int64))
+    noise_weight = with_noise_weight(converted, numbers.tolist()).noise_weight
     return {} if noise_weight is msgspec.UNSET else {"noise_weight": noise_weight}
 
 

@@ -78,15 +78,15 @@ class ResponseSum(ExactMechanism):
         require(self.width >= 1, "width", self.width, "at least 1")
         choices = self.response.num_choices
         require(choices == _CHOICES, "response", choices, "over two choices, no and yes")
-        require(min(self.gains, default=0) >= 1, "gains", self.gains, "at least 1 step each, of one kind or more")
-        are_alike = len(self.numbers) == len(self.gains) and min(self.numbers) >= 0
+        require(min(self.gains, default=1) >= 1, "gains", self.gains, "at least 1 step each")
+        are_alike = len(self.numbers) == len(self.gains) and min(self.numbers, default=0) >= 0
         require(are_alike, "numbers", self.numbers, "at least 0, one for each gain")
 
     @property
     def value_range(self) -> tuple[int, int]:
         """That of the noise, or what the greatest number of one kind needs."""
         low, high = (0, 0) if self.noise is None else self.noise.value_range
-        return low, max(high, *self.numbers)
+        return low, max([high, *self.numbers])
 
     @property
     def report_range(self) -> tuple[int, int]:
@@ -110,12 +110,14 @@ class ResponseSum(ExactMechanism):
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Rows that differ in one light person's answers, or a heavy person's. See `RowMechanism.are_neighbors`."""
         (sums, num_yes), (other_sums, other_yes) = self._split(values), self._split(other_values)
+        most = 0 if self.noise is None else self.noise.sensitivity
+        is_light = are_within(most, sums, other_sums)
+        if not self.gains:
+            return is_light
         apart = np.abs(num_yes[:, None] - other_yes)
         kinds = apart.max(axis=2)  # of each question one person is apart at most
         is_heavy = (apart.sum(axis=3) <= 1).all(axis=2) & (np.count_nonzero(kinds, axis=2) <= 1)
-        most = 0 if self.noise is None else self.noise.sensitivity
-        is_light = are_within(most, sums, other_sums) & ~apart.any(axis=(2, 3))
-        return is_light | (is_heavy & are_within(0, sums, other_sums))
+        return (is_light & ~apart.any(axis=(2, 3))) | (is_heavy & are_within(0, sums, other_sums))
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
         sums, num_yes = self._checked(values)
@@ -123,7 +125,7 @@ class ResponseSum(ExactMechanism):
         if uniforms.shape != (len(values), slots):
             raise ValueError(f"uniforms must have shape {(len(values), slots)}, got {uniforms.shape}")
         kinds = np.repeat(np.arange(len(self.numbers)), self.numbers)
-        places = np.concatenate([np.arange(number) for number in self.numbers])
+        places = np.concatenate([np.arange(number) for number in (0, *self.numbers)])
         answers = (places < num_yes[:, :, kinds]).astype(np.int64)
         reported = self.response.randomize(answers.reshape(-1), uniforms[:, self.width :].reshape(-1, 1))
         gained = reported.reshape(answers.shape) @ np.array(self.gains, dtype=np.int64)[kinds]
@@ -187,7 +189,7 @@ class ResponseSum(ExactMechanism):
     def _laws(self, row: IntArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
         """Yield each question's sum, all that heavy persons may add, and how probably they do."""
         (sums,), (num_yes,) = self._checked(row[None])
-        unit = math.gcd(*self.gains)
+        unit = math.gcd(*self.gains) or 1
         units = [gain // unit for gain in self.gains]
         for total, yes in zip(sums.tolist(), num_yes.tolist(), strict=True):
             num_no = tuple(number - of_kind for number, of_kind in zip(self.numbers, yes, strict=True))

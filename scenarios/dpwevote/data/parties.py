@@ -6,7 +6,7 @@ votes as a scenario says; and a line with answers to some of its motions alone i
 
 import dataclasses
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -14,6 +14,7 @@ import numpy as np
 
 from ....protocol.columns import CodedColumn
 from ....protocol.dpwevote import DPWeVote
+from ....protocol.dpwevote.protocol import complete_noise_weight
 from ....protocol.errors import ConfigurationError, did_you_mean, list_choices, refuse, require
 from ....protocol.phases import Entries
 from ...reading.batches import TableFiles, is_in_batches, is_table
@@ -288,7 +289,7 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
             columns: dict[str, Entries] = dict.fromkeys(files.names, ())
             _check_without_weights(PartiesTable((), columns, source=options.file), candidates, parameters)
             return _ONE_VOTE
-        if parameters.get("public_weights") is not True or "weights" in parameters:
+        if parameters.get("public_weights") is not True:
             return {}
 
         def find() -> dict[str, Any]:
@@ -296,11 +297,15 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
             weights = {number_of(weight) for weight in _plain_weights(entries, options)}
             return {"weights": sorted(filter(math.isfinite, weights))}
 
+        def count() -> tuple[Entries, Sequence[int]]:
+            counts = files.counts(_WEIGHT)
+            return _plain_weights(CodedColumn.from_values(map(str, counts)), options), list(counts.values())
+
         from ...reading.manifests import remembered  # noqa: PLC0415  only files of any size need it
 
-        return remembered(
-            options.manifest, files, find, facts_asked={"columns": options.columns, "decimal": options.decimal}
-        )
+        facts = {"columns": options.columns, "decimal": options.decimal}
+        weights = {} if "weights" in parameters else remembered(options.manifest, files, find, facts_asked=facts)
+        return {**weights, **complete_noise_weight({**parameters, **weights}, count)}
 
     return RowFiles(
         path=options.file,

@@ -153,10 +153,12 @@ def test_no_truth_is_told_wrongly_more_often_than_the_level_says(
     least_passing = _turn(lambda total: verdict_of(total) is Verdict.PASSES, reach)
     most_failing = _turn(lambda total: verdict_of(total) is not Verdict.FAILS, reach) - 1
     assert most_failing < least_passing
-    mechanism, wrong = phase.mechanism_for(by_weight), [0.0, 0.0]
+    wrong = [0.0, 0.0]
     for opinions in all_truths(6):
-        clear = tally_of(vote, opinions).totals[: -len(WEIGHTS)].tolist()
-        (passing,), (failing,) = (mechanism.chances_to_reach(clear, end) for end in (least_passing, most_failing + 1))
+        mechanism, (row,) = phase.sums_of(tally_of(vote, opinions).totals[None])
+        (passing,), (failing,) = (
+            mechanism.chances_to_reach(row.tolist(), end) for end in (least_passing, most_failing + 1)
+        )
         should_pass = vote.should_pass(vote.encode({"weight": HELD, "c0": opinions}))["c0"]
         wrong[should_pass] = max(wrong[should_pass], 1 - failing if should_pass else passing)
     assert max(wrong) <= level
@@ -339,7 +341,7 @@ def test_many_sessions_are_tallied_and_released_as_each_alone(noise_weight: floa
     assert block.totals.tolist() == [each.totals.tolist() for each in alone]
     parts = [phase.tally(reports[0, own], earlier=[], public=inputs.public[own]) for own in (slice(2), slice(2, 6))]
     assert parts[0].merge(parts[1]) == alone[0]
-    slots = phase.mechanism_for(alone[0].totals[-len(WEIGHTS) :]).slots_of(0)
+    slots = phase.sums_of(block.totals)[0].slots_of(0)
     uniforms = np.random.default_rng(1).random((2, slots))
     many = phase.randomize_tallies(block, lambda mechanism, values: mechanism.randomize_rows(values, uniforms))
     for place, tally in enumerate(alone):
