@@ -13,6 +13,7 @@ import pytest
 from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.protocol.columns import normalize_name
+from psephos.protocol.dpwevote import Outcome
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
 from psephos.scenarios.reading import batches, grouping
 from psephos.scenarios.running.record import SessionObservers
@@ -31,6 +32,7 @@ PARAMETERS = {
     "rounded": {"variant": "joint", "weights": [1.05, 2.1, 2.9], "weights_within": 0.05},
     "rounded and public": {"variant": "central", "weights": [1.05, 2.1], "weights_within": 0.5, "public_weights": True},
     "central and public": {"variant": "central", "public_weights": True, "weights": [1, 2, 3]},
+    "heavy": {"variant": "central", "public_weights": True, "epsilon": 9.0},
 }
 
 
@@ -109,6 +111,8 @@ def test_files_in_batches_have_the_bits_of_one_that_is_read_at_once(name: str, e
     )
     assert not isinstance(at_once, Streamed)
     outcome = run_session(at_once, seed=3)
+    assert isinstance(outcome.outcome, Outcome)
+    assert (outcome.outcome.noise_weight == 0.0) is (name == "heavy")  # of which most files know nothing by themselves
     for streamed in (folder, pattern):
         assert isinstance(streamed, Streamed)
         found = run_session(streamed, seed=3)
