@@ -119,4 +119,4 @@ def test_there_is_a_statement_for_each_variant_and_for_games_and_errors() -> Non
         "verdicts in a game": "at most",
         "standard error of a margin": "error",
     }
-    assert len(STATEMENTS) == 18
+    assert len(STATEMENTS) == 19

@@ -353,6 +353,37 @@ def _draw_by(uniforms: Sequence[float], mechanism: RowMechanism, row: Sequence[i
     return mechanism.randomize_row(row, uniforms)
 
 
+@every_noise_weight
+def test_machines_arrays_and_a_count_by_hand_have_the_same_bits(noise_weight: float) -> None:
+    """The server draws noise for the sums, then a report for each heavy partner: by weight, those of yes first."""
+    vote = make_vote(number=2, noise_weight=noise_weight)
+    columns = ((1, 0, 1, 1, 0, 1), (0, 0, 0, 1, 1, 1))
+    inputs = vote.encode({"weight": HELD, **dict(zip(("c0", "c1"), columns, strict=True))})
+    session = Session(vote, inputs, seed=5)
+    (phase, noise), result = (phase_of(vote), session.fresh_noise()), session.play().result
+    assert result is not None
+    assert result.tallies == run_population(vote, inputs, noise=session.fresh_noise()).tallies
+    sums = phase.sums
+    heavy = sorted(weight for weight in HELD if weight > noise_weight)
+    uniforms = noise.uniforms(
+        protocol=vote.name, phase="release of votes", start=0, stop=1, slots=2 * (1 + len(heavy))
+    )[0].tolist()
+    expected: list[int] = []
+    for candidate, opinions in enumerate(columns):
+        pairs = sorted(zip(HELD, opinions, strict=True), key=lambda pair: (pair[0], -pair[1]))
+        light = sum(
+            int(sums.margins[WEIGHTS.index(weight), opinion]) for weight, opinion in pairs if weight not in heavy
+        )
+        if phase.of_nobody.noise is not None:
+            (light,) = phase.of_nobody.noise.randomize_row([light], uniforms[candidate : candidate + 1])
+        own = [pair for pair in pairs if pair[0] in heavy]
+        start = 2 + candidate * len(heavy)
+        reports = sums.response.randomize_row([opinion for _, opinion in own], uniforms[start : start + len(heavy)])
+        gained = (sums.margins[WEIGHTS.index(weight), report] for (weight, _), report in zip(own, reports, strict=True))
+        expected.append(light + sum(map(int, gained)))
+    assert result.tallies[0].totals.tolist() == [*expected, 2, 2, 1, 1]
+
+
 def test_machines_charge_every_partner_once() -> None:
     vote = make_vote(number=2)
     session = Session(vote, vote.encode({"weight": HELD, "c0": (1, 0, 1, 1, 0, 1), "c1": (0, 0, 0, 1, 1, 1)}))
