@@ -116,9 +116,12 @@ def _noisy(place: int, value: int, noise: NoiseLaw) -> ReportPiece:
 
 def _piece_of_sum(mechanism: ResponseSum, row: Sequence[int], place: int) -> ReportPiece:
     """Return in which of some ranges a sum is, which are about as likely as each other."""
+    kinds, first = len(mechanism.gains), mechanism.width + place * len(mechanism.gains)
+    alone, own_row = dataclasses.replace(mechanism, width=1), [row[place], *row[first : first + kinds]]
 
     def tail(least: int) -> float:
-        return mechanism.chances_to_reach(row, least)[place]
+        (chance,) = alone.chances_to_reach(own_row, least)
+        return chance
 
     low, high = mechanism.report_range
     span, parts = range(low, high + 2), [part / _RANGES for part in range(_RANGES)]

@@ -304,7 +304,9 @@ def _rows_of_partners(parties: str | Mapping[str, Any], parameters: Mapping[str,
         from ...reading.manifests import remembered  # noqa: PLC0415  only files of any size need it
 
         facts = {"columns": options.columns, "decimal": options.decimal}
-        weights = {} if "weights" in parameters else remembered(options.manifest, files, find, facts_asked=facts)
+        weights: Mapping[str, Any] = (
+            {} if "weights" in parameters else remembered(options.manifest, files, find, facts_asked=facts)
+        )
         return {**weights, **complete_noise_weight({**parameters, **weights}, count)}
 
     return RowFiles(
