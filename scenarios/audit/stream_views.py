@@ -117,10 +117,10 @@ def _noisy(place: int, value: int, noise: NoiseLaw) -> ReportPiece:
 def _piece_of_sum(mechanism: ResponseSum, row: Sequence[int], place: int) -> ReportPiece:
     """Return in which of some ranges a sum is, which are about as likely as each other."""
     kinds, first = len(mechanism.gains), mechanism.width + place * len(mechanism.gains)
-    alone, own_row = dataclasses.replace(mechanism, width=1), [row[place], *row[first : first + kinds]]
+    single, own_row = dataclasses.replace(mechanism, width=1), [row[place], *row[first : first + kinds]]
 
     def tail(least: int) -> float:
-        (chance,) = alone.chances_to_reach(own_row, least)
+        (chance,) = single.chances_to_reach(own_row, least)
         return chance
 
     low, high = mechanism.report_range
