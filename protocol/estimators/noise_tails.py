@@ -23,10 +23,11 @@ import functools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import scipy as sp
+from numpy.typing import NDArray
 
 from ..arrays import FloatArray
 from ..elementary import exp, expm1, square
@@ -43,6 +44,8 @@ _NEGLIGIBLE: Final = 1e-12
 _BISECTIONS: Final = 30
 _STEPS: Final = 6.0
 _DIGITS: Final = 12
+_TAIL_STEPS: Final = 1 << 13
+"""Of a period, of tails on a grid."""
 
 
 class NoisePart(NamedTuple):
@@ -77,7 +80,7 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
     """
     noises = [part for part in parts if part.scale > 0]
     deviation = math.sqrt(math.fsum(part.variance for part in noises))
-    steps = _reach_of_steps(noises)
+    steps = reach_of_steps(noises)
     if reach <= 0 or (deviation and reach <= steps):
         return 0.5
     if not deviation:
@@ -86,8 +89,13 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
     return min(tail + GRID, 0.5) if steps else tail
 
 
-def _reach_of_steps(noises: Iterable[NoisePart]) -> float:
-    """Return how far the fractional parts of noise on grids reach, but for less than a hundredth of `GRID`."""
+def reach_of_steps(noises: Iterable[NoisePart]) -> float:
+    """Return how far the fractional parts of noise on grids reach, but for less than a hundredth of `GRID`.
+
+    Examples:
+        >>> reach_of_steps([NoisePart(scale=5.0, shape=4.0, step=0.5)])
+        6.0
+    """
     return _STEPS * math.sqrt(
         math.fsum((0.5 if part.is_of_shares else part.shape) * square(part.step) for part in noises)
     )
@@ -124,9 +132,57 @@ class _Law:
         total = sum(float(np.sum(np.sin(near * points) / places * law)) for places, points, law in self._blocks)
         return min(max(math.ceil((0.5 - total / math.pi) / GRID), 1) * GRID, 0.5)
 
+    def tails(self) -> FloatArray:
+        """Return how likely each multiple of a step and more is, up to half of the period, by one transform."""
+        size = 2 * _MOST_STEPS
+        weights = np.zeros(size, dtype=np.complex128)
+        for places, _, law in self._blocks:
+            start = int(places[0])
+            weights[start : start + len(places)] = law / places
+        turns = np.exp(1j * math.pi / size * np.arange(size // 2))
+        sums = (turns * sp.fft.ifft(weights)[: size // 2]).imag * size
+        tails: FloatArray = np.clip(0.5 - sums / math.pi, 0.0, 0.5)
+        return np.minimum.accumulate(tails[:: size // _TAIL_STEPS])
+
 
 _law_of: Final = functools.lru_cache(maxsize=64)(_Law)
 """Sessions on the same parameters have the same noise."""
+
+
+class NoiseTails(NamedTuple):
+    """The tails of a sum of independent noises on a fine grid.
+
+    Args:
+        deviation: the sum's standard deviation; all else is in units of it.
+        spacing: of the grid.
+        beyond: how likely each multiple of the spacing, from 0 on, is reached; right to 1e-7.
+    """
+
+    deviation: float
+    spacing: float
+    beyond: FloatArray
+
+    @classmethod
+    def of(cls, parts: Iterable[NoisePart], farthest: float) -> Self:
+        """Return the tails of a sum of noises, not all of them 0, up to so many standard deviations."""
+        noises = [part for part in parts if part.scale > 0]
+        deviation = math.sqrt(math.fsum(part.variance for part in noises))
+        spacing = _PERIOD / _TAIL_STEPS
+        return cls(deviation, spacing, _Law(noises, deviation).tails()[: math.ceil(farthest / spacing) + 1])
+
+    @property
+    def farthest(self) -> int:
+        """The last place of the grid."""
+        return len(self.beyond) - 1
+
+    def at(self, place: int) -> float:
+        """Return the tail at a place of the grid, on either side of 0; beyond the farthest, that one's."""
+        return float(self.at_all(np.array([place]))[0])
+
+    def at_all(self, places: NDArray[Any]) -> FloatArray:
+        """Return the tails at many places."""
+        tails = self.beyond[np.minimum(np.abs(places), self.farthest)]
+        return np.where(places < 0, 1 - tails, tails)
 
 
 def _share_characteristic(part: NoisePart, points: FloatArray) -> FloatArray:
@@ -148,7 +204,7 @@ def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:
     deviation = math.sqrt(math.fsum(part.variance for part in noises))
     if not deviation or tail >= 0.5:  # noqa: PLR2004  half of the noise is on the other side
         return 0.0
-    steps = _reach_of_steps(noises)
+    steps = reach_of_steps(noises)
     tail -= GRID if steps else 0.0
     if tail < GRID:
         return math.inf

@@ -8,8 +8,9 @@ no truth in it (`report_laws`). Their probabilities are added up, and the greate
 With two functions that differ in their sign alone (of two groups, and parity) one of the sums is enough, if the noises
 of two alternatives have one law, symmetric, with one mode: see `docs/fair-voting-proofs-verdicts.md`.
 
-A wrong winner is one of m − 1, and each may be confirmed with a part of the level: proven for any number of
-alternatives and every level.
+A wrong winner is one of m − 1. Where merits are one function of the estimates, or two with Laplace noise, the chance
+that any of them has such a lead is bounded as a whole (`false_leads`); elsewhere each may be confirmed with a part of
+the level. Both are proven for any number of alternatives and every level.
 """
 
 import math
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..arrays import FloatArray, IntArray
 from ..estimators.noise_tails import GRID
+from .false_leads import FalseLeads
 from .objective import Objective, disparities_of, merits_of, shares_of
 from .report_laws import LaplaceSums, UtilityReportSums
 from .utility_noise import UtilityNoise
@@ -30,6 +32,8 @@ _MOST_FUNCTIONS: Final = 32
 """The most functions that are compared each with each; six groups have as many."""
 _CLEAR: Final = 1 + 2.0**-10
 """The distance of a p-value from the level at which Laplace noise's law is sure of any farther lead."""
+_CLEAR_OF_SEARCH: Final = 1.05
+"""The same of all alternatives' leads together."""
 _CLEAR_OF_BOUNDS: Final = 2.0
 """The same of the bounds of reports' sums."""
 _GRAINS: Final = 4
@@ -79,10 +83,9 @@ def _parts_of(
         tails_found[name, reach] = tails.tail_probability(name, reach) if reach > 0 else 0.5
         return tails_found[name, reach]
 
-    number = utilities.shape[1] - 1
     name, lead_reaches = speaking.lead
     tail = tail_chance(name, float(lead_reaches[0]))
-    yield number, tail
+    yield tails.num_parts(name), tail
     if tail >= 0.5 or not speaking.others:  # noqa: PLR2004  nothing is more
         return
     (first_name, reaches), (second_name, other_reaches) = speaking.others
@@ -91,7 +94,10 @@ def _parts_of(
         # Whichever is farther off in both ways is no likelier.
         if other_reach < nearest:
             nearest = other_reach
-            yield _HALVES * number, min(tail_chance(first_name, reach), tail_chance(second_name, other_reach))
+            yield (
+                tails.num_parts(first_name),
+                min(tail_chance(first_name, reach), tail_chance(second_name, other_reach)),
+            )
 
 
 class Confirming:
@@ -118,7 +124,9 @@ class Confirming:
         sums = None if noise is None else noise.sums
         self._tails = None if sums is None else _Tails(sums, objective, sizes, num_alternatives)
         is_exact = isinstance(sums, LaplaceSums)
-        self._level, self._clear = level, _CLEAR if is_exact else _CLEAR_OF_BOUNDS
+        is_searched = self._tails is not None and self._tails.false_leads is not None
+        self._level = level
+        self._clear = _CLEAR_OF_SEARCH if is_searched else _CLEAR if is_exact else _CLEAR_OF_BOUNDS
         # Of each tail, up to where a number is too little, and from where on it is enough.
         self._ends: dict[str, list[float]] = defaultdict(lambda: [0.0, math.inf])
 
@@ -162,11 +170,10 @@ class Confirming:
         assert self._tails is not None  # noqa: S101  else nothing is looked at
         tails_found = dict[tuple[str, float], float]()
         p_value = max(factor * tail for factor, tail in _parts_of(self._tails, utilities, winner, tails_found))
-        number = utilities.shape[1] - 1
         for (name, reach), tail in tails_found.items():
-            level = self._level / (number if name in _ALONE else _HALVES * number)
+            level = self._level / self._tails.num_parts(name)
             off, ends = tail - level, self._ends[name]
-            if abs(off) > (self._clear - 1) * level + _GRAINS * number * GRID:
+            if abs(off) > (self._clear - 1) * level + _GRAINS * (utilities.shape[1] - 1) * GRID:
                 ends[:] = [max(ends[0], reach), ends[1]] if off > 0 else [ends[0], min(ends[1], reach)]
         return p_value <= self._level
 
@@ -193,6 +200,33 @@ class _Tails:
             ]
             or np.zeros((1, len(sizes)))  # one group alone
         )
+        self.false_leads = self._find_false_leads()
+
+    def _find_false_leads(self) -> FalseLeads | None:
+        """Return the law of all wrong winners' leads; None where it is not known, or there are but two alternatives."""
+        functions = self._functions(of_disparity=False)
+        is_one, is_folded = len(functions) == 1, len(functions) == 2 and (functions[0] == -functions[1]).all()  # noqa: PLR2004  one up to its sign
+        if self.objective.name not in {"parity", "penalized"} or not (is_one or is_folded) or self._num_others == 1:
+            return None
+        if not isinstance(self._sums, LaplaceSums) or not functions[0].any():
+            return None
+        parts = tuple(part for part in self._sums.noise_of(functions[0]) if part.scale)
+        is_of_shares = any(part.is_of_shares for part in parts)
+        # Laplace draws of any size are totally positive; shares on one grid are log-concave, and that is all.
+        return None if is_of_shares and (is_folded or len(parts) > 1) else FalseLeads(parts, is_folded)
+
+    def num_parts(self, name: str) -> int:
+        """Return how many parts the level has for what is called so: of others, and of ways to be worse."""
+        if name == "lead" and self.false_leads is not None:
+            return 1
+        return self._num_others if name in _ALONE else _HALVES * self._num_others
+
+    def _functions(self, *, of_disparity: bool) -> FloatArray:
+        """Return the linear functions of which a merit is the least, or −ΔW, a row each."""
+        functions = -self._differences
+        if self.objective.name == "penalized" and not of_disparity:
+            functions = self.shares + float(self.objective.fairness_weight) * functions
+        return np.unique(functions, axis=0)
 
     def evidence_for(self, utilities: FloatArray, winners: IntArray) -> _Speaking:
         """Return the evidence for winners, shape (sessions,), in estimates, shape (sessions, G, m).
@@ -228,7 +262,10 @@ class _Tails:
         share = float(self.objective.welfare_share)
         match name:
             case "lead":
-                return self.lead_probability(reach)
+                tail = self.lead_probability(reach)
+                if self.false_leads is None or tail >= 0.5:  # noqa: PLR2004  nothing is more
+                    return tail
+                return min(self.false_leads.chance(reach, self._num_others), self._num_others * tail, 0.5)
             case "disparity" | "range":  # a ΔW that looks smaller by so much than it is, or larger
                 weights = np.stack([self._differences, np.zeros_like(self._differences)], axis=2)
                 tails = self._sums.tails(weights, reach)
@@ -249,10 +286,7 @@ class _Tails:
             lead: > 0.
             of_disparity: whether −ΔW is meant, and not the objective's merit.
         """
-        functions = -self._differences
-        if self.objective.name == "penalized" and not of_disparity:
-            functions = self.shares + float(self.objective.fairness_weight) * functions
-        functions = np.unique(functions, axis=0)
+        functions = self._functions(of_disparity=of_disparity)
         number = len(functions)
         if number > _MOST_FUNCTIONS:
             # Either noise is half of the lead, or more.

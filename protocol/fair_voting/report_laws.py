@@ -103,6 +103,12 @@ class LaplaceSums(NamedTuple):
         """Whether each group's noise is: of many draws, on a grid as fine as the scores'."""
         return is_nearly_normal(2.0, 0.0, 12.0 / min(self.draws))
 
+    def noise_of(self, weights: FloatArray) -> list[NoisePart]:
+        """Return the noise of a weighted sum of one alternative's estimates, weights of shape (G,)."""
+        factors = np.abs(weights[list(self.groups)]) * np.array(self.scales)
+        rows = zip(factors.tolist(), self.draws, self.grains, strict=True)
+        return [NoisePart(factor, shape, factor / grain) for factor, shape, grain in rows]
+
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
         """Return the tail bounds of `UtilityReportSums.tails`, at most ½, for a `reach` > 0.
 

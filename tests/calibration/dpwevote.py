@@ -139,7 +139,7 @@ def _weights_of(case: Case) -> tuple[float, ...]:
     return tuple(dict.fromkeys(weights))
 
 
-class _Truth(NamedTuple):
+class Truth(NamedTuple):
     """Who holds what, shape (partners,), and whether the candidate passes."""
 
     weights: FloatArray
@@ -147,7 +147,7 @@ class _Truth(NamedTuple):
     passes: bool
 
 
-def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
+def truth_of(case: Case, parameters: Parameters) -> Truth | None:
     """Return partners whose "yes" is as near to the quota as adding them up one by one brings it, on the wrong side."""
     number, every = case["partners"], parameters.weights
     heavy = every[-max(case["heavy"], 1) :]
@@ -183,7 +183,7 @@ def truth_of(case: Case, parameters: Parameters) -> _Truth | None:
     support = told if is_failing else total - told
     if passes(support) is is_failing:
         return None
-    return _Truth(np.array(held), np.array(opinions, dtype=np.int64), not is_failing)
+    return Truth(np.array(held), np.array(opinions, dtype=np.int64), not is_failing)
 
 
 def _draw_row(generator: np.random.Generator, mechanism: RowMechanism, row: Sequence[int]) -> list[int]:
@@ -195,7 +195,7 @@ def _draw_row(generator: np.random.Generator, mechanism: RowMechanism, row: Sequ
 class Sessions:
     """Sessions of one truth, whose outcomes are made when they are asked for."""
 
-    def __init__(self, vote: DPWeVote, truth: _Truth, number: int, generator: np.random.Generator) -> None:
+    def __init__(self, vote: DPWeVote, truth: Truth, number: int, generator: np.random.Generator) -> None:
         self.vote, self.number, self._size = vote, number, len(truth.weights)
         columns = dict.fromkeys(vote.parameters.candidates, truth.opinions)
         table: dict[str, Any] = {"weight": truth.weights, **columns}

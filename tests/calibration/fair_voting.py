@@ -105,14 +105,14 @@ def vote_of(case: Case) -> FairVoting | None:
         return None
 
 
-class _Profile(NamedTuple):
+class Profile(NamedTuple):
     """Rankings as positions, shape (voters, alternatives), and their voters' groups."""
 
     positions: IntArray
     groups: IntArray
 
 
-def profile_of(case: Case) -> _Profile:
+def profile_of(case: Case) -> Profile:
     """Return rankings in which alternatives are as good as each other, or far from it."""
     sizes, size = case["groups"], case["alternatives"]
     generator = np.random.default_rng([case["profile"], size, *sizes])
@@ -134,10 +134,10 @@ def profile_of(case: Case) -> _Profile:
             positions = positions[[place for own in sizes for place in range(own)]]
         case _:
             pass
-    return _Profile(positions.astype(np.int64), groups.astype(np.int64))
+    return Profile(positions.astype(np.int64), groups.astype(np.int64))
 
 
-def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.random.Generator) -> FloatArray:
+def estimates_of(vote: FairVoting, profile: Profile, votes: int, generator: np.random.Generator) -> FloatArray:
     """Return each vote's estimated mean utilities, shape (votes, groups, alternatives)."""
     phase, sizes = vote.phase, vote.parameters.group_sizes
     if isinstance(phase, DisclosedRankings | MaskedRankings):
@@ -149,7 +149,7 @@ def estimates_of(vote: FairVoting, profile: _Profile, votes: int, generator: np.
             rows = np.tile(sums.reshape(1, -1), (votes, 1))
             drawn = phase.tally_mechanism.randomize_rows(rows, generator.random(rows.shape)).reshape(votes, *sums.shape)
         return (drawn / np.array(sizes)[:, None] + phase.scoring.center) * phase.scoring.step
-    inputs = _inputs_of(vote, profile)
+    inputs = inputs_of(vote, profile)
     reports, voters = draw_sessions(phase, inputs, votes, generator), len(profile.groups)
     if isinstance(phase, JointRankings):
         told = _told(phase.report, reports).reshape(votes, voters, len(sizes), -1)
@@ -213,7 +213,7 @@ def _won(signs: IntArray, size: int, weight: FloatArray) -> FloatArray:
     return told
 
 
-def _inputs_of(vote: FairVoting, profile: _Profile) -> Inputs:
+def inputs_of(vote: FairVoting, profile: Profile) -> Inputs:
     """Return a profile's voters; of several levels of ε few have the smallest, and with it most of the noise."""
     table: dict[str, Any] = {"group": profile.groups, "ranking": Rankings(profile.positions)}
     if levels := vote.parameters.own_levels.epsilons:
@@ -223,12 +223,12 @@ def _inputs_of(vote: FairVoting, profile: _Profile) -> Inputs:
     return vote.encode(table)
 
 
-def _noise_of(vote: FairVoting, profile: _Profile) -> UtilityNoise:
+def noise_of(vote: FairVoting, profile: Profile) -> UtilityNoise:
     phase, sizes = vote.phase, vote.parameters.group_sizes
     counts = ((sum(sizes),),)
     if isinstance(phase, RandomizedRankings):
         number = len(phase.reports)
-        cells = np.bincount(phase.cells_of(_inputs_of(vote, profile).public), minlength=number * len(sizes))
+        cells = np.bincount(phase.cells_of(inputs_of(vote, profile).public), minlength=number * len(sizes))
         counts = tuple(map(tuple, cells.reshape(-1, number).tolist()))
     noise = phase.noise_of(counts)
     assert noise is not None
@@ -240,9 +240,9 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
     if vote is None:
         return None
     profile, objective = profile_of(case), vote.parameters.make_objective()
-    inputs = _inputs_of(vote, profile)
+    inputs = inputs_of(vote, profile)
     best = objective.best_alternatives(vote.utilities_in(inputs), vote.parameters.group_sizes)
-    sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), _noise_of(vote, profile)
+    sizes, noise = np.array(vote.parameters.group_sizes, dtype=np.float64), noise_of(vote, profile)
     most = max(_MOST_NUMBERS // (profile.positions.size * len(sizes)), 1)
     size, level = case["alternatives"], vote.parameters.level
     confirming = Confirming(noise, objective, sizes, num_alternatives=size, level=level)
@@ -338,7 +338,7 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     if vote is None:
         return None
     profile = profile_of(case)
-    inputs, noise = _inputs_of(vote, profile), _noise_of(vote, profile)
+    inputs, noise = inputs_of(vote, profile), noise_of(vote, profile)
     true = np.array([[float(value) for value in row] for row in vote.utilities_in(inputs)])
     number = min(sessions, max(_MOST_NUMBERS // (profile.positions.size * len(true)), 1))
     squares = np.square(estimates_of(vote, profile, number, generator) - true).mean(axis=2)

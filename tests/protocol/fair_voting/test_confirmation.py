@@ -54,13 +54,22 @@ def test_of_single_draws_the_law_of_four_of_them_counts() -> None:
     assert p_value([[0.0, x], [0.0, 0.0]], 0, noise) == pytest.approx(expected, abs=2e-6)
 
 
-def test_each_of_several_others_has_a_part_of_the_level() -> None:
+def test_several_others_cost_next_to_nothing_where_their_leads_are_bounded_as_a_whole() -> None:
     noise = noise_of(1.0, 1.0)
     pair = p_value([[0.0, 3.0], [0.0, 0.0]], 0, noise)
     assert 0.01 < pair < 0.2
-    assert p_value([[0.0, 3.0, 9.0], [0.0, 0.0, 0.0]], 0, noise) == 2 * pair
-    assert p_value([[0.0, 3.0, 9.0, 9.0], [0.0, 0.0, 0.0, 0.0]], 0, noise) == 3 * pair
+    for others in (2, 3, 9):
+        together = p_value([[0.0, 3.0, *[9.0] * (others - 1)], [0.0] * (others + 1)], 0, noise)
+        assert pair < together < 1.04 * pair
     assert p_value([[0.0, 0.1, 9.0], [0.0, 0.0, 0.0]], 0, noise) == 0.5
+
+
+def test_elsewhere_each_of_several_others_has_a_part_of_the_level() -> None:
+    penalized, noise = Objective("penalized"), noise_of(1.0, 1.0)
+    pair = p_value([[6.0, 0.0], [6.0, 0.0]], 0, noise, penalized)
+    assert 0.001 < pair < 0.1
+    assert p_value([[6.0, 0.0, 0.0], [6.0, 0.0, 0.0]], 0, noise, penalized) == 2 * pair
+    assert p_value([[6.0, 0.0, 0.0, -9.0], [6.0, 0.0, 0.0, -9.0]], 0, noise, penalized) == 3 * pair
 
 
 def test_where_welfare_counts_each_way_to_differ_counts() -> None:
