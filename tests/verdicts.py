@@ -9,27 +9,29 @@ counts those of 40 drawn votes, each with 50 draws of its noise. All draws are s
 """
 
 import argparse
+import functools
 import itertools
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-from calibration import dpwevote, fair_voting
+from calibration import dpwevote, fair_voting, moral_preferences
 from calibration.engine import Case
 from numpy.typing import NDArray
 from psephos.protocol.arrays import FloatArray, IntArray
 from psephos.protocol.dpwevote import DPWeVote
-from psephos.protocol.estimators import Verdict
+from psephos.protocol.estimators import UNDECIDED, Verdict
 from psephos.protocol.fair_voting.confirmation import Confirming, p_value_of
 from psephos.protocol.fair_voting.objective import merits_of
+from psephos.protocol.moral_preferences import MoralPreferences, rank
 
 SEED: Final = 1
 _LOOKED_AT: Final = 1_000
 """Sessions of each truth that is tried."""
-_HELD: Final = 20_000
+HELD: Final = 20_000
 """Sessions of the worst truth, drawn once more than those by which it is the worst."""
 _AGAIN: Final = 3
 """Truths of which the worst is one."""
@@ -50,12 +52,21 @@ class Measured(NamedTuple):
     seconds: float
 
 
-def _measure(cell: str, truths: list[Hold], verdicts: int, seconds: float, generator: np.random.Generator) -> Measured:
+def _measure(
+    cell: str,
+    truths: list[Hold],
+    verdicts: int,
+    seconds: float,
+    generator: np.random.Generator,
+    *,
+    times: float = 1.0,
+) -> Measured:
+    """Find the worst truth, which holds so many times the sessions that it is asked for."""
     shares = np.array([truth(_LOOKED_AT, generator) for truth in truths])
     first: list[int] = np.argsort(-shares)[:_AGAIN].tolist()
-    again = {place: truths[place](_HELD, generator) for place in first}
-    worst = truths[max(first, key=again.__getitem__)](_HELD, generator)
-    error = 2.6 * math.sqrt(max(worst * (1 - worst), 1 / _HELD) / _HELD)
+    again = {place: truths[place](HELD, generator) for place in first}
+    worst = truths[max(first, key=again.__getitem__)](HELD, generator)
+    error = 2.6 * math.sqrt(max(worst * (1 - worst), 1 / HELD) / (times * HELD))
     return Measured(cell, worst / _LEVEL, error / _LEVEL, verdicts, seconds)
 
 
@@ -227,7 +238,70 @@ def measure_fair_voting(generator: np.random.Generator) -> Iterator[Measured]:
         yield _measure(name, list(election.truths()), decided, seconds, generator)
 
 
-MEASURES: Final = {"dpwevote": measure_dpwevote, "fair-voting": measure_fair_voting}
+_SURVEYS: Final[list[dict[str, Any]]] = [
+    {"way": way, "features": 5, "voters": 100, "times the price": price, "alternatives": size}
+    for way, price in (
+        ("laplace, VLCP", 3.0),
+        ("laplace, VLDP", 10.0),
+        ("laplace, VLMP", 3.0),
+        ("direction, RLCP", 10.0),
+    )
+    for size in (2, 4)
+]
+
+
+def measure_moral_preferences(generator: np.random.Generator) -> Iterator[Measured]:
+    """Measure the winner among alternatives of which two, the first, are as good as each other, or all are."""
+    for case in _SURVEYS:
+        protocol = moral_preferences.protocol_of(case)
+        assert protocol is not None
+        first, second, third, *_ = protocol.parameters.features
+        size = int(case["alternatives"])
+        alternatives = {"a0": {first: 1.0, second: 2.0}, "a1": {second: 2.0, third: 1.0}}
+        alternatives |= {f"a{place}": {first: float(place % 2), third: place / 2} for place in range(2, size)}
+        winners = functools.partial(_winners, protocol, case, alternatives)
+
+        def hold(
+            sessions: int,
+            own: np.random.Generator,
+            *,
+            share: float,
+            protocol: MoralPreferences = protocol,
+            winners: Callable[[FloatArray, int, np.random.Generator], list[str]] = winners,
+        ) -> float:
+            society = np.trunc(np.array([0.0, share, 0.0, 0.0, 0.0]) * protocol.summary.bound)
+            found = winners(society, math.ceil(sessions / 10), own)
+            return 1 - (found.count(UNDECIDED) + found.count("a0")) / len(found)
+
+        drawn, decided = np.random.default_rng(SEED), 0
+        for _ in range(_DRAWN):
+            found = winners(moral_preferences.society_of(protocol, "ball", drawn), 50, drawn)
+            decided += 50 - found.count(UNDECIDED)
+        start = time.process_time()
+        winners(np.zeros(5), 1, drawn)
+        seconds = time.process_time() - start
+        holds: list[Hold] = [functools.partial(hold, share=share) for share in (0.0, 0.9)]
+        yield _measure(f"{case['way']}, 100 voters, {size} alternatives", holds, decided, seconds, generator, times=0.1)
+
+
+def _winners(
+    protocol: MoralPreferences,
+    case: Case,
+    alternatives: Mapping[str, Mapping[str, float]],
+    society: FloatArray,
+    number: int,
+    generator: np.random.Generator,
+) -> list[str]:
+    """Return the verdicts of so many sessions on the best of several alternatives."""
+    outcomes = moral_preferences.sessions_of(protocol, society, case, number, generator)
+    return [rank(outcome, alternatives, level=_LEVEL).verdict or UNDECIDED for outcome in outcomes]
+
+
+MEASURES: Final = {
+    "dpwevote": measure_dpwevote,
+    "fair-voting": measure_fair_voting,
+    "moral-preferences": measure_moral_preferences,
+}
 
 
 def main() -> None:

@@ -175,7 +175,7 @@ def _after_blocks(needed: FloatArray, blocks: tuple[FloatArray, FloatArray, int,
     above_shares = np.clip(values - below, 0.0, 1.0) * (values > -half)
     is_outside = values >= half  # alone: whatever is needed is taken as reached
     inside = chances * ~is_outside
-    added = (chances * is_outside).sum(axis=1, keepdims=True) + _ROUNDING + (_OUTSIDE if size > 1 else 0.0)
+    added = size * (chances * is_outside).sum(axis=1, keepdims=True) + _ROUNDING + (_OUTSIDE if size > 1 else 0.0)
     points = below.astype(np.int64)
     is_short = size == 1 and values.size <= _MOST_POINTS
     transforms = np.zeros(0)

@@ -31,7 +31,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ..arrays import FloatArray, IntArray
-from ..estimators.noise_tails import NoisePart, NoiseTails, reach_of_steps
+from ..estimators.noise_tails import GRID, NoisePart, NoiseTails, reach_of_steps
 
 _ERROR: Final = 2.0**-24
 """More than the error of a tail that is added up."""
@@ -40,6 +40,8 @@ _FARTHEST: Final = 12.0
 _FIRST_PARTS: Final = 8
 """The parts of a lead that distances are apart at first, and what those near the worst are halved to."""
 _LAST_PARTS: Final = 512
+_LEAD_GRAINS: Final = 4
+"""Steps of the grid to which leads are rounded down, a fiftieth of a standard deviation: many sessions ask for one."""
 _UNSEEN: Final = 2.0**-26
 """The chance that the fractional parts of two alternatives' noise are farther from 0 than they are taken for."""
 _NO_TURN: Final = 2.0**-6
@@ -80,32 +82,37 @@ class FalseLeads(NamedTuple):
         blur = max((part.step for part in self.parts if part.is_of_shares), default=0.0)
         sought = (lead - both) / tails.deviation
         grains = math.floor(sought / tails.spacing)
-        if grains < _FIRST_PARTS:
+        if grains < _FIRST_PARTS + _LEAD_GRAINS:
             return 1.0
         blurred = math.ceil(blur / tails.deviation / tails.spacing)
-        located = _located_chance(tails, grains, num_others, blurred)
-        chance = self._folded_chance(tails, grains, num_others, located) if self.is_folded else located
-        return min(chance + (num_others + 1) ** 2 * _UNSEEN, 1.0)
+        chance = _chance_of_lead(self, grains - grains % _LEAD_GRAINS, num_others, blurred)
+        return min(chance + (num_others + 1) ** 2 * _UNSEEN + GRID, 1.0)
 
-    def _folded_chance(self, tails: NoiseTails, grains: int, num_others: int, located: float) -> float:
-        """Return the greatest chance over the distances of the best one's difference from 0."""
-        end = 0
-        while (num_others + 1) * tails.at(end + grains) > _NO_TURN * located:
-            end += grains // _FIRST_PARTS
-        worst = located + (num_others + 1) * tails.at(end + grains)
-        width = grains // _FIRST_PARTS
-        open_places = [(place, width) for place in range(0, end, width)]
-        while open_places:
-            place, width = open_places.pop()
-            chance = _chance_at_distance(tails, place, grains - 2 * width, num_others)
-            if chance <= worst:
-                continue
-            if width * _LAST_PARTS <= grains or width == 1:
-                worst = chance
-            else:
-                half = width // 2
-                open_places += [(place, half), (place + half, width - half)]
-        return worst
+
+@functools.lru_cache(maxsize=4096)
+def _chance_of_lead(leads: FalseLeads, lead: int, num_others: int, blurred: int) -> float:
+    """Return the bound for a lead in steps of the grid, which many sessions ask for."""
+    tails = _tails_of(leads.parts)
+    located = _located_chance(tails, lead, num_others, blurred)
+    if not leads.is_folded:
+        return located
+    # The best one's difference may be at any distance from 0. From a distance on signs do not change.
+    width, end = lead // _FIRST_PARTS, 0
+    while (num_others + 1) * tails.at(end + lead) > _NO_TURN * located and end < tails.farthest:
+        end += width
+    worst = located + (num_others + 1) * tails.at(end + lead)
+    open_places = [(place, width) for place in range(0, end, width)]
+    while open_places:
+        place, width = open_places.pop()
+        chance = _chance_at_distance(tails, place, lead - 2 * width, num_others)
+        if chance <= worst:
+            continue
+        if width * _LAST_PARTS <= lead or width == 1:
+            worst = chance
+        else:
+            half = width // 2
+            open_places += [(place, half), (place + half, width - half)]
+    return worst
 
 
 @functools.lru_cache(maxsize=64)

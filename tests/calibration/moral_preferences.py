@@ -216,7 +216,7 @@ def _public_of(protocol: MoralPreferences, case: Case) -> IntArray:
     return levels[:, None] if protocol.parameters.is_personal else np.empty((voters, 0), dtype=np.int64)
 
 
-def _sessions(
+def sessions_of(
     protocol: MoralPreferences, society: FloatArray, case: Case, sessions: int, generator: np.random.Generator
 ) -> Iterator[Outcome]:
     """Yield what sessions release in which all voters hold the same."""
@@ -250,7 +250,7 @@ def _hold_verdicts(case: Case, sessions: int, generator: np.random.Generator) ->
     pair = _pair(protocol, change)
     is_first = _prefers_first(society, change)
     wrong = np.zeros(sessions)
-    for session, outcome in enumerate(_sessions(protocol, society, case, sessions, generator)):
+    for session, outcome in enumerate(sessions_of(protocol, society, case, sessions, generator)):
         decision = decide(outcome, pair, {}, level=case["level"])
         # Where nobody prefers either, each verdict is wrong, and has the level.
         denied = {"second"} if is_first else {"first"}
@@ -324,7 +324,7 @@ def _hold_errors(case: Case, sessions: int, generator: np.random.Generator) -> H
     society = society_of(protocol, case["society"], np.random.default_rng([case["point"], case["features"]]))
     true = list(_clean(protocol, society).values())
     pairs: list[tuple[float, float]] = []
-    for outcome in _sessions(protocol, society, case, sessions, generator):
+    for outcome in sessions_of(protocol, society, case, sessions, generator):
         if outcome.errors is not None and not outcome.is_projected:
             ratios = [
                 ((own - value) / error) ** 2

@@ -117,3 +117,11 @@ def test_a_lead_that_the_grid_may_have_made_says_nothing() -> None:
     leads = FalseLeads((NoisePart(2.0, 4.0, 1.0),), is_folded=False)
     assert leads.chance(12.0, 3) == 1.0
     assert leads.chance(60.0, 3) < 0.01
+
+
+@pytest.mark.parametrize("is_folded", [False, True])
+@pytest.mark.parametrize("name", list(LAWS))
+def test_a_lead_beyond_all_noise_is_as_sure_as_can_be_told(name: str, *, is_folded: bool) -> None:
+    part = LAWS[name][1]
+    far = FalseLeads((part,), is_folded).chance(40 * math.sqrt(part.variance), 49)
+    assert 2.0**-20 <= far <= 1e-4
