@@ -1,20 +1,23 @@
 """Measures how much of their level verdicts use, and how many of 2,000 drawn votes get one.
 
     $ .venv/bin/python tests/verdicts.py
-    $ .venv/bin/python tests/verdicts.py fair-voting
+    $ .venv/bin/python tests/verdicts.py fair-voting --write
 
 Of each cell truths are tried that are as near to the other verdict as they can be: the one that breaks most is held
 again, with fresh noise. Its share of wrong verdicts over the level is *used*, ± 2.6 standard errors (99 %). *Verdicts*
 counts those of 40 drawn votes, each with 50 draws of its noise. All draws are seeded; the whole takes some minutes.
+`--write` keeps the numbers in `docs/verdicts.md`.
 """
 
 import argparse
 import functools
 import itertools
 import math
+import operator
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
@@ -28,6 +31,7 @@ from psephos.protocol.fair_voting.confirmation import Confirming, p_value_of
 from psephos.protocol.fair_voting.objective import merits_of
 from psephos.protocol.moral_preferences import MoralPreferences, rank
 
+PAGE: Final = Path(__file__).parents[1] / "docs" / "verdicts.md"
 SEED: Final = 1
 _LOOKED_AT: Final = 1_000
 """Sessions of each truth that is tried."""
@@ -304,19 +308,36 @@ MEASURES: Final = {
 }
 
 
+def write(page: Path, cells: Mapping[str, Measured]) -> None:
+    """Write cells into a page's tables; what stands before an arrow stays."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        name, *before = [entry.strip() for entry in line.strip("| ").split(" | ")]
+        if (cell := cells.get(name)) is not None:
+            found = (f"{cell.used:.2f}", str(cell.verdicts))
+            arrows = [f"{own.partition(' → ')[0]} → " if " → " in own else "" for own in before]
+            lines[number] = "| " + " | ".join([name, *map(operator.add, arrows, found)]) + " |"
+    page.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Print the table of one system or of all."""
     parser = argparse.ArgumentParser(description="Measure how much of their level verdicts use.")
     parser.add_argument("system", nargs="?", choices=[*MEASURES, "all"], default="all")
-    system = parser.parse_args().system
+    parser.add_argument("--write", action="store_true", help="write the tables of docs/verdicts.md as well")
+    given = parser.parse_args()
+    cells: dict[str, Measured] = {}
     for name, measure in MEASURES.items():
-        if system in {name, "all"}:
+        if given.system in {name, "all"}:
             sys.stdout.write(f"| {name} | used of the level | verdicts of 2,000 | seconds |\n")
             sys.stdout.write("| :--- | ---: | ---: | ---: |\n")
             for cell in measure(np.random.default_rng(SEED)):
+                cells[cell.cell] = cell
                 used = f"{cell.used:.2f} ± {cell.error:.2f}"
                 sys.stdout.write(f"| {cell.cell} | {used} | {cell.verdicts} | {cell.seconds:.2f} |\n")
                 sys.stdout.flush()
+    if given.write:
+        write(PAGE, cells)
 
 
 if __name__ == "__main__":

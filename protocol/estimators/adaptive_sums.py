@@ -142,7 +142,7 @@ def tail_curve(strata: Sequence[Stratum], farthest: float) -> TailCurve | None:
     rounding = step * math.sqrt(number * ln(1 / GRID) / 2)
     start = -math.ceil(_BELOW * deviation / step)
     needed = np.arange(start, start + cells)
-    chances = functools.reduce(_after_blocks, steps, (needed <= 0).astype(np.float64))
+    chances = functools.reduce(_chances_with_blocks, steps, (needed <= 0).astype(np.float64))
     return TailCurve(start * step + rounding, step, chances + GRID)
 
 
@@ -161,7 +161,7 @@ def _greatest_block(values: FloatArray, chances: FloatArray, room: int) -> float
     return most
 
 
-def _after_blocks(needed: FloatArray, blocks: tuple[FloatArray, FloatArray, int, int]) -> FloatArray:
+def _chances_with_blocks(needed: FloatArray, blocks: tuple[FloatArray, FloatArray, int, int]) -> FloatArray:
     """Return the best chances from so many blocks of reports on, given those behind them.
 
     Args:

@@ -163,7 +163,7 @@ class NoiseTails(NamedTuple):
     beyond: FloatArray
 
     @classmethod
-    def of(cls, parts: Iterable[NoisePart], farthest: float) -> Self:
+    def from_parts(cls, parts: Iterable[NoisePart], farthest: float) -> Self:
         """Return the tails of a sum of noises, not all of them 0, up to so many standard deviations."""
         noises = [part for part in parts if part.scale > 0]
         deviation = math.sqrt(math.fsum(part.variance for part in noises))
@@ -175,11 +175,11 @@ class NoiseTails(NamedTuple):
         """The last place of the grid."""
         return len(self.beyond) - 1
 
-    def at(self, place: int) -> float:
+    def tail(self, place: int) -> float:
         """Return the tail at a place of the grid, on either side of 0; beyond the farthest, that one's."""
-        return float(self.at_all(np.array([place]))[0])
+        return float(self.tails(np.array([place]))[0])
 
-    def at_all(self, places: NDArray[Any]) -> FloatArray:
+    def tails(self, places: NDArray[Any]) -> FloatArray:
         """Return the tails at many places."""
         tails = self.beyond[np.minimum(np.abs(places), self.farthest)]
         return np.where(places < 0, 1 - tails, tails)

@@ -14,10 +14,16 @@ truth. With one other it is the chance that it leads b by c, exactly. So what ma
 have to be near: nothing where noise is nearly normal, up to 29 % at 5 % where it is one draw of Laplace noise, in place
 of the m − 1 times of a sum over pairs.
 
-Where merits are −|D + e| and e is a sum of Laplace draws, the law of |D + e| has a monotone likelihood ratio in |D|
-(each draw's kernel is totally positive, and so is their composition), so that the same holds with p at |D_b|. Of |D_b|
-the greatest bound is searched: moving all D by δ at most moves a lead by 2δ; and from a distance on signs do not
-change, but for the chance that anybody is c beyond 0.
+p is log-concave: Laplace draws have a log-concave density, and their sums; noise shares a log-concave law on their grid.
+The integral is an upper sum over a grid, on which h falls by steps, and which is an identity for such an h as well.
+
+Where merits are −|D + e| and e is a sum of Laplace draws, p is log-concave as well, since |D + e| ≤ x is convex in e and x
+(Prékopa 1973). A draw of scale β has the kernel f(x − D) + f(x + D) = e^(−max/β)·cosh(min/β)/β of x, D ≥ 0, which is
+totally positive of order 2, and so are compositions of such kernels (Karlin), which are the kernels of sums. So |D + e|
+has a monotone likelihood ratio in |D|, P[|D + e| ≤ x] is totally positive, and p and h at |D_b| bound those of all others.
+Of |D_b| the greatest bound is searched: moving all D by δ at most moves each |D + e| by δ, and a lead by 2δ, so that for
+|D_b| from t to t + δ the bound at t for c − 2δ holds; intervals are halved until that is no more than the worst. Beyond a
+distance t, leads are those of D + e, but where somebody is at −c or beyond: by one of m with P[e ≥ t + c] at most.
 
 Source: ours. Gutmann and Maymin, Is the selected population the best?, Annals of Statistics 1987, have one other as
 the worst case for the test of two; Karlin, Total Positivity, 1968, for the composition.
@@ -98,9 +104,9 @@ def _chance_of_lead(leads: FalseLeads, lead: int, num_others: int, blurred: int)
         return located
     # The best one's difference may be at any distance from 0. From a distance on signs do not change.
     width, end = lead // _FIRST_PARTS, 0
-    while (num_others + 1) * tails.at(end + lead) > _NO_TURN * located and end < tails.farthest:
+    while (num_others + 1) * tails.tail(end + lead) > _NO_TURN * located and end < tails.farthest:
         end += width
-    worst = located + (num_others + 1) * tails.at(end + lead)
+    worst = located + (num_others + 1) * tails.tail(end + lead)
     open_places = [(place, width) for place in range(0, end, width)]
     while open_places:
         place, width = open_places.pop()
@@ -117,7 +123,7 @@ def _chance_of_lead(leads: FalseLeads, lead: int, num_others: int, blurred: int)
 
 @functools.lru_cache(maxsize=64)
 def _tails_of(parts: tuple[NoisePart, ...]) -> NoiseTails:
-    return NoiseTails.of(parts, _FARTHEST)
+    return NoiseTails.from_parts(parts, _FARTHEST)
 
 
 def _located_chance(tails: NoiseTails, lead: int, num_others: int, blurred: int) -> float:
@@ -130,8 +136,8 @@ def _located_chance(tails: NoiseTails, lead: int, num_others: int, blurred: int)
         blurred: how far the tails' law may be from the noise's, which is on a grid itself.
     """
     places = np.arange(-tails.farthest, tails.farthest + 1)
-    above, below = tails.at_all(places - blurred), tails.at_all(places + blurred)
-    ratios = (tails.at_all(places + lead - blurred) + _ERROR) / np.maximum(below - _ERROR, _ERROR)
+    above, below = tails.tails(places - blurred), tails.tails(places + blurred)
+    ratios = (tails.tails(places + lead - blurred) + _ERROR) / np.maximum(below - _ERROR, _ERROR)
     return _greatest_sum(above, ratios, (1 - below, 1 - above), num_others)
 
 
@@ -139,11 +145,11 @@ def _chance_at_distance(tails: NoiseTails, distance: int, lead: int, num_others:
     """Return the bound where the best merit is −`distance`, and merits are −|D + noise|."""
     sizes = np.arange(distance + tails.farthest, -1, -1, dtype=np.int64)
 
-    def within(size: IntArray) -> FloatArray:  # P[|D + e| <= size]
+    def chance_within(size: IntArray) -> FloatArray:  # P[|D + e| <= size]
         near = np.maximum(size, 0)
-        return np.where(size > 0, 1 - tails.at_all(near - distance) - tails.at_all(near + distance), 0.0)
+        return np.where(size > 0, 1 - tails.tails(near - distance) - tails.tails(near + distance), 0.0)
 
-    above, ahead = within(sizes), within(sizes - lead)
+    above, ahead = chance_within(sizes), chance_within(sizes - lead)
     ratios = np.where(ahead > 0, (ahead + _ERROR) / np.maximum(above - _ERROR, _ERROR), 0.0)
     return _greatest_sum(above, ratios, (1 - above, 1 - above), num_others)
 

@@ -1,5 +1,7 @@
 """`tests/verdicts.py`: that a test is measured as it is, and no share of a level is above 1."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import verdicts
@@ -51,3 +53,12 @@ def test_a_test_that_uses_more_than_its_level_is_seen(monkeypatch: pytest.Monkey
     monkeypatch.setattr(verdicts.Confirming, "are_confirmed", bold)
     (measured,) = verdicts.MEASURES["fair-voting"](np.random.default_rng(3))
     assert measured.used > 5
+
+
+def test_a_page_keeps_what_stands_before_an_arrow(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("| one | 0.10 → 0.20 | 3 → 4 |\n| other | 0.50 | 7 |\n| third | 1 |\n", encoding="utf-8")
+    cells = {name: verdicts.Measured(name, 0.876, 0.01, 9, 0.1) for name in ("one", "other")}
+    verdicts.write(page, cells)
+    text = page.read_text(encoding="utf-8")
+    assert text == "| one | 0.10 → 0.88 | 3 → 9 |\n| other | 0.88 | 9 |\n| third | 1 |\n"
