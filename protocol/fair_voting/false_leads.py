@@ -14,16 +14,18 @@ truth. With one other it is the chance that it leads b by c, exactly. So what ma
 have to be near: nothing where noise is nearly normal, up to 29 % at 5 % where it is one draw of Laplace noise, in place
 of the m − 1 times of a sum over pairs.
 
-p is log-concave: Laplace draws have a log-concave density, and their sums; noise shares a log-concave law on their grid.
-The integral is an upper sum over a grid, on which h falls by steps, and which is an identity for such an h as well.
+p is log-concave: Laplace draws have a log-concave density, and their sums; noise shares a log-concave law on their
+grid. The integral is an upper sum over a grid, on which h falls by steps, and which is an identity for such an h as
+well.
 
-Where merits are −|D + e| and e is a sum of Laplace draws, p is log-concave as well, since |D + e| ≤ x is convex in e and x
-(Prékopa 1973). A draw of scale β has the kernel f(x − D) + f(x + D) = e^(−max/β)·cosh(min/β)/β of x, D ≥ 0, which is
-totally positive of order 2, and so are compositions of such kernels (Karlin), which are the kernels of sums. So |D + e|
-has a monotone likelihood ratio in |D|, P[|D + e| ≤ x] is totally positive, and p and h at |D_b| bound those of all others.
-Of |D_b| the greatest bound is searched: moving all D by δ at most moves each |D + e| by δ, and a lead by 2δ, so that for
-|D_b| from t to t + δ the bound at t for c − 2δ holds; intervals are halved until that is no more than the worst. Beyond a
-distance t, leads are those of D + e, but where somebody is at −c or beyond: by one of m with P[e ≥ t + c] at most.
+Where merits are −|D + e| and e is a sum of Laplace draws, p is log-concave as well, since |D + e| ≤ x is convex in e
+and x (Prékopa 1973). A draw of scale β has the kernel f(x − D) + f(x + D) = e^(−max/β)·cosh(min/β)/β of x, D ≥ 0,
+which is totally positive of order 2, and so are compositions of such kernels (Karlin), which are the kernels of sums.
+So |D + e| has a monotone likelihood ratio in |D|, P[|D + e| ≤ x] is totally positive, and p and h at |D_b| bound
+those of all others. Of |D_b| the greatest bound is searched: moving all D by δ at most moves each |D + e| by δ, and a
+lead by 2δ, so that for |D_b| from t to t + δ the bound at t for c − 2δ holds; intervals are halved until that is no
+more than the worst. Beyond a distance t, leads are those of D + e, but where somebody is at −c or beyond: by one of m
+with P[e ≥ t + c] at most.
 
 Source: ours. Gutmann and Maymin, Is the selected population the best?, Annals of Statistics 1987, have one other as
 the worst case for the test of two; Karlin, Total Positivity, 1968, for the composition.
