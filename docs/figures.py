@@ -29,6 +29,8 @@ __all__ = ["TABLES", "with_tables", "write_tables"]
 
 _DOCS: Final = Path(__file__).resolve().parent
 _MARKED: Final = re.compile(r"(<!-- begin (?P<name>\w+) -->\n).*?(<!-- end (?P=name) -->)", re.DOTALL)
+_WELL_USED: Final = 0.75
+"""The least share of a level that is much of it."""
 _MUCH: Final = 0.5
 """Points behind: what was aimed at."""
 _CLAIMS: Final = re.compile(r"^Of (\d+) claims? (.+)\.$", re.MULTILINE)
@@ -76,6 +78,12 @@ def _measured() -> str:
         for what in ("moral preferences by four algorithms, file to results", "memory of all processes")
     )
     hours = float(clock.split()[0].replace(",", "")) / 60
+    tests = [
+        line.strip("| ").split(" | ")
+        for line in (_DOCS / "verdicts.md").read_text(encoding="utf-8").splitlines()
+        if re.match(r"\| .*\d\.\d\d \| .*\d \|$", line)
+    ]
+    well_used = sum(float(used.split()[-1]) >= _WELL_USED for _, used, _ in tests)
     return _markdown(
         ("page", "asked", "found", "printed by"),
         (
@@ -84,6 +92,12 @@ def _measured() -> str:
                 "Are stated probabilities and errors as large as those that are found?",
                 f"**{broken} of {len(cells)}** cells are broken; the worst is at {strain:.2f} of its statement",
                 "`python tests/calibrate.py all`",
+            ),
+            (
+                "[Verdicts, measured](verdicts.md)",
+                "Does a verdict use the level that it states?",
+                f"At least {_WELL_USED:g} of it in **{well_used} of {len(tests)}** cells",
+                "`python tests/verdicts.py --write`",
             ),
             (
                 "[The estimator `auto`](truth-discovery-auto.md)",
