@@ -11,6 +11,13 @@ the sum can be. At 5 % and a hundred reports a margin has to be larger than unde
 So where the sum of few hundred reports is held against an adversary in .3 s (`adaptive_sums`), the smaller of the two
 bounds counts: then by a twentieth, which is what the choice of values is worth.
 
+The first factor is Chernoff's. For the second, tilt each report's law by e^(s·d): P(S ≥ c) = e^(Σψ − sc) · E[e^(−s(S
+− c)); S ≥ c] under the tilted law, and the expectation is ∫ s·e^(−sx)·P(c ≤ S ≤ c + x) dx. There S differs from a
+normal law with variance V by at most C·R/V^(3/2) (Berry and Esseen, C = .56 by Shevtsova 2010), and the normal law
+puts at most x/√(2πV) into [c, c + x]. With R at its greatest, the exponent plus the logarithm of the second factor is
+convex in how many voters of a group have which ranking, so that it is greatest where all have the same; of the other
+groups V is taken at its least.
+
 Source: Hoeffding (1956), On the distribution of the number of successes in independent trials, Theorem 5; Chernoff
 (1952), Bahadur and Rao (1960) for the tilted law, Shevtsova (2010) for C.
 """
