@@ -143,7 +143,8 @@ def tail_curve(strata: Sequence[Stratum], farthest: float) -> TailCurve | None:
     start = -math.ceil(_BELOW * deviation / step)
     needed = np.arange(start, start + cells)
     chances = functools.reduce(_chances_with_blocks, steps, (needed <= 0).astype(np.float64))
-    return TailCurve(start * step + rounding, step, chances + GRID)
+    # On a grid, so that a processor's last bits do not show; and the chance of more rounding.
+    return TailCurve(start * step + rounding, step, (np.ceil(chances / GRID) + 1) * GRID)
 
 
 def _greatest_block(values: FloatArray, chances: FloatArray, room: int) -> float:

@@ -94,7 +94,8 @@ class FalseLeads(NamedTuple):
             return 1.0
         blurred = math.ceil(blur / tails.deviation / tails.spacing)
         chance = _chance_of_lead(self, grains - grains % _LEAD_GRAINS, num_others, blurred)
-        return min(chance + (num_others + 1) ** 2 * _UNSEEN + GRID, 1.0)
+        chance += (num_others + 1) ** 2 * _UNSEEN
+        return min((math.ceil(chance / GRID) + 1) * GRID, 1.0)  # a processor's last bits do not show
 
 
 @functools.lru_cache(maxsize=4096)
