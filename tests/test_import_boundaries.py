@@ -57,13 +57,16 @@ RULES = {
     ),
 }
 
-# Of single files, what else they may import: the plugin is pytest's, which alone imports it; one page speaks HTTP; one
+# Of single files, what else they may import: the plugin is pytest's, which alone imports it; pages speak HTTP; one
 # writes HTML; one speaks with a cluster; one has the primitives of masked sums.
 ALSO = {
     "scenarios/pytest_plugin.py": frozenset({"pytest"}),
     "scenarios/running/cluster.py": frozenset({"dask", "distributed"}),
     "agents/masking.py": frozenset({"cryptography", "nacl"}),
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
+    "scenarios/deployment/web.py": frozenset({"h11"}),
+    "transports/http_server.py": frozenset({"h11"}),
+    "transports/web.py": frozenset({"h11", "wsproto"}),
     "scenarios/reports/page.py": frozenset({"jinja2"}),
     "scenarios/running/scaffold.py": frozenset({"jinja2"}),
 }

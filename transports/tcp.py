@@ -19,7 +19,7 @@ from .addresses import format_address, is_loopback, parse_address
 from .framing import FrameDecoder, encode_frames
 
 _READ_BYTES: Final = 1 << 16
-_MOST_AT_ONCE: Final = 1 << 14
+MOST_AT_ONCE: Final = 1 << 14
 """The longest payload to hand over at once: of a longer one the system may well take a part only."""
 # A whole roster may connect at once; the kernel drops what does not fit and the clients then wait a second.
 _BACKLOG: Final = 4096
@@ -86,7 +86,7 @@ class SocketChannel(Channel):
             self._is_sending = False
 
     def send_nowait(self, payload: bytes) -> None:
-        if self._is_sending or self._unsent or len(payload) > _MOST_AT_ONCE:
+        if self._is_sending or self._unsent or len(payload) > MOST_AT_ONCE:
             raise trio.WouldBlock
         data = self._seal(encode_frames((payload,)))
         try:
@@ -173,16 +173,8 @@ class SocketListener(Listener):
         return self._address
 
     async def accept(self) -> Channel:
-        while True:
-            try:
-                stream = await self._listener.accept()
-            except OSError as error:
-                if error.errno in _OUT_OF_DESCRIPTORS:
-                    await trio.sleep(_PAUSE_SECONDS)
-                elif error.errno not in _FAILED_BEFORE_ACCEPT:
-                    raise
-            else:
-                return self._make_channel(stream, _peer_address(stream))
+        stream = await accept_stream(self._listener)
+        return self._make_channel(stream, peer_address(stream))
 
     async def aclose(self) -> None:
         await self._listener.aclose()
@@ -205,7 +197,7 @@ class TCPTransport(Transport):
 
     async def connect(self, address: str) -> Channel:
         host, port = parse_address(address)
-        return self._reach(await _open_stream(host, port), address)
+        return self._reach(await open_stream(host, port), address)
 
     def _accept(self, stream: trio.SocketStream, peer: str) -> Channel:
         """Return the channel of a connection that came in."""
@@ -225,7 +217,24 @@ async def open_socket(address: str | None) -> trio.SocketListener:
     return first
 
 
-async def _open_stream(host: str, port: int) -> trio.SocketStream:
+async def accept_stream(listener: trio.SocketListener) -> trio.SocketStream:
+    """Return the next connection; what fails before it is accepted is passed over.
+
+    Raises:
+        OSError: the listener is of no use any more.
+        trio.ClosedResourceError: it was closed.
+    """
+    while True:
+        try:
+            return await listener.accept()
+        except OSError as error:
+            if error.errno in _OUT_OF_DESCRIPTORS:
+                await trio.sleep(_PAUSE_SECONDS)
+            elif error.errno not in _FAILED_BEFORE_ACCEPT:
+                raise
+
+
+async def open_stream(host: str, port: int) -> trio.SocketStream:
     """Connect; to an address in numbers at once, to a name by a race between its addresses."""
     try:
         family = socket.AF_INET if ipaddress.ip_address(host).version == 4 else socket.AF_INET6  # noqa: PLR2004  IP version 4
@@ -242,7 +251,8 @@ async def _open_stream(host: str, port: int) -> trio.SocketStream:
     return trio.SocketStream(connection)
 
 
-def _peer_address(stream: trio.SocketStream) -> str:
+def peer_address(stream: trio.SocketStream) -> str:
+    """Return the address of a connection's other end, HOST:PORT."""
     try:
         host, port = stream.socket.getpeername()[:2]
     except OSError:  # it has gone already, which its reader will find out

@@ -10,9 +10,7 @@ of which the oldest gives way; the rest wait in the system's queue. Each has `_S
 
 import collections
 import contextlib
-import dataclasses
 import datetime as dt
-import email.utils
 import http
 import math
 import socket
@@ -32,35 +30,18 @@ from ...protocol.errors import MAX_NAMES_IN_A_SENTENCE, ConfigurationError, prin
 from ...protocol.rules import JOIN
 from ...protocol.states import SessionState
 from ...transports.addresses import format_address, is_loopback, parse_address
+from ...transports.http_server import HttpAnswer, HttpConversations, is_meant_for
 
 _MOST_AT_ONCE: Final = 8
 _MOST_PER_SECOND: Final = 10
 """With thousands of parties a page takes milliseconds, so a flood of requests takes a few hundredths of the time."""
 _SECONDS: Final = 5.0
 _MOST_REQUEST_BYTES: Final = 4096
-_MOST_LEFT_UNREAD: Final = 1 << 16
-"""What is read of a connection after its answer: closing it with bytes unread would cut off what was sent."""
 _HANDSHAKE: Final = "handshake"
 """All that can be against a certificate, which the log tells apart: what is counted here is one of a few words."""
-_TEXT: Final = "text/plain; charset=utf-8"
 _OF_ANY_SESSION: Final = frozenset({"process_max_fds", "process_start_time_seconds"})
 """What may be told of the process where it is private who takes part."""
 _STATES: Final = (SessionState.GATHERING, SessionState.COLLECTING, SessionState.RELEASED, SessionState.ABORTED)
-
-
-@dataclasses.dataclass(frozen=True)
-class _HttpAnswer:
-    """What a request is answered."""
-
-    status: http.HTTPStatus
-    body: str | bytes = ""
-    content_type: str = _TEXT
-
-    @property
-    def content(self) -> bytes:
-        """Its body, or what its status is called."""
-        body = self.body or f"{self.status.value} {self.status.phrase}\n"
-        return body if isinstance(body, bytes) else body.encode()
 
 
 class Status:
@@ -75,7 +56,6 @@ class Status:
         host, port = listening.getsockname()[:2]
         self.address = format_address(host, port)
         """HOST:PORT, with the port that the system chose where it was left to."""
-        self._open: dict[trio.CancelScope, None] = {}  # the oldest first
 
     def __str__(self) -> str:
         """Where it is, and for whom."""
@@ -86,58 +66,21 @@ class Status:
         """Answer whoever asks, for ever."""
         registry = CollectorRegistry()
         registry.register(_Metrics(tell))
+
+        def respond(request: h11.Request) -> HttpAnswer:
+            if not is_meant_for(request, self.address):
+                return HttpAnswer(http.HTTPStatus.MISDIRECTED_REQUEST)
+            return _answer_to(request, tell, registry)
+
+        conversations = HttpConversations(
+            respond, most_at_once=_MOST_AT_ONCE, seconds=_SECONDS, most_request_bytes=_MOST_REQUEST_BYTES
+        )
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._socket))
         async with listener, trio.open_nursery() as nursery:
             while True:
                 with contextlib.suppress(OSError):  # of a connection that has gone, or for want of descriptors
-                    stream = await listener.accept()
-                    if len(self._open) >= _MOST_AT_ONCE:
-                        next(iter(self._open)).cancel()
-                    scope = trio.CancelScope(deadline=trio.current_time() + _SECONDS)
-                    self._open[scope] = None
-                    nursery.start_soon(self._converse, stream, scope, tell, registry)
+                    nursery.start_soon(conversations.hold, await listener.accept())
                 await trio.sleep(1 / _MOST_PER_SECOND)
-
-    def _is_meant(self, request: h11.Request) -> bool:
-        """Return whether a request names this machine's own address, or is for whoever reaches it.
-
-        A page of somebody else's, in a browser of this machine, can call a loopback address by a name of its own.
-        """
-        host = dict(request.headers).get(b"host", b"").decode("ascii", "replace").lower()
-        if not host or not is_loopback(self.address):
-            return True
-        for host_name in (host, f"{host}:80"):
-            with contextlib.suppress(ConfigurationError):
-                return is_loopback(host_name)
-        return False
-
-    async def _converse(
-        self,
-        stream: trio.SocketStream,
-        scope: trio.CancelScope,
-        tell: Callable[[], SessionStatus],
-        registry: CollectorRegistry,
-    ) -> None:
-        with scope, contextlib.suppress(Exception):  # whatever a connection breaks by, it is this connection's
-            try:
-                connection = h11.Connection(h11.SERVER, max_incomplete_event_size=_MOST_REQUEST_BYTES)
-                is_head = False
-                try:
-                    request = await _hear(stream, connection)
-                    is_head = request.method == b"HEAD"
-                    answer = _HttpAnswer(http.HTTPStatus.MISDIRECTED_REQUEST)
-                    if self._is_meant(request):
-                        answer = _answer_to(request, tell, registry)
-                except h11.RemoteProtocolError as error:
-                    answer = _HttpAnswer(http.HTTPStatus(error.error_status_hint))
-                await stream.send_all(_write_answer(answer, connection, is_head=is_head))
-                await stream.send_eof()
-                num_unread = _MOST_LEFT_UNREAD
-                while num_unread > 0 and (data := await stream.receive_some(num_unread)):
-                    num_unread -= len(data)
-            finally:
-                stream.socket.close()
-        self._open.pop(scope, None)
 
 
 @contextlib.contextmanager
@@ -241,16 +184,16 @@ def _labelled_gauge(
     return family
 
 
-def _healthz(session_status: SessionStatus) -> _HttpAnswer:
+def _healthz(session_status: SessionStatus) -> HttpAnswer:
     """Return where a session stands, in words, and why parties have left; 503 where it has failed."""
     status_text = _reasons(session_status)
     if session_status.state is SessionState.ABORTED:
-        return _HttpAnswer(
+        return HttpAnswer(
             http.HTTPStatus.SERVICE_UNAVAILABLE, f"failed: the session has ended without an outcome\n{status_text}"
         )
     if session_status.state is SessionState.RELEASED:
-        return _HttpAnswer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{status_text}")
-    return _HttpAnswer(
+        return HttpAnswer(http.HTTPStatus.OK, f"released: the parties are told the outcome\n{status_text}")
+    return HttpAnswer(
         http.HTTPStatus.OK,
         f"open: phase {printable(session_status.phase)!r} {_expiry_text(session_status)}\n{status_text}",
     )
@@ -273,43 +216,12 @@ def _expiry_text(session_status: SessionStatus) -> str:
         return "without a deadline"
 
 
-def _answer_to(request: h11.Request, tell: Callable[[], SessionStatus], registry: CollectorRegistry) -> _HttpAnswer:
+def _answer_to(request: h11.Request, tell: Callable[[], SessionStatus], registry: CollectorRegistry) -> HttpAnswer:
     path = request.target.partition(b"?")[0]
     if path not in {b"/healthz", b"/metrics"}:
-        return _HttpAnswer(http.HTTPStatus.NOT_FOUND)
+        return HttpAnswer(http.HTTPStatus.NOT_FOUND)
     if request.method not in {b"GET", b"HEAD"}:
-        return _HttpAnswer(http.HTTPStatus.METHOD_NOT_ALLOWED)
+        return HttpAnswer(http.HTTPStatus.METHOD_NOT_ALLOWED)
     if path == b"/healthz":
         return _healthz(tell())
-    return _HttpAnswer(http.HTTPStatus.OK, generate_latest(registry), CONTENT_TYPE_LATEST)
-
-
-async def _hear(stream: trio.SocketStream, connection: h11.Connection) -> h11.Request:
-    """Return the request that a connection begins with.
-
-    Raises:
-        h11.RemoteProtocolError: it is none, or too long.
-        trio.EndOfChannel: the other end has said nothing.
-    """
-    while (event := connection.next_event()) is h11.NEED_DATA:
-        connection.receive_data(await stream.receive_some(_MOST_REQUEST_BYTES))
-    if not isinstance(event, h11.Request):
-        raise trio.EndOfChannel
-    return event
-
-
-def _write_answer(answer: _HttpAnswer, connection: h11.Connection, *, is_head: bool) -> bytes:
-    """Return an answer's bytes, after which the connection ends; to a HEAD without its body."""
-    headers = {
-        "Content-Type": answer.content_type,
-        "Content-Length": str(len(answer.content)),
-        "Cache-Control": "no-store",
-        "Date": email.utils.formatdate(usegmt=True),
-        "Connection": "close",
-    }
-    if answer.status is http.HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = "GET, HEAD"
-    head = h11.Response(status_code=answer.status, reason=answer.status.phrase, headers=list(headers.items()))
-    body = b"" if is_head else answer.content
-    events: tuple[h11.Event, ...] = (head, h11.Data(body), h11.EndOfMessage())
-    return b"".join(connection.send(event) or b"" for event in events)
+    return HttpAnswer(http.HTTPStatus.OK, generate_latest(registry), CONTENT_TYPE_LATEST)
