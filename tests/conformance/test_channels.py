@@ -7,12 +7,14 @@ transport that is right in all other respects, and the suite must name that prom
 # ruff: noqa: ARG001, D101  a clock acts by being asked for; a planted fault is described by its name
 
 import contextlib
+import zlib
 from collections.abc import Callable, Sequence
 
 import pytest
 import trio
 from psephos.transports import Channel, Listener, MemoryTransport, TCPTransport, TLSTransport, Transport
 from psephos.transports.testing import PROMISES, check_transport
+from psephos.transports.web import WebTransport
 from thoroughness import draws
 
 LIMIT = 1 << 12
@@ -22,7 +24,8 @@ SOCKETS = draws(1 << 23, full=1 << 25)
 
 
 @pytest.mark.parametrize(
-    ("make_transport", "flood_bytes"), [(MemoryTransport, 1 << 19), (TCPTransport, SOCKETS), (TLSTransport, SOCKETS)]
+    ("make_transport", "flood_bytes"),
+    [(MemoryTransport, 1 << 19), (TCPTransport, SOCKETS), (TLSTransport, SOCKETS), (WebTransport, SOCKETS)],
 )
 async def test_transport_keeps_the_contract(make_transport: Callable[[], Transport], flood_bytes: int) -> None:
     await check_transport(make_transport, flood_bytes=flood_bytes)
@@ -90,7 +93,7 @@ class PlainTransport(Transport):
     listener_type: type[PlainListener] = PlainListener
 
     def __init__(self) -> None:
-        self.inner = MemoryTransport()
+        self.inner: Transport = MemoryTransport()
 
     async def open_listener(self, address: str | None = None) -> Listener:
         return self.listener_type(await self.inner.open_listener(address), self.channel_type)
@@ -490,6 +493,25 @@ class SharesAddresses(PlainTransport):
             return await super().open_listener()
 
 
+class CompressesReports(PlainChannel):
+    async def send(self, payloads: Sequence[bytes]) -> None:
+        await super().send([zlib.compress(each) if len(each) == 123 else each for each in payloads])
+
+    async def receive(self) -> list[bytes]:
+        payloads = await super().receive()
+        return [zlib.decompress(each) if each.startswith(b"\x78\x9c") else each for each in payloads]
+
+
+class Compresses(PlainTransport):
+    """Compresses what is on the wire, as browsers offer to."""
+
+    channel_type = CompressesReports
+    is_over_tcp = True
+
+    def __init__(self) -> None:
+        self.inner = TCPTransport()
+
+
 FAULTS: dict[type[object], str] = {
     Loses: "in order",
     Duplicates: "in order",
@@ -536,6 +558,7 @@ FAULTS: dict[type[object], str] = {
     SharesAddresses: "that is taken",
     AcceptsWithoutCheckpoint: "are checkpoints",
 }
+FAULTS_OF_SOCKETS: dict[type[Transport], str] = {Compresses: "has one size"}
 
 
 def transport_with(fault: type[object]) -> Callable[[], Transport]:
@@ -573,6 +596,16 @@ async def test_planted_fault_is_caught_by_the_promise_that_it_breaks(
     assert promise in str(caught.value).partition("Broken:")[0]
 
 
+@pytest.mark.parametrize(("fault", "promise"), list(FAULTS_OF_SOCKETS.items()))
+async def test_planted_fault_of_sockets_is_caught_by_the_promise_that_it_breaks(
+    fault: type[Transport], promise: str
+) -> None:
+    with pytest.raises(AssertionError) as caught:
+        await check_transport(fault, max_payload_bytes=LIMIT, flood_bytes=SOCKETS)
+    assert promise in str(caught.value).partition("Broken:")[0]
+
+
 def test_every_promise_has_a_fault_that_breaks_it() -> None:
-    unbroken = [promise for promise in PROMISES if not any(words in promise for words in FAULTS.values())]
+    broken = [*FAULTS.values(), *FAULTS_OF_SOCKETS.values()]
+    unbroken = [promise for promise in PROMISES if not any(words in promise for words in broken)]
     assert not unbroken

@@ -12,7 +12,11 @@ import trio.testing
 
 from ..abc import Channel, Listener, Transport
 from ..promises import require
+from ..tap import TappedTransport, Traffic
 from .expecting import cancel_soon, checkpoint, expect, expect_next, let_everything_wait, raises
+
+# What a compressor makes 12, 16 and 137 bytes of: reports of one phase, of as many bytes each.
+_REPORTS: Final = (bytes(123), b"\0\1" * 61 + b"\0", bytes(number * number % 251 for number in range(123)))
 
 _ListenerCheck: TypeAlias = Callable[[Transport, Listener], Awaitable[None]]
 
@@ -129,6 +133,34 @@ async def _check_listener_checkpoints(transport: Transport, listener: Listener) 
         await other.aclose()
 
 
+async def _check_sizes(transport: Transport, _: Listener) -> None:
+    """What travels for payloads of one size has one size, whatever they say: the reports of a phase."""
+    if transport.is_authenticated and not transport.is_over_tcp:
+        return  # nobody can stand between its ends, and count
+    num_bytes = {True: 0, False: 0}
+
+    def count(traffic: Traffic) -> None:
+        num_bytes[traffic.is_upstream] += traffic.num_bytes
+
+    tapped = TappedTransport(transport, count)
+    async with await tapped.open_listener() as listener, await tapped.connect(listener.address) as near:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(near.send, [b"hello"])  # both ends may have to agree on keys first
+            far = await listener.accept()
+            await expect_next(far, [b"hello"])
+        async with far:
+            for sender, receiver, is_upstream in ((near, far, True), (far, near, False)):
+                sizes: list[int] = []
+                for payload in _REPORTS:
+                    await let_everything_wait()
+                    before = num_bytes[is_upstream]
+                    await sender.send([payload])
+                    await expect_next(receiver, [payload])
+                    await let_everything_wait()
+                    sizes.append(num_bytes[is_upstream] - before)
+                require(len(set(sizes)) == 1, f"payloads of {len(_REPORTS[0])} bytes traveled as {sizes} bytes")
+
+
 LISTENER_CHECKS: Final[tuple[_ListenerCheck, ...]] = (
     _check_many_channels,
     _check_cancelled_accept,
@@ -136,5 +168,6 @@ LISTENER_CHECKS: Final[tuple[_ListenerCheck, ...]] = (
     _check_what_a_listener_leaves,
     _check_taken_address,
     _check_listener_checkpoints,
+    _check_sizes,
 )
 """All of them, in the order in which they are made."""
