@@ -180,10 +180,12 @@ class Server:
             connections=connections,
         )
 
-    async def serve(self, listener: Listener, *, companions: Sequence[Companion] = ()) -> SessionResult:
-        """Serve one session to whoever connects, and close the listener.
+    async def serve(self, listener: Listener, *others: Listener, companions: Sequence[Companion] = ()) -> SessionResult:
+        """Serve one session to whoever connects, and close the listeners.
 
         Args:
+            listener: where parties connect. It is closed as soon as nobody is waited for.
+            others: the same, of other transports. They stay open to the end.
             companions: tasks that run as long as the session does, and show its status. If one of them fails, the
                 session goes on without it.
 
@@ -199,7 +201,9 @@ class Server:
         interrupted (`KeyboardInterrupt`), and are told first.
         """
         machine = self._machine
-        async with listener:
+        async with contextlib.AsyncExitStack() as stack:
+            for each in (listener, *others):
+                await stack.enter_async_context(each)
             effects = machine.start()
             async with trio.open_nursery() as nursery:
                 driver = Driver(
@@ -219,7 +223,8 @@ class Server:
                 driver.act(effects)
                 for companion in companions:
                     nursery.start_soon(self._run_beside, companion)
-                nursery.start_soon(self._accept, listener, driver, nursery)
+                for each in (listener, *others):
+                    nursery.start_soon(self._accept, each, driver, nursery)
                 nursery.start_soon(self._read_mail, driver, nursery)
                 nursery.start_soon(self._pending.close_silent)
                 try:

@@ -58,6 +58,7 @@ class System:
         sweeps: makes families of whole sessions of every size (`audit.size_grid.SizeSweep`).
         claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
         reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
+        web_ballot: a `deployment.links.BallotMaker`: what the page of `serve --web` asks a voter.
         commands: of the command line, by name: click commands, whose modules import nothing heavy.
 
     Examples:
@@ -86,6 +87,7 @@ class System:
     sweeps: str = ""
     claims: str = ""
     reproduction: str = ""
+    web_ballot: str = ""
     commands: Mapping[str, str] = dataclasses.field(default_factory=dict[str, str])
 
 

@@ -27,7 +27,7 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 @dataclasses.dataclass(frozen=True)
 class HttpAnswer:
-    """The answer to a request.
+    r"""The answer to a request.
 
     Args:
         body: text or bytes; by default the name of the status.
@@ -35,7 +35,7 @@ class HttpAnswer:
 
     Examples:
         >>> HttpAnswer(http.HTTPStatus.NOT_FOUND).content
-        b'404 Not Found\\n'
+        b'404 Not Found\n'
     """
 
     status: http.HTTPStatus
@@ -161,7 +161,7 @@ async def _hear(stream: trio.abc.Stream, connection: h11.Connection) -> h11.Requ
         trio.EndOfChannel: the other end has said nothing.
     """
     while (event := connection.next_event()) is h11.NEED_DATA:
-        connection.receive_data(await stream.receive_some(_READ_BYTES))
+        connection.receive_data(bytes(await stream.receive_some(_READ_BYTES)))
     if not isinstance(event, h11.Request):
         raise trio.EndOfChannel
     return event

@@ -86,9 +86,7 @@ class WebChannel(Channel):
         "_websocket",
     )
 
-    def __init__(
-        self, raw: trio.SocketStream, stream: trio.abc.Stream, peer: str, websocket: Connection
-    ) -> None:
+    def __init__(self, raw: trio.SocketStream, stream: trio.abc.Stream, peer: str, websocket: Connection) -> None:
         self._raw = raw
         self._stream = stream
         self._peer = peer
@@ -386,10 +384,10 @@ class WebListener(Listener):
         websocket = Connection(ConnectionType.SERVER, [], connection.trailing_data[0])
         channel = WebChannel(raw, stream, peer_address(raw), websocket)
         headers = [
-            ("Upgrade", "websocket"),
-            ("Connection", "Upgrade"),
-            ("Sec-WebSocket-Accept", token),
-            ("Sec-WebSocket-Protocol", SUBPROTOCOL),
+            (b"Upgrade", b"websocket"),
+            (b"Connection", b"Upgrade"),
+            (b"Sec-WebSocket-Accept", token),
+            (b"Sec-WebSocket-Protocol", SUBPROTOCOL.encode()),
         ]
         is_known = False
         try:

@@ -1,11 +1,15 @@
 """`enroll` and `roster`: keys and certificates, before a session whose parties are processes of their own."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from .group import cli
 from .options import file_option, folder_option, load, make_folder, scenario_options, warn
+
+if TYPE_CHECKING:
+    from ..running.resolution import ServerRun
 
 
 @cli.command(short_help="Make PARTY's keys, and the file that it sends to the organizer.")
@@ -41,6 +45,15 @@ def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> N
 @folder_option("--out", help="The folder to write (default: a new one in runs/).")
 @folder_option("--enrolled", help="The folder of the parties' enrollments from `psephos enroll`.")
 @click.option("--make-keys", is_flag=True, help="Make all keys here instead. You could then take part as anyone.")
+@click.option(
+    "--links",
+    metavar="[ORIGIN]",
+    is_flag=False,
+    flag_value="http://127.0.0.1:8000",
+    help="Give each party that has not enrolled a link to a page at ORIGIN, such as https://vote.example.org, in which "
+    "it votes by a browser (`serve --web`). By default the page is on this machine.",
+)
+@click.option("--replace", metavar="PARTY", help="Make a new link for PARTY, whose link somebody else has used.")
 @click.option("--address", default="127.0.0.1:7000", metavar="HOST:PORT", help="The server's address (127.0.0.1:7000).")
 @click.option(
     "--days", type=click.FloatRange(min=0, min_open=True), default=30.0, help="Days until the session expires (30)."
@@ -52,6 +65,8 @@ def roster(
     data: str | None,
     out: Path | None,
     enrolled: Path | None,
+    links: str | None,
+    replace: str | None,
     address: str,
     days: float,
     *,
@@ -62,27 +77,45 @@ def roster(
 
     The folder is the server's: it has roster.csv, the session's id, the parties' certificates, and the server's key.
     Send each party its file in invitations/, which has the session's terms and the server's certificate. With
-    --make-keys it also has the party's private key, and is for that party only.
+    --make-keys it also has the party's private key, and is for that party only. With --links, links.csv has a link for
+    each party that has not enrolled: send each its own, for example by a mail merge, and delete the file.
 
     \b
     psephos roster eu-council --enrolled enrollments --out vote
+    psephos roster eu-council --links https://vote.example.org --out vote
+    psephos roster eu-council --replace Germany --out vote
     psephos serve eu-council --roster vote
     psephos join vote/invitations/01-germany.json --input germany.csv
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
-    from ...protocol.errors import require
+    from ...protocol.errors import refuse, require
     from ...protocol.roles import SessionKind
     from ...transports.tcp import TCPTransport
     from ..deployment import draw_session, read_enrollments, write_session
     from ..deployment.common import name_address_in_errors
+    from ..deployment.links import LINKS_FILE, check_origin, draw_links, form_of, write_links
     from ..deployment.server import roster_rows
     from ..running.forecasts import forecast
     from ..running.resolution import resolve_served
 
-    allowed = "Add one of them. --enrolled FOLDER has the parties' own keys; --make-keys makes all keys here."
-    require((enrolled is None) is make_keys, "--enrolled or --make-keys", enrolled, allowed)
+    if replace is not None:
+        _replace_link(resolve_served(load(scenario, settings, data), roster=out), replace, out)
+        return
+    if links is not None:
+        allowed = "left out beside --links: parties without a certificate of their own get links"
+        refuse(make_keys, "--make-keys", "given", allowed)
+        refuse(simulate, "--simulate", "given", "left out beside --links: the page takes part in deployments alone")
+        links = check_origin(links, field="--links")
+    allowed = (
+        "Add one of them. --enrolled FOLDER has the parties' own keys; --make-keys makes all keys here; --links gives "
+        "each party a link."
+    )
+    is_clear = links is not None or (enrolled is None) is make_keys
+    require(is_clear, "--enrolled, --make-keys or --links", enrolled, allowed)
     with name_address_in_errors(address, field="--address"):
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))
+    if links is not None:
+        form_of(side.protocol)  # what the page cannot do shows before anything is made
     forecast_text = forecast(side.protocol, side.inputs)
     drawn_session = draw_session(
         side.protocol,
@@ -93,18 +126,38 @@ def roster(
         days=days,
         enrolled=None if enrolled is None else read_enrollments(enrolled),
         forecast=forecast_text,
+        has_links=links is not None,
     )
     folder = make_folder(out, side.scenario.name)
     folder.write_table("roster.csv", roster_rows(side, drawn_session.roster), is_exact=True)
     write_session(folder.path, drawn_session)
+    if links is not None:
+        title = side.scenario.title or side.scenario.name
+        question = side.scenario.description
+        write_links(folder.path, draw_links(side.protocol, drawn_session, origin=links, title=title, question=question))
     warn(forecast_text)
     click.echo(
         f"{folder.path}: for the server of {len(drawn_session.roster):,} {side.protocol.client_role}s; its key is in it"
     )
-    forecast_text = "a file for each of them"
-    if make_keys:
-        forecast_text += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
-    click.echo(f"{folder.path / 'invitations'}: {forecast_text}")
+    if links is not None:
+        num_links = len(drawn_session.linked)
+        click.echo(f"{folder.path / LINKS_FILE}: a link for each of {num_links:,} of them, for it alone; send them out")
+    if drawn_session.invitations:
+        note = "a file for each of them" if links is None else "a file for each of the others"
+        if make_keys:
+            note += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
+        click.echo(f"{folder.path / 'invitations'}: {note}")
+
+
+def _replace_link(side: "ServerRun", party: str, folder: Path | None) -> None:
+    from ...protocol.errors import refuse
+    from ..deployment.links import replace_link
+    from ..deployment.server import JOURNAL_FILE
+
+    refuse(folder is None or not folder.is_dir(), "--out", str(folder or "left out"), "the folder of the roster")
+    folder = Path(folder or ".")
+    path = replace_link(folder, party, side.names, folder / JOURNAL_FILE)
+    click.echo(f"{path}: a new link for {party}, for it alone; the old one opens nothing any more")
 
 
 @cli.command(short_help="Revoke PARTY's certificate.")

@@ -30,8 +30,11 @@ from .reports import leave_page, report_option
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ...protocol.session_flow import SessionResult
     from ..deployment import Serving
     from ..deployment.status import Status
+    from ..deployment.web import WebSite
+    from ..running.folder import RunFolder
     from ..running.resolution import ServerRun
 
 
@@ -60,6 +63,15 @@ if TYPE_CHECKING:
     "Prometheus. A port alone listens on this machine only; port 0 lets the system choose. Nothing private is shown, "
     "but anyone who reaches the address can read it.",
 )
+@click.option(
+    "--web",
+    metavar="HOST:PORT",
+    help="Also let parties take part in a browser, by the links of `psephos roster --links`. A port alone listens on "
+    "this machine only, for a proxy that adds HTTPS.",
+)
+@click.option("--web-origin", metavar="ORIGIN", help="Where people reach the pages (default: where the links lead).")
+@file_option("--web-certificate", help="The certificate for HTTPS without a proxy, in PEM with its authorities'.")
+@file_option("--web-key", help="The private key of --web-certificate, where that file has none.")
 @simulate_options
 @out_option
 @json_option("result.json")
@@ -75,6 +87,10 @@ def serve(
     after: tuple[Path, ...],
     witness: Path | None,
     status: str | None,
+    web: str | None,
+    web_origin: str | None,
+    web_certificate: Path | None,
+    web_key: Path | None,
     seed: int | None,
     out: Path | None,
     *,
@@ -94,6 +110,7 @@ def serve(
     \b
     psephos serve eu-council --roster vote
     psephos serve eu-council --roster vote --status 9100
+    psephos serve eu-council --roster vote --web 8000
     psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...agents.noise import check_secure_noise
@@ -102,10 +119,9 @@ def serve(
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.earlier import read_kept
     from ..deployment.lines import print_lines
-    from ..presentation import make_console, show_outcome, show_verdict
+    from ..presentation import make_console
     from ..running.forecasts import forecast
     from ..running.limits import reserve_for_server
-    from ..running.report import show_privacy
     from ..running.resolution import resolve_served
 
     check_seed(simulate=simulate, seed=seed)
@@ -115,8 +131,9 @@ def serve(
         check_secure_noise(side.protocol, sides=[Side.SERVER])
     serving = Serving(side=side, address=listen or "", mode=mode, transport=transport)
     serving.check_authenticated(shlex.quote(scenario))
-    serving = _opened(serving, roster_file, witness=witness)
-    check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
+    serving = _opened(serving, roster_file, witness=witness, has_web=web is not None)
+    if serving.keys is None or serving.keys.peers:
+        check_address(serving.address, field="--listen", transport=find_transport(transport, keys=serving.keys))
     reserve_for_server(num_parties=side.num_connections)
     serving = dataclasses.replace(serving, kept=read_kept(side, after, kind=mode.kind))
     names = dict(zip(side.fingerprints or (), side.names, strict=False))
@@ -125,10 +142,12 @@ def serve(
     console = make_console()
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
+        site = _open_site(side, roster_file, web, origin=web_origin, certificate=web_certificate, key=web_key)
+        serving = dataclasses.replace(serving, web=stack.enter_context(site))
         folder = make_folder(out, side.scenario.name)
         stack.enter_context(leave_page(folder, is_wanted=with_report))
         if not as_json:
-            _show_session(console, side, kind=mode.kind.value)
+            _show_session(console, side, kind=mode.kind.value, has_links=serving.web is not None)
         warn(forecast(side.protocol, side.inputs), err=as_json)
         listener = stack.enter_context(print_lines(None if as_json else console))
 
@@ -136,6 +155,8 @@ def serve(
             hides = side.protocol.hides_participation
             events_note = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
             click.echo(f"listening on {address} for {side.parties}; {events_note}", err=as_json)
+            if serving.web is not None:
+                click.echo(str(serving.web), err=as_json)
             if page is not None:
                 click.echo(str(page), err=as_json)
 
@@ -148,18 +169,12 @@ def serve(
             on_listening=tell_address,
             beside=() if page is None else (page.serve,),
         )
-    if as_json:
-        click.echo((folder.path / "result.json").read_bytes(), nl=False)
-        return
-    console.print()
-    show_verdict(console, result.outcome)
-    show_outcome(console, result.outcome)
-    show_privacy(console, side.protocol)
-    tell_transcript(console, result.transcript)
-    tell_folder(console, folder)
+    if not as_json:
+        console.print()
+    _show_result(side, result, folder, console, as_json=as_json)
 
 
-def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None) -> "Serving":
+def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None, has_web: bool = False) -> "Serving":
     """Return how the session is served that was drawn up, or a new one where nothing was."""
     from ...agents.modes import draw_session_id
     from ...protocol.errors import refuse
@@ -167,6 +182,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     from ...protocol.roles import SessionKind
     from ..deployment.invitations import check_agreed_parameters, check_expiry, read_server_session
     from ..deployment.journals import witness_of
+    from ..deployment.links import read_links
     from ..deployment.server import JOURNAL_FILE
 
     side, mode = serving.side, serving.mode
@@ -178,7 +194,11 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
             dataclasses.replace(serving, descriptor=SessionDescriptor(draw_session_id())) if is_deployment else serving
         )
     folder = roster_file if roster_file.is_dir() else roster_file.parent
-    opening, keys = read_server_session(folder, fingerprints=side.fingerprints)
+    table = read_links(folder)
+    allowed = "given, such as --web 8000: parties of this roster take part in a browser, by its links"
+    refuse(table is not None and not has_web, "--web", "left out", allowed)
+    seats = () if table is None else table.seats
+    opening, keys = read_server_session(folder, fingerprints=side.fingerprints, seats=seats)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
     check_agreed_parameters(folder, side.protocol)
     check_expiry(opening.descriptor, field="--roster")
@@ -201,7 +221,30 @@ def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Stat
     return open_status(address)
 
 
-def _show_session(console: "Console", side: "ServerRun", *, kind: str) -> None:
+def _open_site(
+    side: "ServerRun",
+    roster_file: Path | None,
+    address: str | None,
+    *,
+    origin: str | None,
+    certificate: Path | None,
+    key: Path | None,
+) -> "contextlib.AbstractContextManager[WebSite | None]":
+    """Return the pages of `--web`, whose libraries nobody else waits for."""
+    from ...protocol.errors import refuse
+
+    if address is None:
+        for field, value in (("origin", origin), ("certificate", certificate), ("key", key)):
+            refuse(value is not None, f"--web-{field}", str(value), "left out, or given together with --web HOST:PORT")
+        return contextlib.nullcontext()
+    from ..deployment.web import open_site
+
+    folder = roster_file or Path()
+    refuse(roster_file is None or not folder.is_dir(), "--roster", str(roster_file), "the folder of psephos roster")
+    return open_site(folder, side.roster, address, origin=origin, certificate=certificate, key=key)
+
+
+def _show_session(console: "Console", side: "ServerRun", *, kind: str, has_links: bool) -> None:
     from ..running.report import show_heading
     from ..running.statements import trust_in
 
@@ -210,12 +253,19 @@ def _show_session(console: "Console", side: "ServerRun", *, kind: str) -> None:
         side.parties,
         f"protocol {protocol.name}",
         kind,
-        ("known by their certificates" if side.fingerprints is not None else "known by their names alone"),
+        _knowledge_of(side, has_links=has_links),
         *_waiting_of(side),
     ]
     title = scenario.title or scenario.name
     trust = f"{trust_in(protocol)} {scenario.trust_note}"
     show_heading(console, title=title, facts=facts, description=side.note, trust=trust)
+
+
+def _knowledge_of(side: "ServerRun", *, has_links: bool) -> str:
+    """Return what the server knows the parties by."""
+    if has_links:
+        return "known by their links, or by their certificates"
+    return "known by their certificates" if side.fingerprints is not None else "known by their names alone"
 
 
 def _waiting_of(side: "ServerRun") -> list[str]:
@@ -224,6 +274,22 @@ def _waiting_of(side: "ServerRun") -> list[str]:
 
     names = [name for name, is_hidden in names_of(side.protocol).items() if is_hidden]
     return [f"{name} closes after {side.rules.phase_rules(name).deadline_seconds:g} s" for name in names]
+
+
+def _show_result(
+    side: "ServerRun", result: "SessionResult", folder: "RunFolder", console: "Console", *, as_json: bool
+) -> None:
+    from ..presentation import show_outcome, show_verdict
+    from ..running.report import show_privacy
+
+    if as_json:
+        click.echo((folder.path / "result.json").read_bytes(), nl=False)
+        return
+    show_verdict(console, result.outcome)
+    show_outcome(console, result.outcome)
+    show_privacy(console, side.protocol)
+    tell_transcript(console, result.transcript)
+    tell_folder(console, folder)
 
 
 @cli.command(short_help="Recount the reports of a session of SCENARIO.")
@@ -266,8 +332,7 @@ def tally(
     from ...protocol.errors import refuse
     from ..deployment.recount import read_journaled, read_reports, recount_in_folder, write_reports
     from ..deployment.server import JOURNAL_FILE
-    from ..presentation import make_console, show_outcome, show_verdict
-    from ..running.report import show_privacy
+    from ..presentation import make_console
     from ..running.resolution import resolve_served
 
     if reports is None and (roster is None or not roster.is_dir()):
@@ -284,10 +349,4 @@ def tally(
         batches = iter(held_batches)
     folder, console = make_folder(out, side.scenario.name), make_console()
     result = recount_in_folder(side, folder, batches, pictures=pictures)
-    if as_json:
-        click.echo((folder.path / "result.json").read_bytes(), nl=False)
-        return
-    show_verdict(console, result.outcome)
-    show_outcome(console, result.outcome)
-    show_privacy(console, side.protocol)
-    tell_folder(console, folder)
+    _show_result(side, result, folder, console, as_json=as_json)

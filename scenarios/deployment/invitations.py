@@ -5,8 +5,9 @@ and each other's certificate before either says a word.
 """
 
 import dataclasses
+import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
@@ -145,15 +146,19 @@ class DrawnSession:
 
     Args:
         roster: with fingerprints.
+        parameters: of the protocol, as every party agrees to.
         certificates: the parties', in PEM, in roster order; of a host once.
-        invitations: in roster order.
+        invitations: in roster order, but of parties that get links.
+        linked: the parties that get links, which have a seat on the roster in a certificate's place (`links`).
     """
 
     roster: Roster
     opening: ServerSession
+    parameters: Mapping[str, Any]
     server: Identity = dataclasses.field(repr=False)
     certificates: Sequence[str]
     invitations: Sequence[Invitation]
+    linked: Sequence[str] = ()
 
 
 def check_agreed_parameters(folder: Path, protocol: PhasedProtocol[Any, Any]) -> None:
@@ -188,6 +193,7 @@ def draw_session(
     days: float = 30.0,
     enrolled: dict[str, Enrollment] | None = None,
     forecast: str = "",
+    has_links: bool = False,
 ) -> DrawnSession:
     """Draw up a session: its id, its server's key, and what each party is told.
 
@@ -196,9 +202,11 @@ def draw_session(
         enrolled: the parties' certificates, by name; without them, keys are made for all, and whoever makes them could
             take any seat.
         forecast: as invitations have it.
+        has_links: whether parties that have not enrolled get a link each, in place of keys that are made here.
 
     Raises:
-        ConfigurationError: as `check_days` and `check_enrollments`, or a phase is masked and nobody has enrolled.
+        ConfigurationError: as `check_days` and `check_enrollments`, or a phase is masked and nobody has enrolled, or
+            links are wanted and everybody has.
 
     Examples:
         >>> from psephos.scenarios import load_scenario, resolve_served
@@ -214,16 +222,20 @@ def draw_session(
     server = make_identity(days=days)
     identities: list[Identity] = []
     keys: list[bytes] | None = None
-    if enrolled is None:
+    linked = [name for name in roster.names if has_links and name not in (enrolled or {})]
+    refuse(has_links and not linked, "--links", "given", "left out: everybody on the roster has enrolled")
+    if enrolled is None and not has_links:
         identities = [make_identity(days=days) for _ in roster.names]
         fingerprints = [identity.fingerprint for identity in identities]
         certificates = [identity.certificate_pem for identity in identities]
     else:
-        known_enrollments = check_enrollments(roster.names, enrolled, expires=expires)
+        names = [name for name in roster.names if name not in linked]
+        known_enrollments = check_enrollments(names, enrolled or {}, expires=expires)
         of_each = {
             each.certificate: each.fingerprint for each in {id(each): each for each in known_enrollments}.values()
         }
-        fingerprints = [of_each[each.certificate] for each in known_enrollments]
+        of_name = {name: of_each[each.certificate] for name, each in zip(names, known_enrollments, strict=True)}
+        fingerprints = [of_name.get(name) or secrets.token_hex(32) for name in roster.names]
         certificates = list(of_each)
         if protocol.masked_phase is not None:
             hosts = [each.party for each in known_enrollments if each.parties]
@@ -252,6 +264,7 @@ def draw_session(
             forecast=forecast,
         )
         for place, name in enumerate(roster.names)
+        if name not in linked
     ]
     opening = ServerSession(
         session=session,
@@ -262,7 +275,13 @@ def draw_session(
         address=address,
     )
     return DrawnSession(
-        roster=roster, opening=opening, server=server, certificates=certificates, invitations=invitations
+        roster=roster,
+        opening=opening,
+        parameters=parameters,
+        server=server,
+        certificates=certificates,
+        invitations=invitations,
+        linked=linked,
     )
 
 
@@ -275,8 +294,9 @@ def write_session(folder: Path, drawn_session: DrawnSession) -> None:
     """
     drawn_session.server.write(folder / SERVER_KEY_FILE)
     write_private(folder / _OPENING_FILE, _encode(drawn_session.opening))
-    write_private(folder / PARAMETERS_FILE, _encode(drawn_session.invitations[0].parameters))
-    write_private(folder / _CERTIFICATES_FILE, "".join(drawn_session.certificates).encode())
+    write_private(folder / PARAMETERS_FILE, _encode(drawn_session.parameters))
+    if drawn_session.certificates:
+        write_private(folder / _CERTIFICATES_FILE, "".join(drawn_session.certificates).encode())
     invitations = folder / INVITATIONS
     invitations.mkdir(mode=0o700)
     stems = stems_of([invitation.party for invitation in drawn_session.invitations])
@@ -295,12 +315,18 @@ def stems_of(names: Sequence[str]) -> list[str]:
     return [f"{number:0{digits}}-{slug_of(name)}" for number, name in enumerate(names, start=1)]
 
 
-def _encode(value: msgspec.Struct | dict[str, Any]) -> bytes:
+def _encode(value: msgspec.Struct | Mapping[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
-def read_server_session(folder: Path, *, fingerprints: Sequence[str]) -> tuple[ServerSession, TLSKeys]:
+def read_server_session(
+    folder: Path, *, fingerprints: Sequence[str], seats: Collection[str] = ()
+) -> tuple[ServerSession, TLSKeys]:
     """Return what `write_session` wrote for a server.
+
+    Args:
+        fingerprints: on the roster.
+        seats: those of them that are parties' of links.
 
     Raises:
         ConfigurationError: a file cannot be read, somebody of the roster has no certificate there, or all are revoked.
@@ -312,15 +338,15 @@ def read_server_session(folder: Path, *, fingerprints: Sequence[str]) -> tuple[S
     except (OSError, ValueError, RecursionError) as error:
         allowed = f"Name a folder that `psephos roster` wrote. {path} cannot be read ({error})."
         raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
-    certificates = tuple(read_certificates(folder / _CERTIFICATES_FILE))
+    certificates = tuple(read_certificates(folder / _CERTIFICATES_FILE)) if set(fingerprints) - set(seats) else ()
     keys = TLSKeys(folder / SERVER_KEY_FILE, certificates)
-    if unknown := sorted(set(fingerprints) - keys.fingerprints):
+    if unknown := sorted(set(fingerprints) - keys.fingerprints - set(seats)):
         allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
         raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)
     revoked = _read_revoked(folder)
     peers = [each for each in certificates if fingerprint_of(each) not in revoked]
     allowed = "one of which not all certificates are revoked (a host's parties share one): draw the session up anew"
-    refuse(not peers, "--roster", str(folder), allowed)
+    refuse(not peers and not seats, "--roster", str(folder), allowed)
     return opening, dataclasses.replace(keys, peers=peers)
 
 

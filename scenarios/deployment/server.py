@@ -6,7 +6,7 @@ import functools
 import hashlib
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import trio
@@ -27,6 +27,7 @@ from ...protocol.roster import Roster
 from ...protocol.rules import names_of
 from ...protocol.session_flow import SessionResult
 from ...protocol.traffic import TrafficMeter
+from ...transports.abc import Listener
 from ..plugins import find_server_role
 from ..running.folder import RunFolder
 from ..running.limits import calm_collector, reserve_for_server
@@ -37,6 +38,9 @@ from ..running.rosters import FINGERPRINT_COLUMN, SIGNATURE_COLUMN
 from ..running.statements import setting_of
 from ..running.writing import describe_failure, open_run, write_outcome
 from .common import DEFAULT_TRANSPORT, TLSKeys, find_transport, name_address_in_errors, with_descriptor
+
+if TYPE_CHECKING:
+    from .web import WebSite
 
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
 
@@ -57,6 +61,8 @@ class Serving:
         witness: where it is told how far the journal is, outside the journal's folder (`journals.witness_of`); without
             one an older copy of the folder passes.
         kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
+        web: the pages by which browsers take part (`web.open_site`). Where all parties come by links, nothing else
+            listens.
     """
 
     side: ServerRun
@@ -68,6 +74,7 @@ class Serving:
     journal: Path | None = None
     witness: RollbackGuard | None = None
     kept: ReceivedReports = dataclasses.field(default_factory=dict[str, Any], repr=False)
+    web: "WebSite | None" = None
 
     def check_authenticated(self, source: str = "") -> None:
         """Raise ConfigurationError unless the parties prove who they are where they have to.
@@ -132,12 +139,13 @@ async def serve(
     """
     serving.check_authenticated()
     side, mode, roster = serving.side, serving.mode, serving.side.roster
-    transport = find_transport(serving.transport, keys=serving.keys)
+    is_web_alone = serving.web is not None and serving.keys is not None and not serving.keys.peers
+    transport = None if is_web_alone else find_transport(serving.transport, keys=serving.keys)
     kind = find_server_role(side.protocol.server_role)
     plugins = (
         parts_of(side.protocol),
         Plugin(f"server role {side.protocol.server_role!r}", (kind,)),
-        Plugin(f"transport {serving.transport!r}", (type(transport),)),
+        *(() if transport is None else (Plugin(f"transport {serving.transport!r}", (type(transport),)),)),
     )
     with blame_plugins(plugins, is_private=side.protocol.keeps_words, is_last=True):
         server = kind(
@@ -151,12 +159,18 @@ async def serve(
             secret=b"" if serving.keys is None else serving.keys.secret,
             observers=observers,
         )
-        with name_address_in_errors(serving.address, field="--listen"):
-            listening = await transport.open_listener(serving.address)
-        if on_listening is not None:
-            on_listening(listening.address)
-        with calm_collector(len(side.names)):
-            return await server.serve(listening, companions=beside)
+        async with contextlib.AsyncExitStack() as stack:
+            listeners: list[Listener] = []
+            if transport is not None:
+                with name_address_in_errors(serving.address, field="--listen"):
+                    listeners.append(await stack.enter_async_context(await transport.open_listener(serving.address)))
+            if serving.web is not None:
+                listeners.append(await stack.enter_async_context(await serving.web.open_listener()))
+                beside = (*beside, serving.web.watch)
+            if on_listening is not None:
+                on_listening(listeners[0].address)
+            with calm_collector(len(side.names)):
+                return await server.serve(*listeners, companions=beside)
 
 
 @contextlib.contextmanager

@@ -24,5 +24,6 @@ SYSTEM: Final = System(
     variants=f"{_HERE}.variants:VoteVariants",
     measures=f"{_HERE}.measures:VoteMeasures",
     reproduction=f"{_HERE}.paper:PAPER",
+    web_ballot=f"{_HERE}.web_ballot:ballot_form_of",
     commands={"power": f"{_HERE}.commands:power"},
 )

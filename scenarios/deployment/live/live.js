@@ -1,0 +1,67 @@
+// The page for who watches: where the session stands, as the server sends it. All text is shown as text.
+
+/** @typedef {{ state: string, phase: string, deadline: number|null, parties: number, joined: number|null,
+ *   reported: Record<string, number>|null }} Facts */
+
+const STATES = new Map([
+  ['gathering', 'Open: voters are joining.'],
+  ['collecting', 'Open: votes are coming in.'],
+  ['released', 'Over: the voters are told the outcome.'],
+  ['aborted', 'Ended without an outcome.'],
+])
+
+/** @param {string} name @returns {HTMLElement} */
+function find(name) {
+  const element = document.getElementById(name)
+  if (!element) throw new Error(name)
+  return element
+}
+
+/** @param {string} term @param {string} description @returns {HTMLElement} */
+function row(term, description) {
+  const [line, name, value] = ['div', 'dt', 'dd'].map((kind) => document.createElement(kind))
+  name.textContent = term
+  name.dir = 'auto'
+  value.textContent = description
+  line.append(name, value)
+  return line
+}
+
+/** @param {Facts} facts */
+function show(facts) {
+  const rows = [row('On the roster', String(facts.parties))]
+  if (facts.joined !== null) rows.push(row('Have joined', `${facts.joined} of ${facts.parties}`))
+  for (const [phase, number] of Object.entries(facts.reported ?? {})) {
+    rows.push(row(`Have reported in “${phase}”`, `${number} of ${facts.parties}`))
+  }
+  if (facts.deadline !== null && ['gathering', 'collecting'].includes(facts.state)) {
+    rows.push(row(`“${facts.phase}” ends at the latest`, new Date(1000 * facts.deadline).toLocaleString()))
+  }
+  find('facts').replaceChildren(...rows)
+  find('state').textContent = STATES.get(facts.state) ?? facts.state
+}
+
+async function showTerms() {
+  const terms = await (await fetch('/session.json', { cache: 'no-store' })).json()
+  document.title = terms.title
+  find('title').textContent = terms.title
+  find('question').textContent = terms.question ?? ''
+}
+
+function watch() {
+  const events = new EventSource('/events')
+  let isOver = false
+  events.onmessage = ({ data }) => {
+    /** @type {Facts} */
+    const facts = JSON.parse(data)
+    isOver = ['released', 'aborted'].includes(facts.state)
+    if (isOver) events.close()
+    show(facts)
+  }
+  events.onerror = () => {
+    if (!isOver) find('state').textContent = 'The server does not answer. This page tries again by itself.'
+  }
+}
+
+showTerms().catch(() => {})
+watch()

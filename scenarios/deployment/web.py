@@ -1,0 +1,419 @@
+"""`serve --web`: the ballot's page, the page for who watches, and the channels of browsers.
+
+The rule that holds here: a browser is a party only once it has shown that it holds the key that its link was enrolled
+with, and that key is on the disk before it is told so. The first device that comes by a link enrols; any other is told
+so. What the pages say of a session is what `SessionStatus` has: nothing private, and no names.
+
+Everything that the pages hold is a file of ours: nothing that a voter or an operator has written is ever put into HTML
+by the server. Scripts read it as JSON and show it as text.
+"""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import http
+import json
+import math
+import os
+import secrets
+import ssl
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, Final, Self
+
+import h11
+import msgspec
+import trio
+
+from ...agents.masking import Cryptography
+from ...agents.rollback_guard import sync_folder
+from ...agents.session_status import SessionStatus
+from ...protocol.errors import ConfigurationError, RemoteProtocolError, quote, refuse
+from ...protocol.masking import check_signature_key
+from ...protocol.messages import MAX_GREETING_BYTES, Abort, encode
+from ...protocol.roster import Roster
+from ...protocol.rules import JOIN
+from ...transports.abc import Channel
+from ...transports.addresses import is_loopback, parse_address
+from ...transports.http_server import HttpAnswer, Takeover
+from ...transports.web import WebListener, WebTransport
+from ..reading.files import check_regular
+from .common import name_address_in_errors
+from .links import VOTE_PATH, LinkTable, check_origin, page_files, read_links, read_terms, secrets_file_of
+
+KEYS_FILE: Final = "web_keys.jsonl"
+"""The public keys by which browsers have enrolled, one a line; in the roster's folder."""
+_LIVE_FOLDER: Final = Path(__file__).with_name("live")
+_TAG_OF_CHALLENGE, _TAG_OF_ENROLMENT, _TAG_OF_SEAT = 20, 21, 22
+_NONCE_BYTES: Final = 32
+_CONTEXT: Final = b"psephos web party 1\0"
+_PENALTY_SECONDS: Final = 1.0
+"""Before a wrong link is refused; each guess also takes a connection and a signature."""
+_LOOK_SECONDS: Final = 1.0
+"""How often the pages for who watches are brought up to date, and replaced links are looked for."""
+_COMMENT_SECONDS: Final = 20.0
+_SEND_SECONDS: Final = 5.0
+_MOST_WATCHERS: Final = 1024
+_STRANGER: Final = "This link opens nothing here. Open the whole link, and the newest one that you were sent."
+_TYPES: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+}
+_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS: Final = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class _Enrolment(msgspec.Struct, frozen=True, array_like=True, tag=_TAG_OF_ENROLMENT, forbid_unknown_fields=True):
+    """A browser's answer to the server's challenge."""
+
+    place: Annotated[int, msgspec.Meta(ge=0)]
+    key: bytes
+    secret: bytes | None
+    signature: bytes
+
+
+class _EnrolledKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of `KEYS_FILE`: whose key it is, and by the secret of which link (its SHA-256) it came."""
+
+    place: int
+    key: str
+    link: str
+
+
+class SeatKeys:
+    """Knows browsers by their keys, and enrols those that come by a link for the first time.
+
+    Args:
+        folder: of the roster.
+        table: its links.
+        origin: of the page, as the browser says it.
+    """
+
+    def __init__(self, folder: Path, table: LinkTable, roster: Roster, *, origin: str) -> None:
+        self._folder = folder
+        self._roster = roster
+        self._about = hashlib.sha256(origin.encode()).digest()
+        self._terms = base64.urlsafe_b64decode(table.terms + "=")
+        self._set_links(table)
+        self._file_state = self._state_of_file()
+        self._lock = trio.Lock()
+        self._channels = weakref.WeakValueDictionary[int, Channel]()
+        self._keys: dict[int, _EnrolledKey] = {}
+        path = folder / KEYS_FILE
+        check_regular(path, field="--roster")
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+            whole, _, torn = path.read_bytes().rpartition(b"\n")
+            if torn:  # what was being written as the machine stopped: nobody was told of it
+                os.truncate(self._file, len(whole) + bool(whole))
+            for line in whole.splitlines():
+                key = msgspec.json.decode(line, type=_EnrolledKey)
+                self._keys[key.place] = key
+            sync_folder(folder)
+        except (OSError, ValueError) as error:
+            allowed = f"The keys in {path} cannot be read ({error}). Restore the file."
+            raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+    async def greet(self, channel: Channel) -> str | None:
+        """Return the seat of the party that a new channel is; None where it is refused, and told why."""
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        channel.limit_payloads(MAX_GREETING_BYTES)
+        with contextlib.suppress(trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
+            await channel.send([msgspec.msgpack.encode((_TAG_OF_CHALLENGE, nonce))])
+            payloads = await channel.receive()
+            try:
+                if len(payloads) != 1:
+                    raise ValueError(_STRANGER)  # noqa: TRY301  told below, as all
+                enrolment = msgspec.msgpack.decode(payloads[0], type=_Enrolment)
+                is_new = await self._admit(enrolment, nonce)
+            except (ValueError, OSError) as error:
+                is_told = type(error) is ValueError  # in a sentence of ours
+                reason = str(error) if is_told else _STRANGER
+                if isinstance(error, OSError):
+                    reason = "The server cannot write down this device's key. Tell whoever runs the vote; try again."
+                await trio.sleep(_PENALTY_SECONDS)
+                await channel.send([encode(Abort(reason))])
+                return None
+            place = enrolment.place
+            row: list[int] = self._roster.public[place].tolist()
+            self._channels[place] = channel
+            await channel.send([msgspec.msgpack.encode((_TAG_OF_SEAT, self._roster.names[place], row, is_new))])
+            return self._links[place].seat
+        return None
+
+    async def _admit(self, enrolment: _Enrolment, nonce: bytes) -> bool:
+        """Return whether a browser is enrolled just now; ValueError: it is none that belongs here.
+
+        Raises:
+            OSError: its key cannot be kept.
+        """
+        place, key = enrolment.place, enrolment.key
+        link = self._links.get(place)
+        signed = _CONTEXT + nonce + self._terms + place.to_bytes(8, "big") + self._about
+        if link is None or not _is_signed(key, enrolment.signature, signed):
+            raise ValueError(_STRANGER)
+        digest = hashlib.sha256(enrolment.secret or b"").hexdigest()
+        has_secret = enrolment.secret is not None and hmac.compare_digest(digest, link.secret)
+        async with self._lock:
+            known = self._keys.get(place)
+            if known is not None and known.link == link.secret:
+                if hmac.compare_digest(known.key, key.hex()):
+                    return False
+                name = quote(self._roster.names[place])
+                raise ValueError(
+                    f"This link is already used by another device. If that was not you, tell whoever runs the vote: "
+                    f"psephos roster --replace {name} makes a new link."
+                    if has_secret
+                    else _STRANGER
+                )
+            if not has_secret:
+                raise ValueError(_STRANGER)
+            known = _EnrolledKey(place, key.hex(), link.secret)
+            await trio.to_thread.run_sync(self._keep, msgspec.json.encode(known) + b"\n")
+            self._keys[place] = known
+            return True
+
+    def look_for_replaced_links(self) -> None:
+        """Read the links anew where somebody has replaced one, and cut off who came by the old one."""
+        state = self._state_of_file()
+        if state == self._file_state:
+            return
+        with contextlib.suppress(ConfigurationError):  # half of a copy, maybe: it is looked at again when it changes
+            table = read_links(self._folder)
+            old_links = self._links
+            if table is not None:
+                self._set_links(table)
+                for place, link in old_links.items():
+                    channel = self._channels.get(place)
+                    if channel is not None and self._links.get(place) != link:
+                        channel.close()
+        self._file_state = state
+
+    def _set_links(self, table: LinkTable) -> None:
+        self._links = {link.place: link for link in table.links}
+
+    def _state_of_file(self) -> tuple[int, int]:
+        try:
+            status = secrets_file_of(self._folder).stat()
+        except OSError:
+            return 0, 0
+        return status.st_ino, status.st_mtime_ns
+
+    def _keep(self, line: bytes) -> None:
+        """Append a line, durably; OSError: it cannot be, and nothing is there."""
+        size = os.fstat(self._file).st_size
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+            os.fsync(self._file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, size)
+            raise
+
+
+class WebSite:
+    """The pages of a session, and where its browsers connect.
+
+    Args:
+        address: HOST:PORT to listen at.
+        origin: as people reach it.
+        tls: for HTTPS.
+        keys: of browsers.
+        terms: the bytes of /session.json.
+
+    Closed, it closes the file of the keys.
+    """
+
+    def __init__(self, address: str, *, origin: str, tls: ssl.SSLContext | None, keys: SeatKeys, terms: bytes) -> None:
+        self.address = address
+        self.origin = origin
+        self._keys = keys
+        self._files = {VOTE_PATH: _file("index.html", page_files().get("index.html", b""))}
+        self._files |= {f"{VOTE_PATH}/{name}": _file(name, content) for name, content in page_files().items()}
+        self._files["/"] = _file("index.html", (_LIVE_FOLDER / "index.html").read_bytes())
+        self._files["/live.js"] = _file("live.js", (_LIVE_FOLDER / "live.js").read_bytes())
+        self._files["/session.json"] = _file("session.json", terms)
+        self._event = b""
+        self._has_changed = trio.Event()
+        self._watchers: dict[trio.CancelScope, None] = {}  # the oldest first
+        self._transport = WebTransport(respond=self._respond, greet=keys.greet, origin=origin, tls=tls)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._keys.close()
+
+    def __str__(self) -> str:
+        """Where it is, and for whom."""
+        return f"ballots at {self.origin}{VOTE_PATH}, and for whoever watches {self.origin}/, from {self.address}"
+
+    async def open_listener(self) -> WebListener:
+        """Begin to listen; ConfigurationError, OSError: as `Transport.open_listener`."""
+        with name_address_in_errors(self.address, field="--web"):
+            listener = await self._transport.open_listener(self.address)
+        self.address = listener.address
+        return listener
+
+    async def watch(self, tell: Callable[[], SessionStatus]) -> None:
+        """Bring the page for who watches up to date, for ever; a companion of the session."""
+        try:
+            while True:
+                self._publish(tell())
+                self._keys.look_for_replaced_links()
+                await trio.sleep(_LOOK_SECONDS)
+        finally:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + _LOOK_SECONDS):
+                self._publish(tell())  # how it has ended
+                if self._watchers:
+                    await trio.sleep_forever()
+
+    def _publish(self, session_status: SessionStatus) -> None:
+        event = b"data: " + json.dumps(_facts_of(session_status)).encode() + b"\n\n"
+        if event != self._event:
+            self._event = event
+            self._has_changed.set()
+            self._has_changed = trio.Event()
+
+    def _respond(self, request: h11.Request) -> HttpAnswer | Takeover:
+        path = request.target.partition(b"?")[0].decode("ascii", "replace")
+        if request.method not in {b"GET", b"HEAD"}:
+            return HttpAnswer(http.HTTPStatus.METHOD_NOT_ALLOWED, headers=_HEADERS)
+        if path == "/events" and request.method == b"GET":
+            return self._stream_events
+        return self._files.get(path) or HttpAnswer(http.HTTPStatus.NOT_FOUND, headers=_HEADERS)
+
+    async def _stream_events(self, stream: trio.abc.Stream, connection: h11.Connection) -> None:
+        """Send what changes to one who watches, until it goes, or does not read."""
+        if len(self._watchers) >= _MOST_WATCHERS:
+            oldest = next(iter(self._watchers))
+            oldest.cancel()
+            del self._watchers[oldest]
+        scope = trio.CancelScope()
+        self._watchers[scope] = None
+        headers = {**_HEADERS, "Content-Type": "text/event-stream", "Cache-Control": "no-store"}
+        headers |= {"X-Accel-Buffering": "no", "Connection": "close"}
+        head = h11.Response(status_code=200, headers=list(headers.items()))
+        data, seen = connection.send(head) or b"", b""
+        try:
+            with scope:
+                while True:
+                    has_changed = self._has_changed
+                    event = self._event if self._event != seen else b":\n\n"
+                    seen = self._event
+                    data += connection.send(h11.Data(event)) or b""
+                    with trio.fail_after(_SEND_SECONDS):
+                        await stream.send_all(data)
+                    data = b""
+                    with trio.move_on_after(_COMMENT_SECONDS):
+                        await has_changed.wait()
+        finally:
+            self._watchers.pop(scope, None)
+            await trio.aclose_forcefully(stream)
+
+
+def open_site(
+    folder: Path, roster: Roster, address: str, *, origin: str | None, certificate: Path | None, key: Path | None
+) -> WebSite:
+    """Return the pages of a session that was drawn up with links.
+
+    Args:
+        folder: of the roster.
+        address: HOST:PORT, or a port of the loopback interface.
+        origin: as people reach the pages; by default as the links say it.
+        certificate: its file, in PEM with those of its authorities: for HTTPS. Without it somebody in front of it has
+            to see to that.
+        key: the file of its private key, where the certificate's has none.
+
+    Raises:
+        ConfigurationError: the roster has no links, or its page is another; an address, origin or file is of no use, or
+            they do not fit together.
+    """
+    table = read_links(folder)
+    if table is None:
+        allowed = "This roster has no links. Draw one up with psephos roster SCENARIO --links ORIGIN."
+        raise ConfigurationError(field="--web", value=address, allowed=allowed)
+    address = f"127.0.0.1:{address}" if address.isdecimal() else address
+    with name_address_in_errors(address, field="--web"):
+        parse_address(address)
+    terms = read_terms(folder, table)
+    origin = table.origin if origin is None else check_origin(origin, field="--web-origin")
+    is_secure = origin.startswith("https:")
+    refuse(key is not None and certificate is None, "--web-key", str(key), "left out, or --web-certificate given, too")
+    allowed = (
+        "Without a certificate the pages are for this machine, or for a proxy on it that adds HTTPS. "
+        "Listen on 127.0.0.1, or add --web-certificate."
+    )
+    refuse(certificate is None and not is_loopback(address), "--web", address, allowed)
+    allowed = f"The links begin with {origin}. With a certificate they have to begin with https://: --web-origin."
+    refuse(certificate is not None and not is_secure, "--web-certificate", str(certificate), allowed)
+    is_there = is_secure or origin.partition("://")[2] in {address, address.removesuffix(":80")}
+    allowed = f"The links lead to {origin}. Listen there, or say by --web-origin where people reach the pages."
+    refuse(not is_there, "--web", address, allowed)
+    tls = None if certificate is None else _tls_of(certificate, key)
+    keys = SeatKeys(folder, table, roster, origin=origin)
+    return WebSite(address, origin=origin, tls=tls, keys=keys, terms=terms)
+
+
+def _tls_of(certificate: Path, key: Path | None) -> ssl.SSLContext:
+    for field, path in (("--web-certificate", certificate), ("--web-key", key)):
+        if path is not None:
+            check_regular(path, field=field)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(certificate, key, password=lambda: b"\0")  # one with a password is none of ours
+    except (OSError, ValueError) as error:
+        reason = (error.reason if isinstance(error, ssl.SSLError) else None) or error
+        allowed = f"a file with a certificate in PEM, and its private key in it or in --web-key ({reason})"
+        raise ConfigurationError(field="--web-certificate", value=str(certificate), allowed=allowed) from None
+    return context
+
+
+def _facts_of(session_status: SessionStatus) -> dict[str, Any]:
+    """Return what the page for who watches shows: nothing private, and nobody's name."""
+    attendance = session_status.attendance
+    deadline = session_status.deadlines.get(session_status.phase, math.inf)
+    received = None if attendance is None else dict(attendance.num_received)
+    return {
+        "state": session_status.state.value,
+        "phase": session_status.phase,
+        "deadline": None if math.isinf(deadline) else deadline,
+        "parties": session_status.num_parties,
+        "joined": None if received is None else received.pop(JOIN),
+        "reported": received,
+    }
+
+
+def _file(name: str, content: bytes) -> HttpAnswer:
+    return HttpAnswer(http.HTTPStatus.OK, content, _TYPES[Path(name).suffix], _HEADERS)
+
+
+def _is_signed(key: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        check_signature_key("", key, may_be_nobodys=True)
+    except ConfigurationError:
+        return False  # no key, or one by which anybody could sign
+    return Cryptography().verify(key, signature, message)

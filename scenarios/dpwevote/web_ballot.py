@@ -1,0 +1,38 @@
+"""The ballot of a weighted vote, as the page of `serve --web` asks it."""
+
+from typing import Any, Final
+
+from ...protocol.dpwevote import DPWeVote
+from ...protocol.errors import ConfigurationError
+from ...protocol.phases import PhasedProtocol
+from ..deployment.links import BallotForm
+
+_VARIANTS: Final = ("joint", "printed")
+_LEFT_OUT: Final = ("weight_matrix", "opinion_matrix", "epsilons", "weights_within", "game")
+_OPTIONS: Final = ("no", "yes")
+
+
+def ballot_form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
+    """Return what the page asks: yes or no to each candidate, by k-RR.
+
+    Raises:
+        ConfigurationError: the page draws no reports of this kind.
+    """
+    assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
+    parameters = protocol.parameters
+    kind = next((name for name in _LEFT_OUT if getattr(parameters, name)), f"variant {parameters.variant!r}")
+    if parameters.variant not in _VARIANTS or not kind.startswith("variant"):
+        allowed = (
+            f"The page does not take part in votes with {kind}. Let the parties take part by psephos join, or vote "
+            f"by variant {' or '.join(map(repr, _VARIANTS))} without {', '.join(_LEFT_OUT)}."
+        )
+        raise ConfigurationError(field="--links", value=kind, allowed=allowed)
+    return BallotForm(
+        ballots=[{"name": name, "options": _OPTIONS} for name in parameters.candidates],
+        trust="local",
+        epsilon={
+            "weight": parameters.loss_of_weight,
+            "opinion": parameters.loss_of_opinion,
+            "total": parameters.epsilon_total,
+        },
+    )

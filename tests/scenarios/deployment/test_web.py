@@ -1,0 +1,682 @@
+"""`serve --web`: who gets in by a link, what the pages say and to whom, and what strangers cost."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+import trio
+import trio.testing
+from deployments import ENTRIES, PATIENCE, Process, write_vote
+from psephos.agents import Partner
+from psephos.agents.client import Client
+from psephos.protocol import Party
+from psephos.protocol.errors import ConfigurationError, PsephosError
+from psephos.protocol.messages import SessionDescriptor
+from psephos.protocol.session_flow import SessionResult
+from psephos.scenarios import ServerRun, deployment, load_scenario, resolve_served
+from psephos.scenarios.deployment import Joining, draw_session, enroll, join, read_enrollments, write_session
+from psephos.scenarios.deployment.common import make_mode, with_descriptor
+from psephos.scenarios.deployment.invitations import find_invitation, read_server_session
+from psephos.scenarios.deployment.links import LINKS_FILE, draw_links, read_links, replace_link, write_links
+from psephos.scenarios.deployment.server import JOURNAL_FILE, open_sitting, roster_rows, serve
+from psephos.scenarios.deployment.web import KEYS_FILE, WebSite, open_site
+from psephos.scenarios.running.folder import RunFolder
+from psephos.transports.addresses import parse_address
+from psephos.transports.keys import make_identity
+from psephos.transports.web import GONE_SECONDS, WebTransport
+from web_parties import ABORT, SEAT, Browser, free_port, links_in, settle
+from wsproto import ConnectionType, WSConnection
+from wsproto.events import AcceptConnection, BytesMessage, Request
+
+STRANGER: Final = "This link opens nothing here. Open the whole link, and the newest one that you were sent."
+
+
+class Vote:
+    """The vote of three, drawn up with links; its server runs in this test's own loop.
+
+    Args:
+        folder: where.
+        enrolled: who has keys of its own.
+    """
+
+    def __init__(self, folder: Path, *, enrolled: tuple[str, ...] = ()) -> None:
+        self.scenario = write_vote(folder)
+        self.folder = folder / "vote"
+        self.address = f"127.0.0.1:{free_port()}"
+        self.keys = folder / "keys"
+        for name in enrolled:
+            enroll(name, self.keys / name)
+        side = resolve_served(load_scenario(self.scenario))
+        drawn = draw_session(
+            side.protocol,
+            side.roster,
+            session="vote",
+            kind=make_mode("vote", seed=None).kind,
+            address="127.0.0.1:0",
+            enrolled=read_enrollments(self.keys) if enrolled else None,
+            has_links=True,
+        )
+        run = RunFolder(self.folder)
+        run.write_table("roster.csv", roster_rows(side, drawn.roster), is_exact=True)
+        write_session(self.folder, drawn)
+        links = draw_links(side.protocol, drawn, origin=f"http://{self.address}", title='A </script><b>"vote"')
+        write_links(self.folder, links)
+
+    def browser(self, name: str) -> Browser:
+        return Browser(links_in(self.folder / LINKS_FILE)[name])
+
+    @property
+    def side(self) -> ServerRun:
+        return resolve_served(load_scenario(self.scenario), roster=self.folder)
+
+    @contextlib.asynccontextmanager
+    async def served(self) -> AsyncGenerator["Served"]:
+        """Serve it, with its journal, until the block is left or the session ends."""
+        table = read_links(self.folder)
+        assert table is not None
+        side = self.side
+        opening, keys = read_server_session(self.folder, fingerprints=side.fingerprints or (), seats=table.seats)
+        site = open_site(self.folder, side.roster, self.address, origin=None, certificate=None, key=None)
+        with site:
+            serving = deployment.Serving(
+                side=side,
+                address="127.0.0.1:0",
+                mode=make_mode("vote", seed=None),
+                keys=keys,
+                descriptor=opening.descriptor,
+                journal=self.folder / JOURNAL_FILE,
+                web=site,
+            )
+            with open_sitting(serving) as sitting:
+                async with trio.open_nursery() as nursery:
+                    served = Served(self, site, opening.descriptor)
+
+                    async def run() -> None:
+                        served.result = await serve(serving, sitting=sitting, on_listening=served.note)
+                        served.ended.set()
+
+                    nursery.start_soon(run)
+                    await served.listening.wait()
+                    yield served
+                    nursery.cancel_scope.cancel()
+
+
+class Served:
+    """A server that runs."""
+
+    def __init__(self, vote: Vote, site: WebSite, descriptor: SessionDescriptor) -> None:
+        self.vote = vote
+        self.site = site
+        self.descriptor = descriptor
+        self.listening, self.ended = trio.Event(), trio.Event()
+        self.address = ""
+        self.result: SessionResult | None = None
+
+    def note(self, address: str) -> None:
+        self.address = address
+        self.listening.set()
+
+    def client(self, browser: Browser) -> Client:
+        """Return the party that goes on where a browser was let in: the same machine as any other's."""
+        side = self.vote.side
+        name = side.names[browser.place]
+        inputs = side.protocol.encode({column: [entry] for column, entry in ENTRIES[name].items()})
+        party = Party(name, browser.place, inputs.private[0].tolist())
+        mode = with_descriptor(
+            make_mode("vote", seed=None), msgspec.structs.replace(self.descriptor, roster=side.roster.digest)
+        )
+        return Partner(side.protocol, party, mode)
+
+    async def take_part(self, browser: Browser) -> None:
+        channel = await browser.connect()
+        assert (await browser.greet(channel))[0] == SEAT
+        await self.client(browser).take_part(channel)
+
+
+@pytest.fixture
+def vote(tmp_path: Path) -> Vote:
+    return Vote(tmp_path)
+
+
+# Who gets in
+
+
+async def test_three_browsers_vote_by_their_links(vote: Vote) -> None:
+    async with vote.served() as served:
+        async with trio.open_nursery() as nursery:
+            for name in ENTRIES:
+                nursery.start_soon(served.take_part, vote.browser(name))
+        await served.ended.wait()
+    assert served.result is not None
+    assert served.result.num_received == (3, 3)
+    assert len((vote.folder / KEYS_FILE).read_bytes().splitlines()) == 3
+
+
+async def test_browsers_and_a_party_by_certificate_hold_one_session(tmp_path: Path) -> None:
+    vote = Vote(tmp_path, enrolled=("bob",))
+    assert set(links_in(vote.folder / LINKS_FILE)) == {"ann", "cid"}
+    invitation = find_invitation(vote.folder / "invitations", party="bob")
+
+    async def join_by_certificate(address: str) -> None:
+        keys = invitation.find_keys([vote.keys / "bob"])
+        entries = ENTRIES["bob"]
+        joining = Joining(address=address, party="bob", entries=entries, seed=None, invitation=invitation, keys=keys)
+        await join(joining)
+
+    async with vote.served() as served:
+        assert served.address != served.site.address
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(join_by_certificate, served.address)
+            for name in ("ann", "cid"):
+                nursery.start_soon(served.take_part, vote.browser(name))
+        await served.ended.wait()
+    assert served.result is not None
+    assert served.result.num_received == (3, 3)
+
+
+async def test_the_first_device_enrols_and_a_second_one_is_told_so(vote: Vote) -> None:
+    async with vote.served():
+        first, second = vote.browser("ann"), vote.browser("ann")
+        assert await first.come() == [SEAT, "ann", [], True]
+        assert await first.come() == [SEAT, "ann", [], False]
+        assert await first.again().come() == [SEAT, "ann", [], False]
+        tag, reason, *_ = await second.come()
+        assert tag == ABORT
+        assert reason == (
+            "This link is already used by another device. If that was not you, tell whoever runs the vote: "
+            "psephos roster --replace 'ann' makes a new link."
+        )
+        assert (await second.again().come())[:2] == [ABORT, STRANGER]
+
+
+WRONG: Final[dict[str, Callable[[Browser], dict[str, Any]]]] = {
+    "another secret": lambda _: {"secret": bytes(16)},
+    "no secret": lambda _: {"secret": None},
+    "a secret of no bytes": lambda _: {"secret": b""},
+    "another's place": lambda browser: {"place": (browser.place + 1) % 3},
+    "a place beyond the roster": lambda _: {"place": 3},
+    "the greatest place": lambda _: {"place": 2**64 - 1},
+    "another nonce": lambda _: {"nonce": bytes(32)},
+    "another origin": lambda _: {"origin": "http://evil.example"},
+    "other terms": lambda _: {"terms": bytes(32)},
+}
+
+
+@pytest.mark.parametrize("wrong", list(WRONG))
+async def test_whoever_is_wrong_hears_one_sentence_and_waits_for_it(vote: Vote, wrong: str) -> None:
+    async with vote.served():
+        browser = vote.browser("bob")
+        begun = trio.current_time()
+        told = await browser.come(**WRONG[wrong](browser))
+        assert told[:2] == [ABORT, STRANGER]
+        assert trio.current_time() - begun >= 1.0
+        assert (await browser.come())[0] == SEAT  # nobody has taken the seat
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\xc1",
+        msgspec.msgpack.encode([21, 0, bytes(32), bytes(16)]),
+        msgspec.msgpack.encode([21, 0, bytes(32), bytes(16), bytes(64), 0]),
+        msgspec.msgpack.encode([21, -1, bytes(32), bytes(16), bytes(64)]),
+        msgspec.msgpack.encode([21, 0, bytes(32), bytes(16), bytes(64)]),  # a key by which anybody could sign
+        msgspec.msgpack.encode([1, 10, "vote", "dpwevote", "deployment", "ann"]),
+    ],
+)
+async def test_what_is_no_greeting_is_refused(vote: Vote, payload: bytes) -> None:
+    async with vote.served(), await vote.browser("ann").connect() as channel:
+        await channel.receive()
+        await channel.send([payload])
+        assert msgspec.msgpack.decode((await channel.receive())[0])[:2] == [ABORT, STRANGER]
+        with pytest.raises((trio.EndOfChannel, trio.BrokenResourceError)):
+            await channel.receive()
+
+
+async def test_a_captured_greeting_opens_no_other_connection(vote: Vote) -> None:
+    async with vote.served():
+        browser = vote.browser("ann")
+        async with await browser.connect() as channel:
+            _, nonce = msgspec.msgpack.decode((await channel.receive())[0])
+            captured = msgspec.msgpack.encode(browser.answer(nonce))
+            await channel.send([captured])
+            assert msgspec.msgpack.decode((await channel.receive())[0])[0] == SEAT
+        async with await browser.connect() as channel:
+            await channel.receive()
+            await channel.send([captured])
+            assert msgspec.msgpack.decode((await channel.receive())[0])[:2] == [ABORT, STRANGER]
+
+
+async def test_a_browser_speaks_for_nobody_but_its_own_seat(vote: Vote) -> None:
+    async with vote.served() as served:
+        ann, bob = vote.browser("ann"), vote.browser("bob")
+        channel = await ann.connect()
+        assert (await ann.greet(channel))[0] == SEAT
+        with pytest.raises(PsephosError, match="not admitted: check the address"):
+            await served.client(bob).take_part(channel)
+
+
+async def test_keys_outlast_the_server(vote: Vote) -> None:
+    browser = vote.browser("ann")
+    async with vote.served():
+        assert (await browser.come())[3] is True
+    with (vote.folder / KEYS_FILE).open("ab") as file:
+        file.write(b'{"place":1,"key":"00')  # the machine stopped while this was being written
+    async with vote.served():
+        assert (await browser.again().come())[3] is False
+        assert (await vote.browser("ann").come())[0] == ABORT
+        assert (await vote.browser("bob").come())[3] is True
+    lines = (vote.folder / KEYS_FILE).read_bytes().splitlines()
+    assert [json.loads(line)["place"] for line in lines] == [0, 1]
+
+
+async def test_a_key_that_cannot_be_kept_enrols_nobody(vote: Vote, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError("the disk is full")
+
+    async with vote.served():
+        browser = vote.browser("ann")
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "fsync", fail)
+            told = await browser.come()
+        assert told[0] == ABORT
+        assert told[1].startswith("The server cannot write down this device's key.")
+        assert (vote.folder / KEYS_FILE).read_bytes() == b""
+        assert (await vote.browser("ann").come())[0] == SEAT  # nobody had the seat
+
+
+async def test_a_new_link_cuts_off_whoever_came_by_the_old_one(vote: Vote) -> None:
+    async with vote.served() as served:
+        thief, voter = vote.browser("bob"), vote.browser("bob")
+        channel = await thief.connect()
+        assert (await thief.greet(channel))[0] == SEAT
+        path = replace_link(vote.folder, "bob", vote.side.names, vote.folder / JOURNAL_FILE)
+        with pytest.raises((trio.EndOfChannel, trio.BrokenResourceError)), trio.fail_after(PATIENCE):
+            await channel.receive()
+        await channel.aclose()
+        for old in (thief, voter, thief.again()):
+            assert (await old.come())[:2] == [ABORT, STRANGER]
+        bob = Browser(links_in(path)["bob"])
+        async with trio.open_nursery() as nursery:
+            for browser in (vote.browser("ann"), bob, vote.browser("cid")):
+                nursery.start_soon(served.take_part, browser)
+        await served.ended.wait()
+    assert path.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(ConfigurationError, match="A report of 'bob' is in, and the first one stands"):
+        replace_link(vote.folder, "bob", vote.side.names, vote.folder / JOURNAL_FILE)
+    with pytest.raises(ConfigurationError, match=r"There is no link of 'bop' in .* \(did you mean 'bob'\?\)"):
+        replace_link(vote.folder, "bop", vote.side.names, vote.folder / JOURNAL_FILE)
+
+
+def test_the_folder_has_no_secret_of_a_link(vote: Vote) -> None:
+    links = links_in(vote.folder / LINKS_FILE)
+    secrets = [link.split(".")[-2] for link in links.values()]
+    for path in vote.folder.iterdir():
+        if path.is_file() and path.name != LINKS_FILE:
+            assert not any(secret in path.read_text(encoding="utf-8") for secret in secrets), path
+    assert (vote.folder / LINKS_FILE).stat().st_mode & 0o777 == 0o600
+
+
+# What the pages say
+
+
+def ask(address: str, path: str, method: str = "GET", **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    connection = http.client.HTTPConnection(*parse_address(address), timeout=PATIENCE)
+    with contextlib.closing(connection):
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read(), dict(answer.getheaders())
+
+
+asked = lambda *words, **headers: trio.to_thread.run_sync(lambda: ask(*words, **headers))  # noqa: E731
+
+
+async def test_every_page_is_of_this_server_alone_and_nobody_frames_it(vote: Vote) -> None:
+    async with vote.served():
+        for path in ("/", "/live.js", "/vote", "/session.json"):
+            status, body, headers = await asked(vote.address, path)
+            assert status == 200
+            assert headers["Content-Security-Policy"] == (
+                "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+                "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+            )
+            assert headers["Referrer-Policy"] == "no-referrer"
+            assert headers["X-Content-Type-Options"] == "nosniff"
+            assert headers["Cache-Control"] == "no-store"
+            assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+            assert (b"</script><b>" in body) == (path == "/session.json")  # as JSON, which no browser runs
+        assert headers["Content-Type"] == "application/json"
+        status, body, _ = await asked(vote.address, "/", "HEAD")
+        assert (status, body) == (200, b"")
+        for method, path, status in (("POST", "/", 405), ("GET", "/nothing", 404), ("GET", "/vote/..%2fweb.json", 404)):
+            assert (await asked(vote.address, path, method))[0] == status
+
+
+async def test_what_is_meant_for_another_host_is_not_answered(vote: Vote) -> None:
+    async with vote.served():
+        for host in ("evil.example", "localhost", f"127.0.0.2:{vote.address.partition(':')[2]}"):
+            assert (await asked(vote.address, "/session.json", Host=host))[0] == 421
+
+
+UPGRADE: Final = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    "Sec-WebSocket-Protocol": "psephos",
+    "Sec-WebSocket-Extensions": "permessage-deflate; client_max_window_bits",
+}
+
+
+async def test_a_page_of_somebody_elses_opens_no_web_socket(vote: Vote) -> None:
+    async with vote.served():
+        own = f"http://{vote.address}"
+        for origin, status in ((own, 101), ("http://evil.example", 403), ("null", 403), (own + ".evil.example", 403)):
+            assert await status_of(vote.address, {**UPGRADE, "Origin": origin}) == status
+        assert await status_of(vote.address, UPGRADE) == 403
+        right = {**UPGRADE, "Origin": own}
+        assert await status_of(vote.address, {**right, "Sec-WebSocket-Protocol": "chat"}) == 400
+        assert await status_of(vote.address, {**right, "Sec-WebSocket-Version": "8"}) == 426
+        assert await status_of(vote.address, {**right, "Upgrade": "h2c"}) == 426
+
+
+async def head_of(address: str, headers: dict[str, str]) -> str:
+    """Return the lines of the answer to a request for the session."""
+    lines = [f"GET /session HTTP/1.1\r\nHost: {address}", *(f"{name}: {value}" for name, value in headers.items())]
+    async with await trio.open_tcp_stream(*parse_address(address)) as stream:
+        await stream.send_all(("\r\n".join(lines) + "\r\n\r\n").encode())
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += await stream.receive_some()
+        return head.partition(b"\r\n\r\n")[0].decode()
+
+
+async def status_of(address: str, headers: dict[str, str]) -> int:
+    return int((await head_of(address, headers)).split()[1])
+
+
+async def test_no_compression_is_accepted_which_every_browser_offers(vote: Vote) -> None:
+    async with vote.served():
+        head = await head_of(vote.address, {**UPGRADE, "Origin": f"http://{vote.address}"})
+    assert head.startswith("HTTP/1.1 101 ")
+    assert "sec-websocket-protocol: psephos" in head.lower()
+    assert "extensions" not in head.lower()
+
+
+async def test_who_watches_is_told_numbers_and_no_names(vote: Vote) -> None:
+    async with vote.served() as served, await trio.open_tcp_stream(*parse_address(vote.address)) as stream:
+        await stream.send_all(f"GET /events HTTP/1.1\r\nHost: {vote.address}\r\n\r\n".encode())
+        heard = ""
+
+        async def hear_until(words: str) -> None:
+            nonlocal heard
+            with trio.fail_after(PATIENCE):
+                while words not in heard:
+                    data = await stream.receive_some()
+                    assert data, heard
+                    heard += data.decode()
+
+        await hear_until('"joined": 0')
+        assert "text/event-stream" in heard
+        async with trio.open_nursery() as nursery:
+            for name in ENTRIES:
+                nursery.start_soon(served.take_part, vote.browser(name))
+        await hear_until('"state": "released"')
+        await hear_until('"reported": {"weights": 3, "opinions": 3}')
+    events = [json.loads(data) for data in re.findall(r"data: (.*)\n", heard)]
+    assert events[0] | {"deadline": None} == {
+        "state": "gathering",
+        "phase": "join",
+        "deadline": None,
+        "parties": 3,
+        "joined": 0,
+        "reported": {"weights": 0, "opinions": 0},
+    }
+    assert not any(name in heard for name in ENTRIES)
+
+
+# What strangers cost
+
+
+async def test_idle_connections_keep_no_voter_waiting(vote: Vote) -> None:
+    async with vote.served(), contextlib.AsyncExitStack() as stack:
+        for number in range(700):  # more than wait at a time
+            stream = await stack.enter_async_context(await trio.open_tcp_stream(*parse_address(vote.address)))
+            await stream.send_all(b"GET /vote HT" if number % 2 else b"")
+        begun = trio.current_time()
+        assert (await asked(vote.address, "/session.json"))[0] == 200
+        assert (await vote.browser("ann").come())[0] == SEAT
+        assert trio.current_time() - begun < 10.0  # long before the first of them have had their time
+
+
+async def test_idle_web_sockets_have_seconds_to_say_who_they_are(tmp_path: Path) -> None:
+    clock = trio.testing.MockClock(rate=100.0)  # sockets are the system's, and take no time to speak of
+    said: list[str] = []
+
+    async def wait() -> None:
+        vote = Vote(tmp_path)
+        async with vote.served(), await vote.browser("ann").connect() as channel:
+            await channel.receive()
+            begun = trio.current_time()
+            with contextlib.suppress(trio.EndOfChannel, trio.BrokenResourceError):
+                await channel.receive()
+            said.append(f"{trio.current_time() - begun:.0f}")
+
+    await trio.to_thread.run_sync(lambda: trio.run(wait, clock=clock))
+    assert 8 <= int(said[0]) <= 40
+
+
+async def test_a_message_above_the_limit_of_strangers_is_refused(vote: Vote) -> None:
+    async with vote.served():
+        async with await vote.browser("ann").connect() as channel:
+            await channel.receive()
+            await channel.send([bytes(4097)])
+            with pytest.raises((trio.EndOfChannel, trio.BrokenResourceError)):
+                await channel.receive()
+        assert (await vote.browser("ann").come())[0] == SEAT
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        b"\x16\x03\x01\x02\x00\x01",
+        b"GET / HTTP/1.1\r\n" + b"X: " + b"y" * (1 << 15) + b"\r\n\r\n",
+        b"BREW /vote HTCPCP/1.0\r\n\r\n",
+        b"GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+    ],
+)
+async def test_what_is_no_request_is_answered_and_over(vote: Vote, request_text: bytes) -> None:
+    async with vote.served(), await trio.open_tcp_stream(*parse_address(vote.address)) as stream:
+        await stream.send_all(request_text)
+        await stream.send_eof()
+        answer = b""
+        with contextlib.suppress(trio.BrokenResourceError), trio.fail_after(PATIENCE):
+            while data := await stream.receive_some():
+                answer += data
+        assert re.match(rb"HTTP/1.1 (4\d\d) ", answer) or not answer
+        assert (await asked(vote.address, "/session.json"))[0] == 200
+
+
+# HTTPS, and what an operator gets wrong
+
+
+async def test_https_serves_pages_and_web_sockets_by_the_operators_certificate(tmp_path: Path) -> None:
+    certificate = tmp_path / "certificate.pem"
+    make_identity().write(certificate)
+    vote = Vote(tmp_path)
+    side, origin = vote.side, f"https://{vote.address}"
+    with open_site(vote.folder, side.roster, vote.address, origin=origin, certificate=certificate, key=None) as site:
+        listener = await site.open_listener()
+        async with listener:
+
+            def greet_over_tls() -> list[Any]:
+                context = ssl.create_default_context()
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+                with (
+                    socket.create_connection(parse_address(vote.address), timeout=PATIENCE) as plain,
+                    context.wrap_socket(plain) as secure,
+                ):
+                    return talk(secure, vote, origin)
+
+            answer = await trio.to_thread.run_sync(greet_over_tls)
+            assert answer[:2] == [SEAT, "cid"]
+            channel = await listener.accept()
+            assert channel.peer_fingerprint == side.roster.fingerprint_of("cid")
+            channel.close()
+
+
+def talk(secure: ssl.SSLSocket, vote: Vote, origin: str) -> list[Any]:
+    """Let cid's browser in over a socket of the standard library, by wsproto."""
+    browser = vote.browser("cid")
+    client = WSConnection(ConnectionType.CLIENT)
+    request = Request(vote.address, "/session", subprotocols=["psephos"], extra_headers=[(b"Origin", origin.encode())])
+    secure.sendall(client.send(request))
+    heard: list[bytes] = []
+    while True:
+        client.receive_data(secure.recv(1 << 16))
+        for event in client.events():
+            if isinstance(event, BytesMessage):
+                heard.append(bytes(event.data))
+            else:
+                assert isinstance(event, AcceptConnection)
+                assert event.extensions == []
+        if len(heard) == 1:
+            nonce = msgspec.msgpack.decode(heard[0])[1]
+            answer = browser.answer(nonce, origin=origin)
+            secure.sendall(client.send(BytesMessage(msgspec.msgpack.encode(answer))))
+            heard.append(b"")
+        elif len(heard) == 3:
+            return msgspec.msgpack.decode(heard[2])
+
+
+async def test_a_browser_that_answers_no_ping_is_gone() -> None:
+    clock = trio.testing.MockClock(rate=0)
+    ended: list[str] = []
+
+    async def wait() -> None:
+        connect = WebTransport().connect
+        async with (
+            await WebTransport().open_listener() as listener,
+            await connect(listener.address) as reads,
+            await listener.accept() as from_reader,
+            await connect(listener.address),
+            await listener.accept() as from_silent,
+            trio.open_nursery() as nursery,
+        ):
+            nursery.start_soon(hear, reads, "reader's end")
+            nursery.start_soon(hear, from_reader, "reader")
+            nursery.start_soon(hear, from_silent, "silent")
+            for _round in range(int(GONE_SECONDS) // 20 + 2):
+                await settle(0.05)
+                clock.jump(20.0)
+            await settle(0.05)
+            nursery.cancel_scope.cancel()
+
+    async def hear(channel: Any, name: str) -> None:
+        with contextlib.suppress(trio.BrokenResourceError):
+            await channel.receive()
+        ended.append(name)
+
+    await trio.to_thread.run_sync(lambda: trio.run(wait, clock=clock))
+    assert ended == ["silent"]
+
+
+@pytest.mark.parametrize(
+    ("web", "words", "sentence"),
+    [
+        ("0.0.0.0:8000", {}, "Without a certificate the pages are for this machine"),
+        ("nowhere", {}, "HOST:PORT"),
+        ("8000", {}, "The links lead to http://127.0.0.1:"),
+        ("8000", {"origin": "http://vote.example"}, "Browsers sign only on pages that came by HTTPS"),
+        ("8000", {"origin": "https://vote.example/path"}, "without a path"),
+        ("8000", {"origin": "ftp://vote.example"}, "without a path"),
+        ("8000", {"key": "key.pem"}, "--web-certificate given, too"),
+        ("8000", {"certificate": "vote.toml"}, "With a certificate they have to begin with https://"),
+        ("8000", {"certificate": "vote.toml", "origin": "https://a.example"}, "a certificate in PEM"),
+    ],
+)
+def test_pages_are_for_an_address_that_fits_their_links(
+    vote: Vote, tmp_path: Path, web: str, words: dict[str, str], sentence: str
+) -> None:
+    files = {name: tmp_path / words[name] if name in words else None for name in ("certificate", "key")}
+    with pytest.raises(ConfigurationError, match=re.escape(sentence)):
+        open_site(vote.folder, vote.side.roster, web, origin=words.get("origin"), **files)
+
+
+@pytest.mark.parametrize("change", ["web.json", "links.json"])
+def test_terms_that_were_changed_are_not_served(vote: Vote, change: str) -> None:
+    path = vote.folder / change
+    path.write_bytes(path.read_bytes().replace(b'"', b"'", 1))
+    with pytest.raises(ConfigurationError, match=r"Restore|Put the old one back"):
+        open_site(vote.folder, vote.side.roster, vote.address, origin=None, certificate=None, key=None)
+
+
+def test_a_server_process_that_is_killed_knows_its_browsers_again(tmp_path: Path) -> None:
+    vote = Vote(tmp_path)
+    browser = vote.browser("ann")
+    words = ("serve", vote.scenario, "--roster", "vote", "--web", vote.address, "--no-pictures")
+    for out, is_new in (("first", True), ("second", False)):
+        with Process(*words, "--out", out, folder=tmp_path, is_measured=False) as server:
+            server.line_with("ballots at ")
+            assert trio.run(browser.come) == [SEAT, "ann", [], is_new]
+            server.kill()
+        browser = browser.again()
+
+
+# The command line
+
+
+def test_two_commands_lead_from_a_file_of_names_to_a_page(tmp_path: Path, psephos: Callable[..., Any]) -> None:
+    write_vote(tmp_path)
+    port = free_port()
+    ended = psephos("roster", "vote.toml", "--links", f"http://127.0.0.1:{port}", "--out", "vote")
+    assert (ended.status, ended.err) == (0, "")
+    assert "vote/links.csv: a link for each of 3 of them, for it alone; send them out\n" in ended.out
+    assert "invitations" not in ended.out
+    with Process("serve", "vote.toml", "--roster", "vote", "--web", port, folder=tmp_path, is_measured=False) as server:
+        line = server.line_with("ballots at ")
+        assert line.startswith(f"ballots at http://127.0.0.1:{port}/vote, and for whoever watches ")
+        assert ask(f"127.0.0.1:{port}", "/vote")[0] == 200
+    ended = psephos("roster", "vote.toml", "--replace", "bob", "--out", "vote")
+    assert (ended.status, ended.err) == (0, "")
+    assert re.fullmatch(r"vote/link-bob-[0-9a-f]{16}\.csv: a new link for bob, .*\n", ended.out)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("roster", "vote.toml", "--links", "--make-keys"), "parties without a certificate of their own get links"),
+        (("roster", "vote.toml", "--links", "--simulate"), "the page takes part in deployments alone"),
+        (("roster", "vote.toml", "--links", "vote.example"), "https://vote.example.org"),
+        (("roster", "vote.toml", "--links", "--set", "parameters.variant=laplace"), "variant 'laplace'"),
+        (("roster", "vote.toml", "--links", "--set", "parameters.variant=central"), "variant 'central'"),
+        (("roster", "canteen", "--links"), "take part by psephos join"),
+        (("roster", "vote.toml", "--replace", "bob"), "the folder of the roster"),
+        (("roster", "vote.toml", "--replace", "bob", "--out", "drawn"), "psephos roster --links"),
+        (("serve", "vote.toml", "--roster", "drawn", "--web", "8000"), "This roster has no links"),
+        (("serve", "vote.toml", "--roster", "drawn", "--web-origin", "https://a.example"), "--web HOST:PORT"),
+        (("serve", "vote.toml", "--roster", "linked"), "--web 8000"),
+    ],
+)
+def test_what_an_operator_gets_wrong_is_said_in_a_sentence(
+    tmp_path: Path, psephos: Callable[..., Any], words: tuple[str, ...], sentence: str
+) -> None:
+    write_vote(tmp_path)
+    if "drawn" in words:
+        assert psephos("roster", "vote.toml", "--make-keys", "--out", "drawn").status == 0
+    if "linked" in words:
+        assert psephos("roster", "vote.toml", "--links", "--out", "linked").status == 0
+    ended = psephos(*words)
+    assert ended.status == 2
+    assert sentence in " ".join(ended.err.split())
+    assert "Traceback" not in ended.err
