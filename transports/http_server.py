@@ -9,7 +9,8 @@ import contextlib
 import dataclasses
 import email.utils
 import http
-from collections.abc import Awaitable, Callable, Mapping
+import math
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Final, TypeAlias
 
 import h11
@@ -56,6 +57,44 @@ Responder: TypeAlias = Callable[[h11.Request], HttpAnswer | Takeover]
 """Answers a request, without waiting."""
 
 
+class Room:
+    """Room for a bounded number of conversations, of which the oldest gives way to a new one.
+
+    Args:
+        most: how many there are at a time.
+        seconds: how long each of them may take.
+
+    Examples:
+        >>> room = Room(1)
+        >>> with room.enter() as older, room.enter():
+        ...     older.cancel_called
+        True
+    """
+
+    def __init__(self, most: int, *, seconds: float = math.inf) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._open: dict[trio.CancelScope, None] = {}  # the oldest first
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @contextlib.contextmanager
+    def enter(self) -> Generator[trio.CancelScope]:
+        """Hold a conversation, which ends where its time is up or it has to give way."""
+        if len(self._open) >= self._most:
+            oldest = next(iter(self._open))
+            del self._open[oldest]
+            oldest.cancel()
+        scope = trio.CancelScope(deadline=trio.current_time() + self._seconds)
+        self._open[scope] = None
+        try:
+            with scope:
+                yield scope
+        finally:
+            self._open.pop(scope, None)
+
+
 class HttpConversations:
     """Connections that have not been answered yet.
 
@@ -68,26 +107,17 @@ class HttpConversations:
 
     def __init__(self, respond: Responder, *, most_at_once: int, seconds: float, most_request_bytes: int) -> None:
         self._respond = respond
-        self._most_at_once = most_at_once
-        self._seconds = seconds
+        self._room = Room(most_at_once, seconds=seconds)
         self._most_request_bytes = most_request_bytes
-        self._open: dict[trio.CancelScope, None] = {}  # the oldest first
 
     async def hold(self, stream: trio.abc.Stream) -> None:
         """Answer one connection's request, and close it; whatever it breaks by is its own business."""
-        if len(self._open) >= self._most_at_once:
-            oldest = next(iter(self._open))
-            oldest.cancel()
-            del self._open[oldest]
-        scope = trio.CancelScope(deadline=trio.current_time() + self._seconds)
-        self._open[scope] = None
         connection = h11.Connection(h11.SERVER, max_incomplete_event_size=self._most_request_bytes)
         takeover = None
         try:
-            with scope, contextlib.suppress(Exception):
+            with self._room.enter(), contextlib.suppress(Exception):
                 takeover = await self._answer(stream, connection)
         finally:
-            self._open.pop(scope, None)
             if takeover is None:
                 await trio.aclose_forcefully(stream)
         if takeover is not None:

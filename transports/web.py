@@ -34,7 +34,7 @@ from ..protocol.errors import MalformedMessageError
 from .abc import Channel, Listener, Transport
 from .addresses import format_address, is_loopback, parse_address
 from .framing import MAX_FRAME_BYTES, check_size, refused_size
-from .http_server import HttpAnswer, HttpConversations, Responder, Takeover, host_of, is_meant_for
+from .http_server import HttpAnswer, HttpConversations, Responder, Room, Takeover, host_of, is_meant_for
 from .tcp import MOST_AT_ONCE, accept_stream, open_socket, open_stream, peer_address
 
 SESSION_PATH: Final = "/session"
@@ -44,7 +44,8 @@ PING_SECONDS: Final = 20.0
 GONE_SECONDS: Final = 60.0
 GREETING_SECONDS: Final = 10.0
 """The time from TCP's connection to the end of TLS's handshake, for a request, and for a WebSocket to be greeted."""
-_MOST_CONVERSATIONS: Final = 512
+MOST_STRANGERS: Final = 512
+"""Connections without a request at a time; and as many WebSockets that have not been greeted."""
 _MOST_REQUEST_BYTES: Final = 1 << 14
 _READ_BYTES: Final = 1 << 16
 _VERSION: Final = b"13"
@@ -304,10 +305,11 @@ class WebListener(Listener):
         self._scope = trio.CancelScope()
         self._conversations = HttpConversations(
             self._respond,
-            most_at_once=_MOST_CONVERSATIONS,
+            most_at_once=MOST_STRANGERS,
             seconds=GREETING_SECONDS,
             most_request_bytes=_MOST_REQUEST_BYTES,
         )
+        self._strangers = Room(MOST_STRANGERS, seconds=GREETING_SECONDS)
         # As TLS's handshakes: nobody who uses a transport waits for it, and it ends with the listener.
         trio.lowlevel.spawn_system_task(self._run)
 
@@ -391,7 +393,7 @@ class WebListener(Listener):
         ]
         is_known = False
         try:
-            with trio.move_on_after(GREETING_SECONDS):
+            with self._strangers.enter():
                 answer = h11.InformationalResponse(status_code=101, headers=headers, reason=b"Switching Protocols")
                 await stream.send_all(connection.send(answer) or b"")
                 if self._transport.greet is not None:

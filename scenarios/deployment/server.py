@@ -153,7 +153,10 @@ async def serve(
             roster,
             with_descriptor(mode, msgspec.structs.replace(serving.descriptor, roster=roster.digest)),
             rules=side.rules,
-            places=reserve_for_server(num_parties=side.num_connections),
+            places=reserve_for_server(
+                num_parties=side.num_connections,
+                num_others=0 if serving.web is None else serving.web.most_connections,
+            ),
             sitting=sitting,
             memoized_reports=serving.kept,
             secret=b"" if serving.keys is None else serving.keys.secret,

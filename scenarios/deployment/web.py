@@ -38,8 +38,8 @@ from ...protocol.roster import Roster
 from ...protocol.rules import JOIN
 from ...transports.abc import Channel
 from ...transports.addresses import is_loopback, parse_address
-from ...transports.http_server import HttpAnswer, Takeover
-from ...transports.web import WebListener, WebTransport
+from ...transports.http_server import HttpAnswer, Room, Takeover
+from ...transports.web import MOST_STRANGERS, WebListener, WebTransport
 from ..reading.files import check_regular
 from .common import name_address_in_errors
 from .links import VOTE_PATH, LinkTable, check_origin, page_files, read_links, read_terms, secrets_file_of
@@ -56,7 +56,7 @@ _LOOK_SECONDS: Final = 1.0
 """How often the pages for who watches are brought up to date, and replaced links are looked for."""
 _COMMENT_SECONDS: Final = 20.0
 _SEND_SECONDS: Final = 5.0
-_MOST_WATCHERS: Final = 1024
+_MOST_WATCHERS: Final = 512
 _STRANGER: Final = "This link opens nothing here. Open the whole link, and the newest one that you were sent."
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",
@@ -245,6 +245,8 @@ class WebSite:
     """
 
     def __init__(self, address: str, *, origin: str, tls: ssl.SSLContext | None, keys: SeatKeys, terms: bytes) -> None:
+        self.most_connections: Final = 2 * MOST_STRANGERS + _MOST_WATCHERS
+        """How many there are at a time that are no party's."""
         self.address = address
         self.origin = origin
         self._keys = keys
@@ -255,7 +257,7 @@ class WebSite:
         self._files["/session.json"] = _file("session.json", terms)
         self._event = b""
         self._has_changed = trio.Event()
-        self._watchers: dict[trio.CancelScope, None] = {}  # the oldest first
+        self._watchers = Room(_MOST_WATCHERS)
         self._transport = WebTransport(respond=self._respond, greet=keys.greet, origin=origin, tls=tls)
 
     def __enter__(self) -> Self:
@@ -287,7 +289,7 @@ class WebSite:
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + _LOOK_SECONDS):
                 self._publish(tell())  # how it has ended
-                if self._watchers:
+                if len(self._watchers):
                     await trio.sleep_forever()
 
     def _publish(self, session_status: SessionStatus) -> None:
@@ -307,18 +309,12 @@ class WebSite:
 
     async def _stream_events(self, stream: trio.abc.Stream, connection: h11.Connection) -> None:
         """Send what changes to one who watches, until it goes, or does not read."""
-        if len(self._watchers) >= _MOST_WATCHERS:
-            oldest = next(iter(self._watchers))
-            oldest.cancel()
-            del self._watchers[oldest]
-        scope = trio.CancelScope()
-        self._watchers[scope] = None
         headers = {**_HEADERS, "Content-Type": "text/event-stream", "Cache-Control": "no-store"}
         headers |= {"X-Accel-Buffering": "no", "Connection": "close"}
         head = h11.Response(status_code=200, headers=list(headers.items()))
         data, seen = connection.send(head) or b"", b""
         try:
-            with scope:
+            with self._watchers.enter():
                 while True:
                     has_changed = self._has_changed
                     event = self._event if self._event != seen else b":\n\n"
@@ -330,7 +326,6 @@ class WebSite:
                     with trio.move_on_after(_COMMENT_SECONDS):
                         await has_changed.wait()
         finally:
-            self._watchers.pop(scope, None)
             await trio.aclose_forcefully(stream)
 
 

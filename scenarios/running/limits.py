@@ -56,18 +56,19 @@ def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (number, hard))
 
 
-def reserve_for_server(*, num_parties: int) -> Places:
+def reserve_for_server(*, num_parties: int, num_others: int = 0) -> Places:
     """Raise this process's limit of open descriptors to what a server needs whose parties are elsewhere.
 
     Each of the roster, or its host, has one that nobody else can take.
 
     Args:
         num_parties: how many; a host counts once.
+        num_others: how many connections for pages there may be beside theirs.
 
     Returns:
         How many connections may be without a Hello at a time.
     """
-    reserved = num_parties + _SPARE_DESCRIPTORS
+    reserved = num_parties + num_others + _SPARE_DESCRIPTORS
     num_wanted = reserved + Places.make_for_roster(num_parties).in_all
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = num_wanted if hard == resource.RLIM_INFINITY else min(num_wanted, hard)

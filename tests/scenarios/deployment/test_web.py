@@ -23,7 +23,7 @@ from psephos.protocol.errors import ConfigurationError, PsephosError
 from psephos.protocol.messages import SessionDescriptor
 from psephos.protocol.session_flow import SessionResult
 from psephos.scenarios import ServerRun, deployment, load_scenario, resolve_served
-from psephos.scenarios.deployment import Joining, draw_session, enroll, join, read_enrollments, write_session
+from psephos.scenarios.deployment import Joining, draw_session, enroll, join, read_enrollments, web, write_session
 from psephos.scenarios.deployment.common import make_mode, with_descriptor
 from psephos.scenarios.deployment.invitations import find_invitation, read_server_session
 from psephos.scenarios.deployment.links import LINKS_FILE, draw_links, read_links, replace_link, write_links
@@ -142,6 +142,11 @@ class Served:
         await self.client(browser).take_part(channel)
 
 
+@pytest.fixture(autouse=True)
+def _quick_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "_PENALTY_SECONDS", 0.1)
+
+
 @pytest.fixture
 def vote(tmp_path: Path) -> Vote:
     return Vote(tmp_path)
@@ -218,7 +223,7 @@ async def test_whoever_is_wrong_hears_one_sentence_and_waits_for_it(vote: Vote, 
         begun = trio.current_time()
         told = await browser.come(**WRONG[wrong](browser))
         assert told[:2] == [ABORT, STRANGER]
-        assert trio.current_time() - begun >= 1.0
+        assert trio.current_time() - begun >= 0.1
         assert (await browser.come())[0] == SEAT  # nobody has taken the seat
 
 
@@ -459,6 +464,13 @@ async def test_idle_connections_keep_no_voter_waiting(vote: Vote) -> None:
         assert trio.current_time() - begun < 10.0  # long before the first of them have had their time
 
 
+async def test_idle_web_sockets_keep_no_voter_waiting(vote: Vote) -> None:
+    async with vote.served(), contextlib.AsyncExitStack() as stack:
+        for _number in range(700):
+            await stack.enter_async_context(await vote.browser("ann").connect())
+        assert (await vote.browser("ann").come())[0] == SEAT
+
+
 async def test_idle_web_sockets_have_seconds_to_say_who_they_are(tmp_path: Path) -> None:
     clock = trio.testing.MockClock(rate=100.0)  # sockets are the system's, and take no time to speak of
     said: list[str] = []
@@ -592,7 +604,7 @@ async def test_a_browser_that_answers_no_ping_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("web", "words", "sentence"),
+    ("address", "words", "sentence"),
     [
         ("0.0.0.0:8000", {}, "Without a certificate the pages are for this machine"),
         ("nowhere", {}, "HOST:PORT"),
@@ -606,11 +618,11 @@ async def test_a_browser_that_answers_no_ping_is_gone() -> None:
     ],
 )
 def test_pages_are_for_an_address_that_fits_their_links(
-    vote: Vote, tmp_path: Path, web: str, words: dict[str, str], sentence: str
+    vote: Vote, tmp_path: Path, address: str, words: dict[str, str], sentence: str
 ) -> None:
     files = {name: tmp_path / words[name] if name in words else None for name in ("certificate", "key")}
     with pytest.raises(ConfigurationError, match=re.escape(sentence)):
-        open_site(vote.folder, vote.side.roster, web, origin=words.get("origin"), **files)
+        open_site(vote.folder, vote.side.roster, address, origin=words.get("origin"), **files)
 
 
 @pytest.mark.parametrize("change", ["web.json", "links.json"])
