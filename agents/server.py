@@ -180,12 +180,14 @@ class Server:
             connections=connections,
         )
 
-    async def serve(self, listener: Listener, *others: Listener, companions: Sequence[Companion] = ()) -> SessionResult:
+    async def serve(
+        self, listener: Listener, *other_listeners: Listener, companions: Sequence[Companion] = ()
+    ) -> SessionResult:
         """Serve one session to whoever connects, and close the listeners.
 
         Args:
             listener: where parties connect. It is closed as soon as nobody is waited for.
-            others: the same, of other transports. They stay open to the end.
+            other_listeners: the same, of other transports. They stay open to the end.
             companions: tasks that run as long as the session does, and show its status. If one of them fails, the
                 session goes on without it.
 
@@ -202,7 +204,7 @@ class Server:
         """
         machine = self._machine
         async with contextlib.AsyncExitStack() as stack:
-            for each in (listener, *others):
+            for each in (listener, *other_listeners):
                 await stack.enter_async_context(each)
             effects = machine.start()
             async with trio.open_nursery() as nursery:
@@ -223,7 +225,7 @@ class Server:
                 driver.act(effects)
                 for companion in companions:
                     nursery.start_soon(self._run_beside, companion)
-                for each in (listener, *others):
+                for each in (listener, *other_listeners):
                     nursery.start_soon(self._accept, each, driver, nursery)
                 nursery.start_soon(self._read_mail, driver, nursery)
                 nursery.start_soon(self._pending.close_silent)

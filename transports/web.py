@@ -371,8 +371,8 @@ class WebListener(Listener):
         key = headers.get(b"sec-websocket-key", b"")
         is_websocket = request.method == b"GET" and headers.get(b"upgrade", b"").lower() == b"websocket"
         if not is_websocket or not key or headers.get(b"sec-websocket-version") != _VERSION:
-            wanted = {"Upgrade": "websocket", "Sec-WebSocket-Version": _VERSION.decode()}
-            return HttpAnswer(http.HTTPStatus.UPGRADE_REQUIRED, headers=wanted)
+            hint = {"Upgrade": "websocket", "Sec-WebSocket-Version": _VERSION.decode()}
+            return HttpAnswer(http.HTTPStatus.UPGRADE_REQUIRED, headers=hint)
         if SUBPROTOCOL.encode() not in protocols:
             return HttpAnswer(http.HTTPStatus.BAD_REQUEST, f"the subprotocol has to be {SUBPROTOCOL}\n")
         if headers.get(b"origin", b"").decode("ascii", "replace").lower() != origin:

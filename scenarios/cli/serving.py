@@ -197,8 +197,8 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     table = read_links(folder)
     allowed = "given, such as --web 8000: parties of this roster take part in a browser, by its links"
     refuse(table is not None and not has_web, "--web", "left out", allowed)
-    seats = () if table is None else table.seats
-    opening, keys = read_server_session(folder, fingerprints=side.fingerprints, seats=seats)
+    links = () if table is None else table.fingerprints
+    opening, keys = read_server_session(folder, fingerprints=side.fingerprints, linked_fingerprints=links)
     opening.check(session=side.scenario.name, kind=mode.kind, roster=side.roster)
     check_agreed_parameters(folder, side.protocol)
     check_expiry(opening.descriptor, field="--roster")

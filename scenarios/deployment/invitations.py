@@ -149,7 +149,7 @@ class DrawnSession:
         parameters: of the protocol, as every party agrees to.
         certificates: the parties', in PEM, in roster order; of a host once.
         invitations: in roster order, but of parties that get links.
-        linked: the parties that get links, which have a seat on the roster in a certificate's place (`links`).
+        linked: the parties that get links, which have random bits in place of a fingerprint (`links`).
     """
 
     roster: Roster
@@ -320,13 +320,13 @@ def _encode(value: msgspec.Struct | Mapping[str, Any]) -> bytes:
 
 
 def read_server_session(
-    folder: Path, *, fingerprints: Sequence[str], seats: Collection[str] = ()
+    folder: Path, *, fingerprints: Sequence[str], linked_fingerprints: Collection[str] = ()
 ) -> tuple[ServerSession, TLSKeys]:
     """Return what `write_session` wrote for a server.
 
     Args:
         fingerprints: on the roster.
-        seats: those of them that are parties' of links.
+        linked_fingerprints: those of them that are parties' of links.
 
     Raises:
         ConfigurationError: a file cannot be read, somebody of the roster has no certificate there, or all are revoked.
@@ -338,15 +338,17 @@ def read_server_session(
     except (OSError, ValueError, RecursionError) as error:
         allowed = f"Name a folder that `psephos roster` wrote. {path} cannot be read ({error})."
         raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
-    certificates = tuple(read_certificates(folder / _CERTIFICATES_FILE)) if set(fingerprints) - set(seats) else ()
+    certificates = (
+        tuple(read_certificates(folder / _CERTIFICATES_FILE)) if set(fingerprints) - set(linked_fingerprints) else ()
+    )
     keys = TLSKeys(folder / SERVER_KEY_FILE, certificates)
-    if unknown := sorted(set(fingerprints) - keys.fingerprints - set(seats)):
+    if unknown := sorted(set(fingerprints) - keys.fingerprints - set(linked_fingerprints)):
         allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
         raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)
     revoked = _read_revoked(folder)
     peers = [each for each in certificates if fingerprint_of(each) not in revoked]
     allowed = "one of which not all certificates are revoked (a host's parties share one): draw the session up anew"
-    refuse(not peers and not seats, "--roster", str(folder), allowed)
+    refuse(not peers and not linked_fingerprints, "--roster", str(folder), allowed)
     return opening, dataclasses.replace(keys, peers=peers)
 
 

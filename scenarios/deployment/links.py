@@ -1,9 +1,9 @@
 """Links: how a party without keys of its own takes part in a browser, and what everybody there may know of the vote.
 
 The rule that holds here: a link's secret stands in the link alone. The roster's folder has its SHA-256, by which the
-server knows it again. A party of a link is on the roster by a *seat*, 256 random bits in a certificate's place, so that
-a new link changes nothing that others have agreed to. Behind the `#`, where no server and no log sees it, a link has
-the party's place, its secret, and the digest of the terms that its page has to show.
+server knows it again. In place of a certificate's fingerprint a party of a link has 256 random bits on the roster, so
+that a new link changes nothing that others have agreed to. Behind the `#`, where no server and no log sees it, a link
+has the party's place, its secret, and the digest of the terms that its page has to show.
 """
 
 import base64
@@ -65,12 +65,12 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Args:
         place: the party's in the roster.
-        seat: what the roster has in a certificate's place.
+        fingerprint: what the roster has in place of a certificate's.
         secret: the secret's SHA-256, in hexadecimal.
     """
 
     place: int
-    seat: str
+    fingerprint: str
     secret: str
 
 
@@ -87,9 +87,9 @@ class LinkTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     links: tuple[Link, ...]
 
     @property
-    def seats(self) -> frozenset[str]:
-        """What the roster has of all parties of links."""
-        return frozenset(link.seat for link in self.links)
+    def fingerprints(self) -> frozenset[str]:
+        """What the roster has of the parties of links, in place of certificates' fingerprints."""
+        return frozenset(link.fingerprint for link in self.links)
 
 
 def digest_of(data: bytes) -> str:
@@ -162,7 +162,7 @@ class DrawnLinks:
 def draw_links(
     protocol: PhasedProtocol[Any, Any], drawn_session: DrawnSession, *, origin: str, title: str, question: str = ""
 ) -> DrawnLinks:
-    """Draw up the links of a session's parties that have a seat in place of a certificate.
+    """Draw up the links of a session's parties that have no certificate.
 
     Args:
         origin: as `check_origin` returned it.
@@ -188,14 +188,16 @@ def draw_links(
     encoded = msgspec.json.encode(terms)
     digest = digest_of(encoded)
     places = [roster.places[name] for name in drawn_session.linked]
-    drawn = {place: secrets.token_bytes(_SECRET_BYTES) for place in places}
-    seats = roster.fingerprints or ()
+    secret_of = {place: secrets.token_bytes(_SECRET_BYTES) for place in places}
+    fingerprints = roster.fingerprints or ()
     table = LinkTable(
         origin=origin,
         terms=digest,
-        links=tuple(Link(place, seats[place], hashlib.sha256(secret).hexdigest()) for place, secret in drawn.items()),
+        links=tuple(
+            Link(place, fingerprints[place], hashlib.sha256(secret).hexdigest()) for place, secret in secret_of.items()
+        ),
     )
-    links = {roster.names[place]: _link(table, place, secret) for place, secret in drawn.items()}
+    links = {roster.names[place]: _link(table, place, secret) for place, secret in secret_of.items()}
     return DrawnLinks(table, encoded, links)
 
 
@@ -203,11 +205,11 @@ def _link(table: LinkTable, place: int, secret: bytes) -> str:
     return f"{table.origin}{VOTE_PATH}#{place}.{_base64(secret)}.{table.terms}"
 
 
-def write_links(folder: Path, drawn: DrawnLinks) -> None:
+def write_links(folder: Path, drawn_links: DrawnLinks) -> None:
     """Write links for a mail merge, and what the server keeps of them, into a roster's folder."""
-    write_private(folder / _TERMS_FILE, drawn.terms)
-    write_private(folder / _SECRETS_FILE, msgspec.json.format(msgspec.json.encode(drawn.table), indent=1) + b"\n")
-    write_private(folder / LINKS_FILE, csv_of([["name", "link"], *map(list, drawn.links.items())]).encode())
+    write_private(folder / _TERMS_FILE, drawn_links.terms)
+    write_private(folder / _SECRETS_FILE, msgspec.json.format(msgspec.json.encode(drawn_links.table), indent=1) + b"\n")
+    write_private(folder / LINKS_FILE, csv_of([["name", "link"], *map(list, drawn_links.links.items())]).encode())
 
 
 def secrets_file_of(folder: Path) -> Path:
@@ -291,7 +293,7 @@ def replace_link(folder: Path, party: str, names: Sequence[str], journal: Path) 
         allowed = f"A report of {quote(party)} is in, and the first one stands. Draw up a new roster to vote again."
         refuse(has_reported, "--replace", party, allowed)
     secret = secrets.token_bytes(_SECRET_BYTES)
-    new = Link(old.place, old.seat, hashlib.sha256(secret).hexdigest())
+    new = Link(old.place, old.fingerprint, hashlib.sha256(secret).hexdigest())
     table = msgspec.structs.replace(table, links=tuple(new if link == old else link for link in table.links))
     path = folder / f"link-{stem_of(party)}.csv"
     replace_private(path, csv_of([["name", "link"], [party, _link(table, old.place, secret)]]).encode())

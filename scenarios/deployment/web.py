@@ -46,8 +46,7 @@ from .links import VOTE_PATH, LinkTable, check_origin, page_files, read_links, r
 
 KEYS_FILE: Final = "web_keys.jsonl"
 """The public keys by which browsers have enrolled, one a line; in the roster's folder."""
-_LIVE_FOLDER: Final = Path(__file__).with_name("live")
-_TAG_OF_CHALLENGE, _TAG_OF_ENROLMENT, _TAG_OF_SEAT = 20, 21, 22
+_TAG_OF_CHALLENGE, _TAG_OF_ENROLMENT, _TAG_OF_ADMISSION = 20, 21, 22
 _NONCE_BYTES: Final = 32
 _CONTEXT: Final = b"psephos web party 1\0"
 _PENALTY_SECONDS: Final = 1.0
@@ -95,7 +94,7 @@ class _EnrolledKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     link: str
 
 
-class SeatKeys:
+class BrowserKeys:
     """Knows browsers by their keys, and enrols those that come by a link for the first time.
 
     Args:
@@ -134,7 +133,7 @@ class SeatKeys:
         os.close(self._file)
 
     async def greet(self, channel: Channel) -> str | None:
-        """Return the seat of the party that a new channel is; None where it is refused, and told why."""
+        """Return the fingerprint of the party that a new channel is; None where it is refused, and told why."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         channel.limit_payloads(MAX_GREETING_BYTES)
         with contextlib.suppress(trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
@@ -156,8 +155,8 @@ class SeatKeys:
             place = enrolment.place
             row: list[int] = self._roster.public[place].tolist()
             self._channels[place] = channel
-            await channel.send([msgspec.msgpack.encode((_TAG_OF_SEAT, self._roster.names[place], row, is_new))])
-            return self._links[place].seat
+            await channel.send([msgspec.msgpack.encode((_TAG_OF_ADMISSION, self._roster.names[place], row, is_new))])
+            return self._links[place].fingerprint
         return None
 
     async def _admit(self, enrolment: _Enrolment, nonce: bytes) -> bool:
@@ -244,16 +243,18 @@ class WebSite:
     Closed, it closes the file of the keys.
     """
 
-    def __init__(self, address: str, *, origin: str, tls: ssl.SSLContext | None, keys: SeatKeys, terms: bytes) -> None:
+    def __init__(
+        self, address: str, *, origin: str, tls: ssl.SSLContext | None, keys: BrowserKeys, terms: bytes
+    ) -> None:
         self.most_connections: Final = 2 * MOST_STRANGERS + _MOST_WATCHERS
         """How many there are at a time that are no party's."""
         self.address = address
         self.origin = origin
         self._keys = keys
-        self._files = {VOTE_PATH: _file("index.html", page_files().get("index.html", b""))}
-        self._files |= {f"{VOTE_PATH}/{name}": _file(name, content) for name, content in page_files().items()}
-        self._files["/"] = _file("index.html", (_LIVE_FOLDER / "index.html").read_bytes())
-        self._files["/live.js"] = _file("live.js", (_LIVE_FOLDER / "live.js").read_bytes())
+        files = {name: _file(name, content) for name, content in page_files().items()}
+        self._files = {f"{VOTE_PATH}/{name}": file for name, file in files.items()}
+        for path, name in ((VOTE_PATH, "index.html"), ("/", "live.html")):
+            self._files[path] = files[name]
         self._files["/session.json"] = _file("session.json", terms)
         self._event = b""
         self._has_changed = trio.Event()
@@ -368,7 +369,7 @@ def open_site(
     allowed = f"The links lead to {origin}. Listen there, or say by --web-origin where people reach the pages."
     refuse(not is_there, "--web", address, allowed)
     tls = None if certificate is None else _tls_of(certificate, key)
-    keys = SeatKeys(folder, table, roster, origin=origin)
+    keys = BrowserKeys(folder, table, roster, origin=origin)
     return WebSite(address, origin=origin, tls=tls, keys=keys, terms=terms)
 
 

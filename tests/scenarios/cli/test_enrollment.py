@@ -51,8 +51,8 @@ NOBODY = (
     "--enrolled: There is no enrollment in .. Put each party's enrollment.json there, which `psephos enroll` writes."
 )
 EITHER = (
-    "--enrolled or --make-keys: Add one of them. "
-    "--enrolled FOLDER has the parties' own keys; --make-keys makes all keys here."
+    "--enrolled, --make-keys or --links: Add one of them. --enrolled FOLDER has the parties' own keys; "
+    "--make-keys makes all keys here; --links gives each party a link."
 )
 
 

@@ -84,7 +84,9 @@ class Vote:
         table = read_links(self.folder)
         assert table is not None
         side = self.side
-        opening, keys = read_server_session(self.folder, fingerprints=side.fingerprints or (), seats=table.seats)
+        opening, keys = read_server_session(
+            self.folder, fingerprints=side.fingerprints or (), linked_fingerprints=table.fingerprints
+        )
         site = open_site(self.folder, side.roster, self.address, origin=None, certificate=None, key=None)
         with site:
             serving = deployment.Serving(
@@ -343,12 +345,13 @@ def ask(address: str, path: str, method: str = "GET", **headers: str) -> tuple[i
         return answer.status, answer.read(), dict(answer.getheaders())
 
 
-asked = lambda *words, **headers: trio.to_thread.run_sync(lambda: ask(*words, **headers))  # noqa: E731
+async def asked(*words: str, **headers: str) -> tuple[int, bytes, dict[str, str]]:
+    return await trio.to_thread.run_sync(lambda: ask(*words, **headers))
 
 
 async def test_every_page_is_of_this_server_alone_and_nobody_frames_it(vote: Vote) -> None:
     async with vote.served():
-        for path in ("/", "/live.js", "/vote", "/session.json"):
+        for path in ("/", "/vote/live.js", "/vote", "/session.json"):
             status, body, headers = await asked(vote.address, path)
             assert status == 200
             assert headers["Content-Security-Policy"] == (

@@ -1,0 +1,1 @@
+"""The pages of `serve --web`: files for a browser, of which links carry the digests."""
