@@ -1,0 +1,278 @@
+// What the voter sees, screen by screen. Each that asks something returns a promise of the answer.
+
+import { hex, readValue } from './codec.js'
+import { announce, button, digestText, factList, foreign, make, paragraph, section, show } from './dom.js'
+import { keepProbability } from './randomizer.js'
+import { certainty } from './vote.js'
+
+/** @typedef {import('./vote.js').Terms} Terms */
+/** @typedef {import('./vote.js').Ballot} Ballot */
+/** @typedef {import('./party.js').Seat} Seat */
+/** @typedef {import('./party.js').Past} Past */
+
+/** @param {number} share @returns {string} never less than it is */
+const percentUp = (share) => `${(Math.ceil(share * 1000 - 1e-9) / 10).toFixed(1)} %`
+/** @param {number} share @returns {string} */
+const percent = (share) => `${(100 * share).toFixed(1)} %`
+/** @param {number} number @returns {string} */
+const short = (number) => String(Number(number.toPrecision(4)))
+/** @param {number} seconds since 1970 @returns {string} */
+export const dateOf = (seconds) => new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'short' })
+/** @param {Terms} terms */
+const asksOneThing = (terms) => !terms.isWeightPrivate && terms.candidates.length === 1
+
+/** @param {Terms} terms @returns {Node[]} */
+function privacy(terms) {
+  const { opinion, total, weight } = terms.epsilon
+  const lie = 1 - keepProbability({ epsilon: opinion, choices: 2 })
+  const groups = Math.max(...terms.groups) + 1
+  const weightLie = 1 - keepProbability({ epsilon: weight || 1, choices: Math.max(groups, 2) })
+  const rest = asksOneThing(terms) ? [] : [paragraph(
+    'Somebody who also knows how your answers hang together can put together all that you send. Even they are at most ',
+    make('strong', {}, `${percentUp(certainty(total, 2))} sure`), ' of any one thing on your ballot.',
+  )]
+  return [
+    section('Who learns what',
+      paragraph(make('strong', {}, 'Nobody has to be trusted with your vote.'),
+        ` Before anything leaves this device, it turns each answer into the opposite with a probability of ${percent(lie)}.`,
+        terms.isWeightPrivate ? ` Your weight is replaced by another one with a probability of ${percent(weightLie)}.` : '',
+        ' The server, whoever runs it, and whoever reads its records see only what comes out of that. The counting allows for it.'),
+      paragraph('That you take part is known: your name is on the list of voters. Nobody is told more about you than that',
+        terms.isWeightPrivate ? '.' : ', and your weight.'),
+      paragraph('You do trust this page: it runs on your device, and comes from ', foreign(location.host),
+        '. A dishonest copy could send your real answers. The digests at the end tell copies apart.')),
+    section('What it costs your privacy',
+      paragraph('Whoever had no idea how you voted on a proposal, and sees what you send about it, is at most ',
+        make('strong', {}, `${percentUp(certainty(opinion, 2))} sure`), ' of your answer afterwards.'),
+      ...rest,
+      paragraph(make('span', { className: 'quiet' }, `Privacy loss ε = ${short(total)} in all (local model, replace-one, one voter), `
+        + `ε = ${short(opinion)} for each answer${weight ? `, ε = ${short(weight)} for each report of your weight` : ''}.`))),
+  ]
+}
+
+/** @param {Terms} terms @param {Uint8Array} digest @returns {HTMLElement} */
+function comparison(terms, digest) {
+  const files = Object.entries(terms.files)
+  return make('details', {}, make('summary', {}, 'Digests to compare'),
+    paragraph('Equal digests mean equal contents. Your link has named the first one already, and this page has checked it.'),
+    factList([
+      ['These terms (SHA-256)', digestText(hex(digest))],
+      ['List of voters', digestText(terms.descriptor[1])],
+      ['Session', digestText(terms.descriptor[0])],
+      ...files.map(([name, value]) => /** @type {[string, Node]} */ ([name, make('code', { className: 'digest' }, value)])),
+    ]))
+}
+
+/** @param {Terms} terms @returns {string} */
+const weightsInWords = (terms) => terms.weights.map(short).join(', ')
+
+/**
+ * Show what the vote is about, and on which terms.
+ * @param {Terms} terms
+ * @param {Uint8Array} digest of the terms
+ * @returns {Promise<void>} once the voter goes on
+ */
+export function showTerms(terms, digest) {
+  return new Promise((resolve) => {
+    const until = terms.descriptor[2]
+    show('terms', 'Step 1 of 3: before you vote', foreign(terms.title),
+      ...(terms.question ? [make('p', { className: 'question', dir: 'auto' }, terms.question)] : []),
+      section('What is asked',
+        make('ul', { className: 'asked' }, ...terms.candidates.map((name) => make('li', {}, foreign(name), ': yes or no'))),
+        paragraph(terms.isWeightPrivate ? `And your weight, one of ${weightsInWords(terms)}.` : 'Your weight is public, and known to the server.')),
+      ...privacy(terms),
+      section('When', paragraph(until ? `Until ${dateOf(until)}, by this device's clock.` : 'No end is set.')),
+      section('On this device', paragraph('Your link opens on one device, in one browser. Go on here if you can come back to this device until the result is there. '
+        + 'Do not use a private window: it forgets what is needed to come back.')),
+      comparison(terms, digest),
+      make('div', { className: 'actions' }, button('Vote on this device', resolve, 'main')))
+  })
+}
+
+/** @param {string} name @param {string} legend @param {[string, string][]} options @param {string} chosen @returns {HTMLFieldSetElement} */
+function choice(name, legend, options, chosen) {
+  const inputs = options.map(([value, text]) => make('label', { className: 'option' },
+    make('input', { type: 'radio', name, value, checked: value === chosen, autocomplete: 'off' }), make('span', {}, text)))
+  return make('fieldset', {}, make('legend', {}, foreign(legend)), make('div', { className: 'options' }, ...inputs))
+}
+
+/**
+ * Ask for a ballot.
+ * @param {Terms} terms
+ * @param {Seat} seat
+ * @param {Ballot|null} earlier what was chosen before
+ * @returns {Promise<Ballot>}
+ */
+export function askBallot(terms, seat, earlier) {
+  return new Promise((resolve) => {
+    /** @type {[string, string][]} */
+    const weights = terms.weights.map((weight, place) => [String(place), short(weight)])
+    const weight = !terms.isWeightPrivate ? [] : [weights.length <= 6
+      ? choice('weight', 'Your weight', weights, String(earlier?.weight ?? ''))
+      : make('p', {}, make('label', { htmlFor: 'weight' }, 'Your weight '), make('select', { id: 'weight', name: 'weight', autocomplete: 'off' },
+        make('option', { value: '' }, 'Choose'), ...weights.map(([value, text]) => make('option', { value, selected: value === String(earlier?.weight) }, text))))]
+    const opinions = terms.candidates.map((name, place) => choice(`opinion ${place}`, name, [['1', terms.options[1]], ['0', terms.options[0]]], String(earlier?.opinions[place] ?? '')))
+    const fault = make('p', { className: 'fault', role: 'alert' })
+    const form = make('form', { noValidate: true, autocomplete: 'off' }, ...weight, ...opinions, fault,
+      make('div', { className: 'actions' }, make('button', { type: 'submit', className: 'main' }, 'Review')))
+    form.onsubmit = (event) => {
+      event.preventDefault()
+      const data = new FormData(form)
+      const names = [...(weight.length ? ['weight'] : []), ...terms.candidates.map((_, place) => `opinion ${place}`)]
+      const missing = names.filter((name) => !data.get(name))
+      if (!missing.length) {
+        resolve({
+          weight: weight.length ? Number(data.get('weight')) : null,
+          opinions: terms.candidates.map((_, place) => Number(data.get(`opinion ${place}`))),
+        })
+        return
+      }
+      const whats = missing.map((name) => (name === 'weight' ? 'your weight' : `“${terms.candidates[Number(name.split(' ')[1])]}”`))
+      fault.textContent = `Please answer ${whats.slice(0, 3).join(', ')}${whats.length > 3 ? ` and ${whats.length - 3} more` : ''}.`
+      const first = form.elements.namedItem(missing[0])
+      const input = first instanceof RadioNodeList ? first[0] : first
+      if (input instanceof HTMLElement) input.focus()
+    }
+    show('ballot', 'Step 2 of 3: your ballot', foreign(terms.title),
+      ...(terms.question ? [make('p', { className: 'question', dir: 'auto' }, terms.question)] : []),
+      paragraph('Ballot of ', make('strong', {}, foreign(seat.name)),
+        terms.isWeightPrivate ? '.' : `, whose weight is ${short(terms.weights[seat.row[1]])}.`),
+      form)
+  })
+}
+
+/**
+ * Show a ballot before it is cast.
+ * @param {Terms} terms
+ * @param {Ballot} ballot
+ * @returns {Promise<boolean>} whether to cast it
+ */
+export function confirmBallot(terms, ballot) {
+  return new Promise((resolve) => {
+    const answers = terms.candidates.map((name, place) => make('div', {}, make('dt', {}, foreign(name)), make('dd', {}, terms.options[ballot.opinions[place]])))
+    const weight = ballot.weight === null ? [] : [make('div', {}, make('dt', {}, 'Your weight'), make('dd', {}, short(terms.weights[ballot.weight])))]
+    const cast = button('Cast this ballot', () => {
+      cast.disabled = true
+      resolve(true)
+    }, 'main')
+    show('review', 'Step 3 of 3: confirm', 'Is this right?',
+      make('dl', { className: 'answers' }, ...weight, ...answers),
+      paragraph('Once it is cast, a ballot cannot be changed. This device then draws what it will send, once, and forgets your answers: '
+        + 'whoever looks into it later finds only the randomized reports.'),
+      make('div', { className: 'actions' }, cast, button('Change it', () => resolve(false))))
+  })
+}
+
+/** @param {Terms} terms @param {number} step @returns {string} */
+function stepInWords(terms, step) {
+  const { name, candidates } = terms.steps[step]
+  const count = terms.steps.length > 1 ? `Report ${step + 1} of ${terms.steps.length}` : 'Your report'
+  if (name === 'weight') return `${count}: your weight`
+  return candidates.length > 1 ? `${count}: your answers` : `${count}: your answer`
+}
+
+/** The screen on which a cast ballot waits for the others. */
+export class WaitingScreen {
+  /** @param {Terms} terms @param {Seat} seat @param {() => void} onRetry */
+  constructor(terms, seat, onRetry) {
+    this.terms = terms
+    this.steps = make('ol', { className: 'steps' })
+    this.advice = make('div', { className: 'advice' })
+    this.connection = make('p', { className: 'connection' })
+    this.retry = button('Try now', onRetry, 'small')
+    this.title = 'Your ballot is cast'
+    show('waiting', '', this.title, paragraph('Ballot of ', make('strong', {}, foreign(seat.name)), ' in ', foreign(terms.title), '.'), this.steps, this.advice, this.connection)
+  }
+
+  /** @param {Past} past @param {boolean} isWelcome whether the server has let it in */
+  update({ requests, receipts }, isWelcome) {
+    const { steps } = this.terms
+    const isComplete = steps.every((_, step) => receipts.has(step))
+    const current = steps.findIndex((_, step) => !receipts.has(step))
+    /** @type {(state: string, text: string, note: string) => HTMLElement} */
+    const item = (state, text, note) => make('li', { className: state, ...(state === 'current' ? { 'aria-current': 'step' } : {}) },
+      make('span', {}, text), make('small', {}, note))
+    this.steps.replaceChildren(
+      item('done', 'Drawn', 'and kept on this device: it will never draw again'),
+      ...steps.map((_, step) => {
+        if (receipts.has(step)) return item('done', stepInWords(this.terms, step), 'acknowledged by the server')
+        if (step > current) return item('later', stepInWords(this.terms, step), 'when the server asks for it')
+        if (requests.length > step) return item('current', stepInWords(this.terms, step), 'sent; the server has not acknowledged it yet')
+        return item('current', stepInWords(this.terms, step), isWelcome ? 'waiting for the other voters' : 'not sent yet')
+      }),
+      item(isComplete ? 'current' : 'later', 'The result', isComplete ? 'waiting for the other voters' : 'when all have reported'))
+    this.advice.replaceChildren(...(isComplete
+      ? [make('strong', {}, 'You may close this page.'), paragraph('All of your ballot is with the server. The result appears here; to see it later, open your link again on this device while the server still runs.')]
+      : [make('strong', {}, 'Please keep this page open.'), paragraph(
+        `The server still has to ask this device ${steps.length - receipts.size === 1 ? 'once' : `${steps.length - receipts.size} times`}. If the page closes, the device sleeps, or the network is gone, open your link again on this device `
+        + 'before the others have finished. Otherwise your ballot does not count. It sends the same again, and draws nothing anew.')]))
+    this.advice.className = isComplete ? 'advice good' : 'advice'
+    const said = isComplete ? 'The server has all of your ballot. You may close this page.' : receipts.size ? `${receipts.size} of ${steps.length} reports acknowledged.` : ''
+    announce(said)
+  }
+
+  /** @param {'open'|'lost'|'connecting'} state @param {number} [seconds] until the next try */
+  setConnection(state, seconds = 0) {
+    const text = state === 'open' ? 'Connected.' : state === 'connecting' ? 'Connecting …' : `No connection to the server. Next try in ${Math.ceil(seconds)} s. `
+    this.connection.className = `connection ${state}`
+    this.connection.replaceChildren(text, ...(state === 'lost' ? [this.retry] : []))
+    if (state === 'lost') announce('No connection to the server. This page tries again by itself.')
+  }
+}
+
+/** @param {any} estimate @returns {string} */
+const estimateText = (estimate) => `${estimate.value > 0 ? '+' : ''}${short(estimate.value)} ± ${short(estimate.standard_error)}`
+
+/** @param {any} candidate @returns {[string, string, string]} class, decision, what it means */
+function decisionOf({ verdict, passed }) {
+  const sure = `wrong with a probability of at most ${percent(verdict.level)}`
+  if (verdict.verdict === 'passes') return ['passes', 'Passes', sure]
+  if (verdict.verdict === 'fails') return ['fails', 'Fails', sure]
+  return ['undecided', 'Too close to tell', `It leans to ${passed ? 'yes' : 'no'}, which decides nothing: near a tie that is a coin toss.`]
+}
+
+/**
+ * Show the outcome and the voter's receipt.
+ * @param {Terms} terms
+ * @param {Seat} seat
+ * @param {Past} past
+ * @param {{ release: Uint8Array, isLate: boolean, digest: string }} left what was released
+ * @param {Uint8Array} digest of the terms
+ */
+export function showResult(terms, seat, past, left, digest) {
+  const outcome = readValue(left.release)
+  const cards = outcome.candidates.map((/** @type {any} */ candidate) => {
+    const [kind, decision, meaning] = decisionOf(candidate)
+    return make('li', { className: `candidate ${kind}` }, make('h3', {}, foreign(candidate.name)), make('p', { className: 'decision' }, decision),
+      make('p', { className: 'quiet' }, meaning), ...(candidate.margin ? [make('p', { className: 'quiet' }, `Margin ${estimateText(candidate.margin)} in units of weight`)] : []))
+  })
+  const isCounted = !left.isLate && past.receipts.size === terms.steps.length
+  const counted = isCounted ? 'Yes. The server acknowledged all of it in time.'
+    : left.isLate ? 'No, or only in part: a step closed before your report was there.' : 'Unknown: the server did not acknowledge all of it.'
+  const receipts = [...past.receipts].sort(([one], [other]) => one - other).map(([step, receipt]) => /** @type {[string, string]} */ ([`Acknowledgement ${step + 1}`, hex(receipt)]))
+  /** @type {[string, string][]} */
+  const digests = [
+    ...(left.digest ? [/** @type {[string, string]} */ (['Transcript', left.digest])] : []),
+    ['Terms (SHA-256)', hex(digest)], ['List of voters', terms.descriptor[1]], ['Session', terms.descriptor[0]], ...receipts]
+  const text = [`Receipt: ${terms.title}`, `Ballot of: ${seat.name}`, `In the tally: ${counted}`, ...digests.map(([name, value]) => `${name}: ${value}`), ''].join('\n')
+  const save = make('a', { className: 'button', download: 'receipt.txt', href: URL.createObjectURL(new Blob([text], { type: 'text/plain' })) }, 'Save the receipt')
+  show('result', 'The result', foreign(terms.title), ...(terms.question ? [make('p', { className: 'question', dir: 'auto' }, terms.question)] : []),
+    make('ul', { className: 'candidates' }, ...cards),
+    paragraph(make('span', { className: 'quiet' }, `${outcome.num_partners} voters reported. “±” is one standard error.`)),
+    section('Your receipt',
+      factList([['Ballot of', foreign(seat.name)], ['In the tally', counted], ...digests.map(([name, value]) => /** @type {[string, Node]} */ ([name, value ? digestText(value) : make('span', {}, '(empty)')]))]),
+      paragraph(left.digest ? 'Compare the transcript’s digest with other voters’: if they are equal, all of you were told the same.' : 'There is no transcript’s digest for whoever was late.'),
+      make('div', { className: 'actions' }, save)))
+  announce('The result is there.')
+}
+
+/**
+ * Show that it does not go on.
+ * @param {string} heading
+ * @param {(Node|string)[]} explanation
+ * @param {[string, () => void]|null} [action]
+ */
+export function showProblem(heading, explanation, action = null) {
+  show('problem', '', heading, make('div', { className: 'advice poor' }, ...explanation.map((each) => paragraph(each))),
+    ...(action ? [make('div', { className: 'actions' }, button(action[0], action[1], 'main'))] : []))
+}
