@@ -13,7 +13,7 @@ import secrets
 import socket
 import struct
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Final
 
@@ -64,10 +64,13 @@ class BallotServer:
         is_automatic: whether each report is answered with what comes next.
 
     Attributes:
+        is_late, is_deaf, loses_next_report: whether the outcome is released before the last step; reports get no
+            acknowledgement; the next one gets lost with the connection.
         sent: each message that a page has sent, in order, as bytes; without what shows whose channel it is.
         reports: all that was ever sent as the report of a step.
         public_keys: all keys that came with the link's secret.
         stage: how many steps were asked for; one more once the outcome is released.
+        on_moment: called with what a page says at `/moment/…`, while its script waits.
     """
 
     def __init__(self, *, is_automatic: bool = False, **changes: Any) -> None:
@@ -77,9 +80,10 @@ class BallotServer:
         self.reports: dict[int, set[bytes]] = {}
         self.public_keys: list[bytes] = []
         self.stage = 0
-        self.is_late = self.is_deaf = False
+        self.is_late = self.is_deaf = self.loses_next_report = False
         self.refusal: str | None = None
         self.num_done = 0
+        self.on_moment: Callable[[str], None] = lambda _: None
         self._lock = threading.RLock()
         self._socket: socket.socket | None = None
         until = 2_000_000_000
@@ -184,6 +188,9 @@ class BallotServer:
                         self._send(self.receipt(max(self.reports)))
                     self.stage += self.is_automatic and not self.stage
                     self._send_what_is_due()
+                case Report() if self.loses_next_report:
+                    self.loses_next_report = False
+                    self.drop()
                 case Report():
                     self.reports.setdefault(message.step, set()).add(bytes(message.payload))
                     if self.is_deaf:
@@ -206,6 +213,8 @@ def _handler_of(server: BallotServer) -> type[http.server.BaseHTTPRequestHandler
             if path == "/session":
                 self._take_socket()
                 return
+            if path.startswith("/moment/"):
+                server.on_moment(path.removeprefix("/moment/"))
             file = PAGE / {"/vote": "index.html"}.get(path, path.removeprefix("/vote/"))
             content = server.terms if path == "/session.json" else file.read_bytes() if file.is_file() else None
             self.send_response(404 if content is None else 200)

@@ -1,8 +1,14 @@
 """The system's Chromium, in which tests look at pages; where there is none, they are skipped, and say so."""
 
 import contextlib
+import os
+import re
 import shutil
+import signal
+import subprocess
+import time
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -24,6 +30,50 @@ def open_browser() -> Generator[Any]:
         one = started.chromium.launch(executable_path=_CHROMIUM, args=["--no-sandbox"])
         yield one
         one.close()
+
+
+class LastingBrowser:
+    """A browser with a profile that outlives it, in processes of its own.
+
+    Attributes:
+        context: where its pages are.
+    """
+
+    def __init__(self, browser: Any, profile: Path, *words: str) -> None:
+        assert _CHROMIUM is not None
+        options = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--no-first-run", "--disable-breakpad", *words)
+        command = [_CHROMIUM, *options, f"--user-data-dir={profile}", "about:blank"]
+        self._process = subprocess.Popen(  # noqa: S603  our own
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert self._process.stderr is not None
+        found = (re.search(r"DevTools listening on (ws://\S+)", line) for line in self._process.stderr)
+        address = next(each[1] for each in found if each)
+        self.context = browser.browser_type.connect_over_cdp(address).contexts[0]
+
+    def kill(self) -> None:
+        """End all of its processes at once, and wait until they are gone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            while True:
+                os.killpg(self._process.pid, 0)
+                time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def open_lasting_browser(browser: Any, profile: Path, *words: str) -> Generator[LastingBrowser]:
+    """Start a browser with a profile, and kill it in the end.
+
+    Args:
+        browser: another one, of the same kind.
+        words: further options of the command line.
+    """
+    lasting = LastingBrowser(browser, profile, *words)
+    try:
+        yield lasting
+    finally:
+        lasting.kill()
 
 
 def violations_of(page: Any) -> list[tuple[str, Any]]:

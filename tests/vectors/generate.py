@@ -1,4 +1,4 @@
-"""Writes the test vectors of `v10/`: whole sessions, good ones and ones that must fail, and transcripts.
+"""Writes the test vectors of `v10/`: whole sessions, good ones and ones that must fail, transcripts and uniforms.
 
 Everything in them follows from the modules here, so a second run writes the same bytes. `README.md` has the schema. Run
 it with `python -m vectors.generate` in `tests/`, after a change of the wire that is meant, and then as a new version.
@@ -14,6 +14,7 @@ from psephos.protocol.messages import PROTOCOL_VERSION
 from . import ballots, crowds, durable, masked, partners, preferences
 from .recorder import Recorder, in_json
 from .transcripts import TRANSCRIPTS, transcripts
+from .uniforms import UNIFORMS, uniforms
 
 FOLDER: Final = pathlib.Path(__file__).parent / f"v{PROTOCOL_VERSION}"
 VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
@@ -24,13 +25,14 @@ VECTORS: Final[Mapping[str, Callable[[], Recorder]]] = {
     **masked.VECTORS,
     **durable.VECTORS,
 }
-NAMES: Final = (*VECTORS, TRANSCRIPTS)
+LISTS: Final = {TRANSCRIPTS: transcripts, UNIFORMS: uniforms}
+NAMES: Final = (*VECTORS, *LISTS)
 """Of all files."""
 
 
 def render(name: str) -> str:
     """Return the text of one file."""
-    plain = transcripts() if name == TRANSCRIPTS else VECTORS[name]().render()
+    plain = LISTS[name]() if name in LISTS else VECTORS[name]().render()
     return json.dumps(in_json(plain), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -25,6 +25,7 @@ from runs import read_json
 from vectors.generate import FOLDER, NAMES, render
 from vectors.recorder import Journals, in_json
 from vectors.transcripts import TRANSCRIPTS
+from vectors.uniforms import SESSIONS, UNIFORMS
 
 Plain = dict[str, Any]
 every_vector = pytest.mark.parametrize("path", sorted(FOLDER.glob("*_*.json")), ids=lambda path: path.stem)
@@ -236,6 +237,19 @@ def test_transcripts_have_the_digests_that_their_file_says() -> None:
     assert same == [cases[0]["about"], cases[-4]["about"], cases[-3]["about"]]
     others = [digest for digest in digests if digest not in {digests[0], None}]
     assert len(set(others)) == len(others)
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_uniforms_are_those_by_which_the_parties_of_vectors_drew(name: str) -> None:
+    vector = load(FOLDER / f"{name}.json")
+    entries = [entry for entry in load(FOLDER / f"{UNIFORMS}.json") if entry["about"].startswith(f"{name},")]
+    sent = {(m["fields"]["phase"], m["from"]): m["fields"]["payload"] for m in vector["messages"] if m["type"] == "Report"}
+    drawn = {
+        (step, party): row
+        for step, entry in enumerate(entries)
+        for party, row in zip(vector["roster"], entry["reports"], strict=True)
+    }
+    assert drawn == sent
 
 
 def _perform(machine: ServerMachine | ClientMachine, operation: Plain, messages: Sequence[Plain]) -> list[Effect]:

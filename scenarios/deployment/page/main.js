@@ -21,17 +21,18 @@ const SLEEP_SECONDS = 30 // a timer that is later by so much: the device was asl
 
 /** Something that the voter has to know, and that ends it here. */
 class Problem extends Error {
-  /** @param {string} heading @param {string} explanation */
-  constructor(heading, explanation) {
+  /** @param {string} heading @param {string} explanation @param {boolean} [isFinal] whether trying again cannot help */
+  constructor(heading, explanation, isFinal = false) {
     super(explanation)
     this.heading = heading
+    this.isFinal = isFinal
   }
 }
 
 /** @param {string} fragment @returns {Link} */
 function readLink(fragment) {
   const match = /^#(\d{1,9})\.([\w-]{22})\.([\w-]{43})$/.exec(fragment)
-  if (!match) throw new Problem('Part of the link is missing', 'Please open the link that you were sent, from its beginning to its end. It is longer than what this page was opened with.')
+  if (!match) throw new Problem('Part of the link is missing', 'Please open the link that you were sent, from its beginning to its end. It is longer than what this page was opened with.', true)
   return { place: Number(match[1]), secret: fromBase64(match[2]), digest: match[3] }
 }
 
@@ -47,7 +48,7 @@ async function fetchTerms(link) {
   }
   const digest = await sha256(bytes)
   if (toBase64(digest) !== link.digest) {
-    throw new Problem('These are not the terms of your link', 'The server shows another vote than the one that your link was made for. Do not vote here. Please tell whoever sent you the link.')
+    throw new Problem('These are not the terms of your link', 'The server shows another vote than the one that your link was made for. Do not vote here. Please tell whoever sent you the link.', true)
   }
   return [readTerms(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))), digest]
 }
@@ -255,7 +256,7 @@ function watchDevice(page) {
 /** @param {unknown} error */
 function explain(error) {
   const again = /** @type {[string, () => void]} */ (['Try again', () => location.reload()])
-  if (error instanceof Problem) showProblem(error.heading, [error.message], again)
+  if (error instanceof Problem) showProblem(error.heading, [error.message], error.isFinal ? null : again)
   else if (error instanceof StorageFault) {
     showProblem(error.isFull ? 'This device is full' : 'This browser does not store anything', [
       'Your ballot has to be kept on this device before any of it is sent, so that it is never drawn twice.',
@@ -278,7 +279,7 @@ async function main() {
   addEventListener('hashchange', () => location.reload())
   try {
     if (!isSecureContext) {
-      throw new Problem('The connection is not secure', 'Browsers sign and encrypt only on pages that came by HTTPS. Please open the link with https:// at its beginning, or tell whoever sent it to you.')
+      throw new Problem('The connection is not secure', 'Browsers sign and encrypt only on pages that came by HTTPS. Please open the link with https:// at its beginning, or tell whoever sent it to you.', true)
     }
     const link = readLink(location.hash)
     const [terms, digest] = await fetchTerms(link)
@@ -286,8 +287,7 @@ async function main() {
     /** @param {Lock|null} lock */
     const run = async (lock) => {
       if (!lock) return false
-      const onLost = () => explain(new StorageFault(null))
-      const page = new Page(link, terms, digest, await Journal.open(seat, onLost))
+      const page = new Page(link, terms, digest, await Journal.open(seat, () => page.wake())) // which reads it anew
       void navigator.storage?.persist?.()
       watchDevice(page)
       await page.run()

@@ -1,6 +1,6 @@
 // What the voter sees, screen by screen. Each that asks something returns a promise of the answer.
 
-import { hex, readValue } from './codec.js'
+import { fromBase64, hex, readValue } from './codec.js'
 import { announce, button, digestText, factList, foreign, make, paragraph, section, show } from './dom.js'
 import { keepProbability } from './randomizer.js'
 import { certainty } from './vote.js'
@@ -15,56 +15,55 @@ const percentUp = (share) => `${(Math.ceil(share * 1000 - 1e-9) / 10).toFixed(1)
 /** @param {number} share @returns {string} */
 const percent = (share) => `${(100 * share).toFixed(1)} %`
 /** @param {number} number @returns {string} */
-const short = (number) => String(Number(number.toPrecision(4)))
+const short = (number) => number.toLocaleString(undefined, { maximumSignificantDigits: 4 })
 /** @param {number} seconds since 1970 @returns {string} */
 export const dateOf = (seconds) => new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'short' })
-/** @param {Terms} terms */
-const asksOneThing = (terms) => !terms.isWeightPrivate && terms.candidates.length === 1
 
 /** @param {Terms} terms @returns {Node[]} */
 function privacy(terms) {
   const { opinion, total, weight } = terms.epsilon
   const lie = 1 - keepProbability({ epsilon: opinion, choices: 2 })
-  const groups = Math.max(...terms.groups) + 1
-  const weightLie = 1 - keepProbability({ epsilon: weight || 1, choices: Math.max(groups, 2) })
-  const rest = asksOneThing(terms) ? [] : [paragraph(
-    'Somebody who also knows how your answers hang together can put together all that you send. Even they are at most ',
-    make('strong', {}, `${percentUp(certainty(total, 2))} sure`), ' of any one thing on your ballot.',
-  )]
+  const weightLie = weight ? 1 - keepProbability({ epsilon: weight, choices: Math.max(...terms.groups) + 1 }) : 0
+  const isOneReport = !weight && terms.candidates.length === 1
   return [
-    section('Who learns what',
-      paragraph(make('strong', {}, 'Nobody has to be trusted with your vote.'),
-        ` Before anything leaves this device, it turns each answer into the opposite with a probability of ${percent(lie)}.`,
-        terms.isWeightPrivate ? ` Your weight is replaced by another one with a probability of ${percent(weightLie)}.` : '',
-        ' The server, whoever runs it, and whoever reads its records see only what comes out of that. The counting allows for it.'),
-      paragraph('That you take part is known: your name is on the list of voters. Nobody is told more about you than that',
-        terms.isWeightPrivate ? '.' : ', and your weight.'),
-      paragraph('You do trust this page: it runs on your device, and comes from ', foreign(location.host),
-        '. A dishonest copy could send your real answers. The digests at the end tell copies apart.')),
+    section('Who learns your vote',
+      paragraph(make('strong', {}, 'Nobody learns it for certain, not even the server.'),
+        ` Before it sends anything, this device turns each answer into the opposite with a probability of ${percent(lie)}`,
+        weight ? `, and your weight into another one with a probability of ${percent(weightLie)}.` : '.',
+        ' The server sees only what comes out of that, and allows for it when it counts.'),
+      paragraph(weight ? 'That you take part is known: your name is on the list of voters.' : 'That you take part is known, and so is your weight: both are on the list of voters.')),
     section('What it costs your privacy',
       paragraph('Whoever had no idea how you voted on a proposal, and sees what you send about it, is at most ',
         make('strong', {}, `${percentUp(certainty(opinion, 2))} sure`), ' of your answer afterwards.'),
-      ...rest,
-      paragraph(make('span', { className: 'quiet' }, `Privacy loss ε = ${short(total)} in all (local model, replace-one, one voter), `
-        + `ε = ${short(opinion)} for each answer${weight ? `, ε = ${short(weight)} for each report of your weight` : ''}.`))),
+      ...(isOneReport ? [] : [paragraph(
+        'Whoever sees all that you send, and knows how your answers hang together, is at most ',
+        make('strong', {}, `${percentUp(certainty(total, 2))} sure`), ' of any one thing on your ballot that was as likely as not before.')]),
+      make('p', { className: 'quiet' }, `Privacy loss: ε = ${short(total)} for the whole ballot, ε = ${short(opinion)} for each answer`
+        + `${weight ? `, ε = ${short(weight)} for each report of your weight` : ''} (local model, replace-one, unit: the voter).`)),
+    section('What you trust',
+      paragraph('This device, and this page, which comes from ', foreign(location.host), '. A dishonest server could send you another page, one that tells it your real answers, '
+        + 'and nothing on that page would show it. To be sure, compare the digests of the page’s files by a program of your own.')),
   ]
 }
 
 /** @param {Terms} terms @param {Uint8Array} digest @returns {HTMLElement} */
 function comparison(terms, digest) {
   const files = Object.entries(terms.files)
-  return make('details', {}, make('summary', {}, 'Digests to compare'),
-    paragraph('Equal digests mean equal contents. Your link has named the first one already, and this page has checked it.'),
-    factList([
-      ['These terms (SHA-256)', digestText(hex(digest))],
-      ['List of voters', digestText(terms.descriptor[1])],
-      ['Session', digestText(terms.descriptor[0])],
-      ...files.map(([name, value]) => /** @type {[string, Node]} */ ([name, make('code', { className: 'digest' }, value)])),
-    ]))
+  return section('To compare with others',
+    paragraph('Digest of these terms, which your link names as well:'), digestText(hex(digest)),
+    make('details', {}, make('summary', {}, 'More digests'),
+      factList([
+        ['List of voters', digestText(terms.descriptor[1])],
+        ['Session', digestText(terms.descriptor[0])],
+        ...files.map(([name, value]) => /** @type {[string, Node]} */ ([name, digestText(hex(fromBase64(value)))])),
+      ])))
 }
 
 /** @param {Terms} terms @returns {string} */
-const weightsInWords = (terms) => terms.weights.map(short).join(', ')
+function weightsInWords({ weights, isWeightPrivate }) {
+  if (!isWeightPrivate) return 'Your weight is public, and on the list of voters.'
+  return weights.length <= 12 ? `And your weight: ${weights.join(', ')}.` : `And your weight, from ${weights[0]} to ${weights[weights.length - 1]}.`
+}
 
 /**
  * Show what the vote is about, and on which terms.
@@ -79,7 +78,7 @@ export function showTerms(terms, digest) {
       ...(terms.question ? [make('p', { className: 'question', dir: 'auto' }, terms.question)] : []),
       section('What is asked',
         make('ul', { className: 'asked' }, ...terms.candidates.map((name) => make('li', {}, foreign(name), ': yes or no'))),
-        paragraph(terms.isWeightPrivate ? `And your weight, one of ${weightsInWords(terms)}.` : 'Your weight is public, and known to the server.')),
+        paragraph(weightsInWords(terms))),
       ...privacy(terms),
       section('When', paragraph(until ? `Until ${dateOf(until)}, by this device's clock.` : 'No end is set.')),
       section('On this device', paragraph('Your link opens on one device, in one browser. Go on here if you can come back to this device until the result is there. '
@@ -106,7 +105,7 @@ function choice(name, legend, options, chosen) {
 export function askBallot(terms, seat, earlier) {
   return new Promise((resolve) => {
     /** @type {[string, string][]} */
-    const weights = terms.weights.map((weight, place) => [String(place), short(weight)])
+    const weights = terms.weights.map((weight, place) => [String(place), String(weight)])
     const weight = !terms.isWeightPrivate ? [] : [weights.length <= 6
       ? choice('weight', 'Your weight', weights, String(earlier?.weight ?? ''))
       : make('p', {}, make('label', { htmlFor: 'weight' }, 'Your weight '), make('select', { id: 'weight', name: 'weight', autocomplete: 'off' },
@@ -115,6 +114,7 @@ export function askBallot(terms, seat, earlier) {
     const fault = make('p', { className: 'fault', role: 'alert' })
     const form = make('form', { noValidate: true, autocomplete: 'off' }, ...weight, ...opinions, fault,
       make('div', { className: 'actions' }, make('button', { type: 'submit', className: 'main' }, 'Review')))
+    form.onchange = () => { fault.textContent = '' }
     form.onsubmit = (event) => {
       event.preventDefault()
       const data = new FormData(form)
@@ -136,7 +136,7 @@ export function askBallot(terms, seat, earlier) {
     show('ballot', 'Step 2 of 3: your ballot', foreign(terms.title),
       ...(terms.question ? [make('p', { className: 'question', dir: 'auto' }, terms.question)] : []),
       paragraph('Ballot of ', make('strong', {}, foreign(seat.name)),
-        terms.isWeightPrivate ? '.' : `, whose weight is ${short(terms.weights[seat.row[1]])}.`),
+        terms.isWeightPrivate ? '.' : `, whose weight is ${terms.weights[seat.row[1]]}.`),
       form)
   })
 }
@@ -150,7 +150,7 @@ export function askBallot(terms, seat, earlier) {
 export function confirmBallot(terms, ballot) {
   return new Promise((resolve) => {
     const answers = terms.candidates.map((name, place) => make('div', {}, make('dt', {}, foreign(name)), make('dd', {}, terms.options[ballot.opinions[place]])))
-    const weight = ballot.weight === null ? [] : [make('div', {}, make('dt', {}, 'Your weight'), make('dd', {}, short(terms.weights[ballot.weight])))]
+    const weight = ballot.weight === null ? [] : [make('div', {}, make('dt', {}, 'Your weight'), make('dd', {}, String(terms.weights[ballot.weight])))]
     const cast = button('Cast this ballot', () => {
       cast.disabled = true
       resolve(true)
@@ -215,13 +215,13 @@ export class WaitingScreen {
   setConnection(state, seconds = 0) {
     const text = state === 'open' ? 'Connected.' : state === 'connecting' ? 'Connecting …' : `No connection to the server. Next try in ${Math.ceil(seconds)} s. `
     this.connection.className = `connection ${state}`
-    this.connection.replaceChildren(text, ...(state === 'lost' ? [this.retry] : []))
+    this.connection.replaceChildren(make('span', {}, text), ...(state === 'lost' ? [this.retry] : []))
     if (state === 'lost') announce('No connection to the server. This page tries again by itself.')
   }
 }
 
 /** @param {any} estimate @returns {string} */
-const estimateText = (estimate) => `${estimate.value > 0 ? '+' : ''}${short(estimate.value)} ± ${short(estimate.standard_error)}`
+const inWords = (estimate) => `${short(estimate.value).replace('-', '−')} ± ${short(estimate.standard_error)}`
 
 /** @param {any} candidate @returns {[string, string, string]} class, decision, what it means */
 function decisionOf({ verdict, passed }) {
@@ -243,8 +243,8 @@ export function showResult(terms, seat, past, left, digest) {
   const outcome = readValue(left.release)
   const cards = outcome.candidates.map((/** @type {any} */ candidate) => {
     const [kind, decision, meaning] = decisionOf(candidate)
-    return make('li', { className: `candidate ${kind}` }, make('h3', {}, foreign(candidate.name)), make('p', { className: 'decision' }, decision),
-      make('p', { className: 'quiet' }, meaning), ...(candidate.margin ? [make('p', { className: 'quiet' }, `Margin ${estimateText(candidate.margin)} in units of weight`)] : []))
+    return make('li', { className: `candidate ${kind}` }, make('h2', {}, foreign(candidate.name)), make('p', { className: 'decision' }, decision),
+      make('p', { className: 'quiet' }, meaning), ...(candidate.margin ? [make('p', { className: 'quiet' }, `Margin ${inWords(candidate.margin)} in units of weight`)] : []))
   })
   const isCounted = !left.isLate && past.receipts.size === terms.steps.length
   const counted = isCounted ? 'Yes. The server acknowledged all of it in time.'
@@ -255,13 +255,16 @@ export function showResult(terms, seat, past, left, digest) {
     ...(left.digest ? [/** @type {[string, string]} */ (['Transcript', left.digest])] : []),
     ['Terms (SHA-256)', hex(digest)], ['List of voters', terms.descriptor[1]], ['Session', terms.descriptor[0]], ...receipts]
   const text = [`Receipt: ${terms.title}`, `Ballot of: ${seat.name}`, `In the tally: ${counted}`, ...digests.map(([name, value]) => `${name}: ${value}`), ''].join('\n')
+  /** @type {(fact: any) => [string, Node|string]} */
+  const inDigits = ([name, value]) => [name, /^[0-9a-f]{32,}$/.test(value) ? digestText(value) : value]
   const save = make('a', { className: 'button', download: 'receipt.txt', href: URL.createObjectURL(new Blob([text], { type: 'text/plain' })) }, 'Save the receipt')
   show('result', 'The result', foreign(terms.title), ...(terms.question ? [make('p', { className: 'question', dir: 'auto' }, terms.question)] : []),
     make('ul', { className: 'candidates' }, ...cards),
     paragraph(make('span', { className: 'quiet' }, `${outcome.num_partners} voters reported. “±” is one standard error.`)),
     section('Your receipt',
-      factList([['Ballot of', foreign(seat.name)], ['In the tally', counted], ...digests.map(([name, value]) => /** @type {[string, Node]} */ ([name, value ? digestText(value) : make('span', {}, '(empty)')]))]),
-      paragraph(left.digest ? 'Compare the transcript’s digest with other voters’: if they are equal, all of you were told the same.' : 'There is no transcript’s digest for whoever was late.'),
+      factList([['Ballot of', foreign(seat.name)], ['In the tally', counted], ...(left.digest ? digests.slice(0, 1) : [])].map(inDigits)),
+      paragraph(left.digest ? 'Compare this digest of the transcript with other voters’: if they are equal, all of you were told the same.' : 'There is no digest of the transcript for whoever was late.'),
+      make('details', {}, make('summary', {}, 'More digests'), factList(digests.slice(left.digest ? 1 : 0).map(inDigits))),
       make('div', { className: 'actions' }, save)))
   announce('The result is there.')
 }

@@ -1,0 +1,736 @@
+"""The ballot page in a real browser: its bits are ours, and whatever happens to it, it draws once and says the same."""
+
+import json
+import math
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pytest
+from ballot_server import NAME, PAGE, BallotServer, open_ballot_server
+from browsers import in_a_browser, open_browser, open_lasting_browser, violations_of
+from psephos.protocol.integers import encode_row
+from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from psephos.protocol.messages import Hello, Report, decode
+from runs import read_json
+from scipy import stats
+from vectors.generate import FOLDER
+from vectors.transcripts import TRANSCRIPTS
+from vectors.uniforms import SESSIONS, UNIFORMS
+
+pytestmark = in_a_browser
+MACHINE_VECTORS: Final = tuple(
+    path.stem
+    for path in sorted(FOLDER.glob("*_*.json"))
+    if (vector := read_json(path))["protocol"] == "dpwevote"
+    and vector["parameters"]["variant"] in {"joint", "printed"}
+    and "inquiry" not in path.stem  # a page has its terms from elsewhere
+    and path.stem not in {"bad_kind", "bad_version", "bad_session_id"}  # what no page says
+)
+MODULES: Final = """
+const [codec, machine, randomizer, vote] = await Promise.all(
+  ['codec', 'party', 'randomizer', 'vote'].map((name) => import(`/vote/${name}.js`)))
+const { TAG, Raw, hex, isEqual, pack, packRow, readMessage, readValue, sha256, transcriptOf } = codec
+const { Party, SessionAborted } = machine
+const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16))
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A browser."""
+    with open_browser() as one:
+        yield one
+
+
+@pytest.fixture
+def server() -> Iterator[BallotServer]:
+    """A server that goes on when a test says so."""
+    with open_ballot_server() as one:
+        yield one
+
+
+@pytest.fixture
+def context(browser: Any) -> Iterator[Any]:
+    """A phone's browser, with nothing stored."""
+    one = browser.new_context(viewport={"width": 360, "height": 740}, locale="en-GB", timezone_id="UTC")
+    one.set_default_timeout(20_000)
+    yield one
+    one.close()
+
+
+@pytest.fixture(scope="module")
+def modules(browser: Any) -> Iterator[Any]:
+    """A page in which the modules can be called: `evaluate` returns what a script's function returns."""
+    with open_ballot_server() as one:
+        page = browser.new_page()
+        page.goto(f"{one.origin}/session.json")
+        yield page
+        page.close()
+
+
+def call(page: Any, body: str, argument: Any = None) -> Any:
+    """Return what a script's body returns of `given`, in a page in which it sees the modules."""
+    return page.evaluate(f"async (given) => {{ {MODULES} {body} }}", argument)
+
+
+def screen_of(page: Any, *names: str) -> str:
+    """Wait for one of these screens, and return its name."""
+    page.wait_for_selector(", ".join(f"[data-screen={name}]" for name in names))
+    return page.locator("main").get_attribute("data-screen")
+
+
+def press(page: Any, name: str) -> None:
+    page.get_by_role("button", name=name).click()
+
+
+def fill_in(page: Any) -> None:
+    """Answer everything: weight 2, yes, no."""
+    for group, label in (("Your weight", "2"), ("ada", "Yes"), ("bob", "No")):
+        page.get_by_role("group", name=group).get_by_label(label, exact=True).check()
+
+
+def go_to(page: Any, server: BallotServer, last: str) -> None:
+    """Open the link, or the page again, and go on to a screen."""
+    page.goto("about:blank")
+    page.goto(server.link)
+    acts = {
+        "terms": lambda: press(page, "Vote on this device"),
+        "ballot": lambda: (fill_in(page), press(page, "Review")),
+        "review": lambda: press(page, "Cast this ballot"),
+        "waiting": lambda: page.wait_for_selector("[data-screen=result]"),
+    }
+    order = [*acts, "result"]
+    now = ""
+    while now != last:
+        now = screen_of(page, *order[order.index(now) + 1 if now else 0 :])
+        if now != last:
+            acts[now]()
+
+
+def sent_of(server: BallotServer, kind: type[Any]) -> list[Any]:
+    """Return the messages of a kind that pages have sent."""
+    return [message for message in map(decode, server.sent) if isinstance(message, kind)]
+
+
+# Its modules, against ours.
+
+
+def test_its_reports_by_uniforms_are_those_of_the_vectors(modules: Any) -> None:
+    entries = read_json(FOLDER / f"{UNIFORMS}.json")
+    body = """
+return given.map(({ epsilon, choices, values, uniforms }) => ({
+  keep_probability: randomizer.keepProbability({ epsilon, choices }),
+  reports: values.map((row, at) => row.map((value, place) =>
+    randomizer.respondByUniform(value, { epsilon, choices }, uniforms[at][place]))),
+}))"""
+    expected = [{name: entry[name] for name in ("keep_probability", "reports")} for entry in entries]
+    assert sum(len(row) for entry in entries for row in entry["reports"]) > 500
+    assert call(modules, body, entries) == expected
+
+
+def test_its_probabilities_are_those_that_estimates_invert(modules: Any) -> None:
+    generator = np.random.default_rng(60)
+    epsilons = [1e-9, 30.0, 1.0, 0.5, math.log(3), *(10.0 ** generator.uniform(-9, 1.4, 1_000)).tolist()]
+    laws = [(epsilon, choices) for epsilon in epsilons for choices in (2, 3, 100)]
+    kept = [GeneralizedRandomizedResponse(*law).keep_probability for law in laws]
+    body = "return given.map(([epsilon, choices]) => randomizer.keepProbability({ epsilon, choices }))"
+    assert call(modules, body, laws) == kept
+
+
+def test_its_reports_follow_the_law(modules: Any) -> None:
+    """The entropy is that of a counter (SplitMix64): the same in every run. By chi-square, 1e-6 in all."""
+    number, law = 20_000, GeneralizedRandomizedResponse(0.7, 5)
+    body = """
+let state = 60n
+const mix = () => {
+  state = BigInt.asUintN(64, state + 0x9e3779b97f4a7c15n)
+  let z = state
+  z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n)
+  z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn)
+  return z ^ (z >> 31n)
+}
+const own = crypto.getRandomValues
+crypto.getRandomValues = (words) => words.map(mix)
+const reports = (value) => Array.from({ length: given }, () => randomizer.respond(value, { epsilon: 0.7, choices: 5 }))
+const all = [0, 1, 2, 3, 4].map(reports)
+crypto.getRandomValues = own
+return all"""
+    for value, row in enumerate(call(modules, body, number)):
+        counts = np.bincount(row, minlength=5)
+        chances = np.array(law.channel_matrix()[value])
+        assert len(counts) == 5
+        assert stats.chisquare(counts, chances * number).pvalue > 2e-7
+
+
+def test_it_asks_the_browser_for_entropy_and_rejects_what_would_be_uneven(modules: Any) -> None:
+    body = """
+const own = crypto.getRandomValues
+const words = [2n ** 64n - 1n, 7n]
+crypto.getRandomValues = (asked) => asked.map(() => words.shift())
+const drawn = Number(randomizer.drawBelow(3n))
+crypto.getRandomValues = own
+return [drawn, words.length]"""
+    assert call(modules, body) == [1, 0]  # 2**64 - 1 is a multiple of 3, and would make 0 likelier
+
+
+def test_its_messages_are_ours(modules: Any) -> None:
+    values: list[Any] = [None, True, 0, 127, 128, 65_536, 2**40, -1, -33, -70_000, 1.5, -0.1, "Ψῆφος", "a" * 40, "b" * 300]
+    values += [list(range(20)), {"": {"__proto__": 1}}, [[], {}], {f"k{i}": i for i in range(20)}, 2**53 - 1]
+    packed = [msgspec.msgpack.encode(value).hex() for value in values]
+    shown = [json.loads(json.dumps(value)) for value in values]
+    body = "return given.map(([text, value]) => isEqual(readValue(unhex(text)), JSON.parse(value)))"
+    pairs = [[text, json.dumps(value)] for text, value in zip(packed, shown, strict=True)]
+    assert call(modules, body, pairs) == [True] * len(values)
+    writable = [value for value in values if isinstance(value, (str, bool, list)) and value != [[], {}]]
+    body = "return given.map((value) => hex(pack(value)))"
+    assert call(modules, body, writable) == [msgspec.msgpack.encode(value).hex() for value in writable]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "width"), [(0, 2, 1), (-32, 127, 1), (0, 200, 2), (-128, 5, 2), (-300, 60_000, 3), (-70_000, 5, 5)]
+)
+def test_numbers_of_a_report_have_the_width_of_their_range(modules: Any, low: int, high: int, width: int) -> None:
+    row = [low, high, 0]
+    body = "return hex(packRow(given[0], given[1], given[2]))"
+    assert call(modules, body, [row, low, high]) == encode_row(row, width=width).hex()
+
+
+def test_its_digests_are_those_of_transcripts(modules: Any) -> None:
+    cases = [case for case in read_json(FOLDER / f"{TRANSCRIPTS}.json") if case["digest"] is not None]
+    body = """
+return Promise.all(given.map(async ({ session, protocol, kind, messages }) => {
+  const [welcome, ...others] = messages.map((message) => readMessage(unhex(message)))
+  const [parameters, descriptor] = [welcome[2].raw, welcome[4].value]
+  const requests = others.slice(0, -1).map((request) => request[2].raw)
+  const heard = { parameters, descriptor, requests, release: others.at(-1)[1].raw }
+  return hex(await sha256(transcriptOf([session, protocol, kind], heard)))
+}))"""
+    assert len(cases) > 10
+    assert call(modules, body, cases) == [case["digest"] for case in cases]
+
+
+REPLAY: Final = """
+const { vector, name, reports } = given
+const place = vector.roster.indexOf(name)
+const { parameters } = vector
+const rounds = parameters.weight_collection === 'per_candidate' ? parameters.candidates.length : 1
+const weight = parameters.public_weights ? 0 : 1
+const terms = vote.readTerms({
+  wire: 10, ...vector, kind: 'deployment', trust: 'local', descriptor: Object.values(vector.descriptor),
+  ballots: parameters.candidates.map((name) => ({ name, options: ['no', 'yes'] })),
+  epsilon: { total: rounds * weight * parameters.epsilon / 2
+    + parameters.candidates.length * parameters.epsilon / (1 + weight) },
+})
+terms.words[2] = vector.kind
+const fresh = () => ({ reports: reports.map(unhex), requests: [], receipts: new Map() })
+let past = fresh()
+const come = () => new Party(terms, { place, name, row: vector.public_rows[place] }, past)
+let party = come()
+let isOver = false
+const results = []
+for (const { operation, at, message, records } of vector.operations) {
+  if (at !== name) continue
+  if (operation === 'start' || operation === 'restart') {
+    if (operation === 'restart' && (records !== undefined || !('secret' in vector))) past = fresh()
+    party = come()
+    isOver = false
+    results.push({ success: true, sends: [hex(party.hello())], digest: null })
+  } else if (operation === 'receive') {
+    const result = { success: true, sends: [], digest: null }
+    results.push(result)
+    if (isOver) continue
+    try {
+      for (const effect of party.receive(unhex(vector.messages[message].bytes))) {
+        if ('send' in effect) result.sends.push(hex(effect.send))
+        if ('release' in effect) {
+          isOver = true
+          result.digest = effect.heard ? hex(await sha256(effect.heard)) : null
+        }
+      }
+    } catch (error) {
+      if (!(error instanceof codec.Refusal)) throw error
+      isOver = true
+      Object.assign(result, { success: false, sends: [] })
+    }
+  }
+}
+return results"""
+
+
+@pytest.mark.parametrize("name", MACHINE_VECTORS)
+def test_a_party_of_a_vector_is_what_its_machine_does(modules: Any, name: str) -> None:
+    """It sends the same bytes to the same messages, and takes offence at the same; its last word is that of a journal."""
+    vector = read_json(FOLDER / f"{name}.json")
+    messages = vector["messages"]
+    assert len(MACHINE_VECTORS) > 20
+    for party in vector["roster"]:
+        own = [m for m in messages if m["type"] == "Report" and m["from"] == party and not m.get("forged")]
+        drawn = {m["fields"]["phase"]: bytes(decode(bytes.fromhex(m["bytes"])).payload).hex() for m in own}  # type: ignore[union-attr]
+        candidates = len(vector["parameters"]["candidates"])
+        steps = 2 * candidates if vector["parameters"]["weight_collection"] == "per_candidate" else 2
+        steps = 1 if vector["parameters"]["public_weights"] else steps
+        reports = [drawn.get(step, "9100") for step in range(steps)]
+        results = call(modules, REPLAY, {"vector": vector, "name": party, "reports": reports})
+        operations = [each for each in vector["operations"] if each["at"] == party and each["operation"] != "loss"]
+        for operation, result in zip(operations, results, strict=True):
+            sends = [messages[number]["bytes"] for number in operation["sends"]]
+            if operation.get("finishes") and "secret" not in vector:
+                assert result["sends"].pop() == f"9309{steps:02x}c400"
+            assert result["success"] == operation["success"], operation
+            assert result["sends"] == (sends if operation["success"] else []), operation
+            if operation.get("finishes"):
+                assert result["digest"] == vector["digests"][party]
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_ballot_by_uniforms_gives_the_reports_of_the_vectors(modules: Any, name: str) -> None:
+    vector = read_json(FOLDER / f"{name}.json")
+    entries = [entry for entry in read_json(FOLDER / f"{UNIFORMS}.json") if entry["about"].startswith(f"{name},")]
+    places = range(len(vector["roster"]))
+    has_weight = not vector["parameters"]["public_weights"]
+    number = len(vector["parameters"]["candidates"])
+    ballots = [
+        {"weight": row[-1] if has_weight else None, "opinions": row[has_weight:][:number]}
+        for row in (
+            [entry["values"][place] for entry in entries[:1]][0]
+            + [value for entry in entries[1:] if "opinions" in entry["about"] for value in entry["values"][place]]
+            + entries[0]["values"][place]
+            for place in places
+        )
+    ]
+    terms = {
+        **{field: vector[field] for field in ("session", "protocol", "parameters")},
+        **{"wire": 10, "kind": "deployment", "trust": "local", "descriptor": ["", "", 0]},
+        "ballots": [{"name": each, "options": ["no", "yes"]} for each in vector["parameters"]["candidates"]],
+        "epsilon": {"total": vector["outcome"]["epsilon_total"]},
+    }
+    uniforms = [[uniform for entry in entries for uniform in entry["uniforms"][place]] for place in places]
+    body = """
+return given.ballots.map((ballot, place) => {
+  const uniforms = [...given.uniforms[place]]
+  const draw = (value, law) => randomizer.respondByUniform(value, law, uniforms.shift())
+  return vote.drawReports(vote.readTerms(given.terms), ballot, draw).map(hex)
+})"""
+    drawn = call(modules, body, {"ballots": ballots, "uniforms": uniforms, "terms": terms})
+    sent = {(m["fields"]["phase"], m["from"]): bytes(decode(bytes.fromhex(m["bytes"])).payload).hex() for m in vector["messages"] if m["type"] == "Report"}  # type: ignore[union-attr]  # fmt: skip
+    assert drawn == [[sent[step, party] for step in range(len(entries))] for party in vector["roster"]]
+
+
+# A vote.
+
+
+def test_a_whole_vote(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    go_to(page, server, "waiting")
+    page.get_by_text("waiting for the other voters").wait_for()
+    page.get_by_text("Please keep this page open.").wait_for()
+    server.go_on()
+    page.get_by_text("The server still has to ask this device once.").wait_for()
+    server.go_on()
+    page.get_by_text("You may close this page.").first.wait_for()
+    server.go_on()
+    screen_of(page, "result")
+    text = page.inner_text("main")
+    assert server.transcript in text.replace(" ", "")
+    assert "Yes. The server acknowledged all of it in time." in text
+    assert NAME in text
+    assert server.num_done == 1
+    assert [len(each) for each in server.reports.values()] == [1, 1]
+    assert [each.num_reports for each in sent_of(server, Hello)] == [0]
+    assert complaints == []
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Save the receipt").click()
+    assert server.transcript in Path(download.value.path()).read_text(encoding="utf-8")
+
+
+def test_a_reload_comes_back_to_the_same_state_and_sends_the_same_bytes(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+
+    def reload() -> str:
+        page.reload()
+        return screen_of(page, "terms", "ballot", "review", "waiting", "result", "problem")
+
+    go_to(page, server, "terms")
+    assert reload() == "terms"
+    assert server.public_keys == []
+    press(page, "Vote on this device")
+    screen_of(page, "ballot")
+    assert reload() == "ballot"
+    fill_in(page)
+    press(page, "Review")
+    screen_of(page, "review")
+    assert reload() == "ballot"  # nothing of an answer is stored before it is cast
+    assert sent_of(server, Hello) == []
+    fill_in(page)
+    press(page, "Review")
+    press(page, "Cast this ballot")
+    for stage in range(3):
+        page.get_by_text("Connected.").wait_for()
+        assert reload() == "waiting"
+        page.get_by_text("Connected.").wait_for()
+        server.is_deaf = stage == 0  # the first report is taken, and not acknowledged
+        server.go_on()
+        if stage == 0:
+            page.get_by_text("the server has not acknowledged it yet").wait_for()
+            assert reload() == "waiting"
+            server.is_deaf = False
+        if stage < 2:
+            page.get_by_text("acknowledged by the server").nth(stage).wait_for()
+    screen_of(page, "result")
+    text = page.inner_text("main")
+    assert reload() == "result"
+    assert page.inner_text("main") == text
+    assert [len(each) for each in server.reports.values()] == [1, 1]
+    assert len(server.public_keys) == 1
+    numbers = [each.num_reports for each in sent_of(server, Hello)]
+    assert numbers == sorted(numbers)
+    assert {0, 1, 2} == {*numbers}
+    assert len(sent_of(server, Report)) == 2  # what the server has, it does not ask for again
+
+
+def test_a_report_that_was_lost_is_sent_again_byte_for_byte(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    go_to(page, server, "waiting")
+    page.get_by_text("Connected.").wait_for()
+    server.loses_next_report = True
+    server.go_on()
+    page.get_by_text("No connection to the server.").first.wait_for()
+    page.get_by_text("acknowledged by the server").wait_for()
+    first, second = (each for each in server.sent if isinstance(decode(each), Report))
+    assert first == second
+
+
+def test_who_is_late_is_told_that_the_ballot_does_not_count(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    go_to(page, server, "waiting")
+    server.go_on()
+    page.get_by_text("acknowledged by the server").wait_for()
+    server.is_late = True
+    server.go_on()
+    screen_of(page, "result")
+    text = page.inner_text("main")
+    assert "No, or only in part" in text
+    assert "There is no digest of the transcript" in text
+
+
+MOMENTS: Final = """
+const tell = (moment) => {
+  const request = new XMLHttpRequest()
+  request.open('GET', `/moment/${encodeURIComponent(moment)}`, false)
+  request.send()
+}
+const { add } = IDBObjectStore.prototype
+IDBObjectStore.prototype.add = function (value, key) {
+  tell(`before ${key[1]}`)
+  this.transaction.addEventListener('complete', () => tell(`after ${key[1]}`))
+  return add.call(this, value, key)
+}
+const { send } = WebSocket.prototype
+WebSocket.prototype.send = function (bytes) {
+  tell(`send ${bytes[1]}`)
+  return send.call(this, bytes)
+}
+const { set } = Object.getOwnPropertyDescriptor(WebSocket.prototype, 'onmessage')
+Object.defineProperty(WebSocket.prototype, 'onmessage', { set(act) {
+  set.call(this, (event) => { tell(`heard ${new Uint8Array(event.data)[1]}`); act(event) })
+} })"""
+"""Says at each step of a page where it is, and waits for an answer."""
+
+
+def test_a_browser_that_is_killed_in_each_step_draws_once_and_sends_the_same(browser: Any, tmp_path: Path) -> None:
+    """Killed by SIGKILL at every durable step and message, before and after, and started again."""
+
+    playwright = pytest.importorskip("playwright.sync_api")
+
+    def take_part(profile: Path, server: BallotServer, dies_at: int = -1) -> list[str]:
+        """Take part until the result is there, or until the browser is killed at a moment; return all moments."""
+        moments: list[str] = []
+        is_killed = threading.Event()
+        with open_lasting_browser(browser, profile) as lasting:
+
+            def on_moment(moment: str) -> None:
+                if len(moments) == dies_at:
+                    is_killed.set()
+                    lasting.kill()
+                moments.append(urllib.parse.unquote(moment))
+
+            server.on_moment = on_moment
+            page = lasting.context.new_page()
+            page.set_default_timeout(20_000)
+            page.add_init_script(MOMENTS)
+            if dies_at < 0:
+                go_to(page, server, "result")
+            else:
+                with pytest.raises(playwright.Error):
+                    go_to(page, server, "result")
+            assert is_killed.is_set() == (dies_at >= 0), moments
+        return moments
+
+    with open_ballot_server(is_automatic=True) as server:
+        moments = take_part(tmp_path / "whole", server)
+    assert {"before reports", "after reports", "before request 0", "after receipt 1", "after release"} <= {*moments}
+    assert len(moments) > 30
+    for dies_at in range(len(moments)):
+        with open_ballot_server(is_automatic=True) as server:
+            profile = tmp_path / str(dies_at)
+            take_part(profile, server, dies_at)
+            take_part(profile, server)
+            assert [len(each) for each in server.reports.values()] == [1, 1], moments[dies_at]
+            assert len(server.public_keys) == 1, moments[dies_at]
+
+
+# What goes wrong.
+
+
+def test_a_second_tab_waits_and_goes_on_when_the_first_is_closed(context: Any, server: BallotServer) -> None:
+    first, second = context.new_page(), context.new_page()
+    go_to(first, server, "waiting")
+    second.goto(server.link)
+    assert screen_of(second, "waiting", "problem") == "problem"
+    assert "open in another tab" in second.inner_text("main")
+    assert len(sent_of(server, Hello)) == 1
+    first.close()
+    screen_of(second, "waiting")
+    for _ in range(3):
+        second.get_by_text("Connected.").wait_for()
+        server.go_on()
+        second.wait_for_timeout(100)
+    screen_of(second, "result")
+    assert [len(each) for each in server.reports.values()] == [1, 1]
+
+
+def test_cleared_storage_and_a_second_device_are_told_that_the_link_was_used(browser: Any, server: BallotServer) -> None:
+    for _ in range(2):
+        context = browser.new_context()
+        page = context.new_page()
+        go_to(page, server, "terms")
+        press(page, "Vote on this device")
+        if screen_of(page, "ballot", "problem") == "problem":
+            assert "the link is already used by another device" in page.inner_text("main")
+            break
+        context.close()
+    else:
+        pytest.fail("a second device may vote")
+    assert len(server.public_keys) == 1
+    assert server.sent == []
+    stored = "async () => (await indexedDB.databases()).map(({ name }) => name)"
+    assert page.evaluate(stored) == ["psephos"]
+    names = """() => new Promise((resolve) => {
+      indexedDB.open('psephos', 1).onsuccess = ({ target }) => {
+        const request = target.result.transaction('records').objectStore('records').getAllKeys()
+        request.onsuccess = () => resolve(request.result)
+      }
+    })"""
+    assert page.evaluate(names) == []
+    context.close()
+
+
+OVERFLOW: Final = """() => new Promise((resolve) => {
+  indexedDB.open('psephos', 1).onsuccess = ({ target }) => {
+    const transaction = target.result.transaction('records', 'readwrite')
+    const much = new Uint8Array(3_000_000)
+    for (let at = 0; at < much.length; at += 60_000) crypto.getRandomValues(much.subarray(at, at + 60_000))
+    transaction.objectStore('records').put(much, ['of nobody', ''])
+    transaction.onabort = () => { target.result.close(); resolve(transaction.error.name) }
+    transaction.oncomplete = () => resolve('')
+  }
+})"""
+"""Asks for more than there is room for: before that, Chromium lets small records pass by what it knew earlier."""
+
+
+@pytest.mark.parametrize("screen", ["terms", "review"])
+def test_full_storage_sends_nothing_and_says_so(context: Any, server: BallotServer, screen: str) -> None:
+    page = context.new_page()
+    go_to(page, server, screen)
+    session = context.new_cdp_session(page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": server.origin, "quotaSize": 1})
+    assert page.evaluate(OVERFLOW) == "QuotaExceededError"
+    press(page, "Vote on this device" if screen == "terms" else "Cast this ballot")
+    screen_of(page, "problem")
+    assert "This device is full" in page.inner_text("main")
+    assert server.sent == []
+    session.send("Storage.overrideQuotaForOrigin", {"origin": server.origin})
+    press(page, "Try again")
+    screen_of(page, "terms", "ballot")
+
+
+def test_storage_that_is_taken_away_stops_the_page(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    go_to(page, server, "waiting")
+    page.get_by_text("Connected.").wait_for()
+    session = context.new_cdp_session(page)
+    session.send("Storage.clearDataForOrigin", {"origin": server.origin, "storageTypes": "indexeddb"})
+    server.go_on()
+    assert screen_of(page, "problem") == "problem"
+    assert server.reports == {}
+
+
+@pytest.mark.parametrize("seconds", [-10 * 365 * 86_400, 20 * 365 * 86_400])
+def test_a_clock_that_jumps_draws_nothing_anew(context: Any, server: BallotServer, seconds: int) -> None:
+    page = context.new_page()
+    go_to(page, server, "waiting")
+    server.go_on()
+    page.get_by_text("acknowledged by the server").wait_for()
+    page.add_init_script(f"const now = Date.now; Date.now = () => now() + 1000 * {seconds}")
+    page.reload()
+    if seconds > 0:
+        screen_of(page, "problem")
+        assert "The vote has ended" in page.inner_text("main")
+        assert "If the clock is wrong" in page.inner_text("main")
+    else:
+        page.get_by_text("Connected.").wait_for()
+    assert len(server.reports[0]) == 1
+
+
+def test_an_insecure_page_says_why_it_does_not_vote(browser: Any, server: BallotServer, tmp_path: Path) -> None:
+    with open_lasting_browser(browser, tmp_path, "--host-resolver-rules=MAP ballot.test 127.0.0.1") as lasting:
+        page = lasting.context.new_page()
+        page.goto(server.link.replace("127.0.0.1", "ballot.test"))
+        screen_of(page, "problem")
+        assert "The connection is not secure" in page.inner_text("main")
+
+
+def test_other_terms_than_those_of_the_link_are_not_shown(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    server_link = server.link
+    server.terms = server.terms.replace(b'"opinion": 1.0', b'"opinion": 0.5')
+    page.goto(server_link)
+    screen_of(page, "problem")
+    text = page.inner_text("main")
+    assert "These are not the terms of your link" in text
+    assert "Spring" not in text
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epsilon": {"weight": 1.0, "opinion": 1.0, "total": 2.0}}, "another privacy cost"),
+        ({"kind": "simulation"}, "cannot take part in such a vote"),
+        ({"trust": "central"}, "cannot take part in such a vote"),
+        ({"ballots": [{"name": "ada", "options": ["no", "yes"]}]}, "other answers"),
+    ],
+)
+def test_terms_that_the_page_cannot_keep_are_refused(context: Any, change: dict[str, Any], message: str) -> None:
+    with open_ballot_server(**change) as server:
+        page = context.new_page()
+        page.goto(server.link)
+        screen_of(page, "problem")
+        assert message in page.inner_text("main")
+        assert server.public_keys == []
+
+
+def test_another_vote_than_agreed_to_is_left(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    parameters = json.loads(server.terms)["parameters"] | {"epsilon": 20.0}
+    server.welcome = msgspec.structs.replace(server.welcome, parameters=msgspec.Raw(msgspec.msgpack.encode(parameters)))
+    go_to(page, server, "review")
+    press(page, "Cast this ballot")
+    screen_of(page, "problem")
+    assert "another vote than the one that this link is for" in page.inner_text("main")
+    assert server.reports == {}
+
+
+def test_an_incomplete_link_and_a_server_s_refusal_are_explained(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    page.goto(server.link[:-3])
+    screen_of(page, "problem")
+    assert "Part of the link is missing" in page.inner_text("main")
+    server.refusal = "<img src=x onerror=alert(1)>"
+    go_to(page, server, "terms")
+    press(page, "Vote on this device")
+    screen_of(page, "problem")
+    assert server.refusal in page.inner_text("main")
+
+
+# For everybody.
+
+HOSTILE_NAMES: Final = ('<img src=x onerror="document.title=1">', "مشروع الحديقة الجديدة", "w" * 128)
+
+
+def test_everybody_can_read_each_screen_on_a_phone_with_large_letters(browser: Any) -> None:
+    """At 360 pixels, also with text at twice its size, in the dark, and with names from right to left or as markup."""
+    ballots = [{"name": name, "options": ["no", "yes"]} for name in HOSTILE_NAMES]
+    with open_ballot_server() as plain:
+        parameters = json.loads(plain.terms)["parameters"]
+    given = {
+        "title": "<b>انتخابات الربيع</b>",
+        "parameters": parameters | {"candidates": list(HOSTILE_NAMES)},
+        "ballots": ballots,
+        "epsilon": {"weight": 1.0, "opinion": 1.0, "total": 4.0},
+    }
+    for scheme, size in (("light", "100%"), ("dark", "200%")):
+        with open_ballot_server(**given) as server:
+            context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+            page = context.new_page()
+            page.add_init_script(
+                f"addEventListener('DOMContentLoaded', () => document.documentElement.style.fontSize = '{size}')"
+            )
+
+            def check() -> None:
+                page.wait_for_timeout(50)
+                assert page.evaluate("document.documentElement.scrollWidth") <= 360
+                assert violations_of(page) == []
+                assert page.locator("main b, main img").count() == 0
+                assert page.evaluate("document.activeElement.tagName") == "H1"
+
+            page.goto(server.link)
+            screen_of(page, "terms")
+            check()
+            page.get_by_text("More digests").click()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            press(page, "Vote on this device")
+            screen_of(page, "ballot")
+            check()
+            press(page, "Review")
+            assert "Please answer" in page.get_by_role("alert").inner_text()
+            page.get_by_role("group", name="Your weight").get_by_label("2").check()
+            for name in HOSTILE_NAMES:
+                page.get_by_role("group", name=name).get_by_label("Yes").check()
+            press(page, "Review")
+            screen_of(page, "review")
+            check()
+            press(page, "Cast this ballot")
+            screen_of(page, "waiting")
+            page.get_by_text("Connected.").wait_for()
+            check()
+            for _ in range(3):
+                server.go_on()
+                page.wait_for_timeout(200)
+            screen_of(page, "result")
+            check()
+            context.close()
+
+
+def test_a_vote_by_keyboard_alone(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    page.goto(server.link)
+    screen_of(page, "terms")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    screen_of(page, "ballot")
+    for keys in (("Tab", "ArrowDown"), ("Tab", "Space"), ("Tab", "ArrowDown"), ("Tab", "Enter")):
+        for key in keys:
+            page.keyboard.press(key)
+    screen_of(page, "review")
+    assert page.locator(".answers dd").all_inner_texts() == ["2", "Yes", "No"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    screen_of(page, "waiting")
+
+
+def test_the_page_is_small_and_asks_for_nothing_from_elsewhere() -> None:
+    files = {path.name: path.read_text(encoding="utf-8") for path in PAGE.iterdir()}
+    assert sum(len(text.encode()) for text in files.values()) <= 120_000
+    for name, text in files.items():
+        assert "innerHTML" not in text, name
+        assert "http://" not in text.replace("http://www.w3.org/2000/svg", ""), name
+        assert "https://" not in text.replace("with https:// at", ""), name
