@@ -533,28 +533,35 @@ def test_cleared_storage_and_a_second_device_are_told_that_the_link_was_used(bro
     context.close()
 
 
-OVERFLOW: Final = """() => new Promise((resolve) => {
-  indexedDB.open('psephos', 1).onsuccess = ({ target }) => {
-    const transaction = target.result.transaction('records', 'readwrite')
-    const much = new Uint8Array(3_000_000)
-    for (let at = 0; at < much.length; at += 60_000) crypto.getRandomValues(much.subarray(at, at + 60_000))
-    transaction.objectStore('records').put(much, ['of nobody', ''])
-    transaction.onabort = () => { target.result.close(); resolve(transaction.error.name) }
+FILL: Final = """async () => {
+  const { target: { result: database } } = await new Promise((resolve) => {
+    indexedDB.open('psephos', 1).onsuccess = resolve
+  })
+  const put = (size) => new Promise((resolve) => {
+    const transaction = database.transaction('records', 'readwrite')
+    const much = crypto.getRandomValues(new Uint8Array(size))
+    transaction.objectStore('records').put(much, ['of nobody', String(Math.random())])
+    transaction.onabort = () => resolve(transaction.error.name)
     transaction.oncomplete = () => resolve('')
-  }
-})"""
-"""Asks for more than there is room for: before that, Chromium lets small records pass by what it knew earlier."""
+  })
+  let error = ''
+  for (const size of [60_000, 5_000, 500, 50, 1]) while (!(error = await put(size))) {}
+  database.close()
+  return error
+}"""
+"""Fills the storage, down to the last record."""
 
 
 @pytest.mark.parametrize("screen", ["terms", "review"])
 def test_full_storage_sends_nothing_and_says_so(context: Any, server: BallotServer, screen: str) -> None:
     page = context.new_page()
-    go_to(page, server, screen)
+    page.goto(f"{server.origin}/session.json")
     session = context.new_cdp_session(page)
-    session.send("Storage.overrideQuotaForOrigin", {"origin": server.origin, "quotaSize": 1})
-    assert page.evaluate(OVERFLOW) == "QuotaExceededError"
+    session.send("Storage.overrideQuotaForOrigin", {"origin": server.origin, "quotaSize": 1_000_000})
+    go_to(page, server, screen)
+    assert page.evaluate(FILL) == "QuotaExceededError"
     press(page, "Vote on this device" if screen == "terms" else "Cast this ballot")
-    screen_of(page, "problem")
+    assert screen_of(page, "problem", "ballot", "waiting") == "problem"
     assert "This device is full" in page.inner_text("main")
     assert server.sent == []
     session.send("Storage.overrideQuotaForOrigin", {"origin": server.origin})
