@@ -15,9 +15,9 @@ const percentUp = (share) => `${(Math.ceil(share * 1000 - 1e-9) / 10).toFixed(1)
 /** @param {number} share @returns {string} */
 const percent = (share) => `${(100 * share).toFixed(1)} %`
 /** @param {number} number @returns {string} */
-const short = (number) => number.toLocaleString(undefined, { maximumSignificantDigits: 4 })
+const short = (number) => number.toLocaleString('en', { maximumSignificantDigits: 4 }).replace('-', '−')
 /** @param {number} seconds since 1970 @returns {string} */
-export const dateOf = (seconds) => new Date(1000 * seconds).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'short' })
+export const dateOf = (seconds) => new Date(1000 * seconds).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })
 
 /** @param {Terms} terms @returns {Node[]} */
 function privacy(terms) {
@@ -221,14 +221,21 @@ export class WaitingScreen {
 }
 
 /** @param {any} estimate @returns {string} */
-const inWords = (estimate) => `${short(estimate.value).replace('-', '−')} ± ${short(estimate.standard_error)}`
+const inWords = (estimate) => `${short(estimate.value)} ± ${short(estimate.standard_error)}`
+
+/** @param {any} margin @param {[number, number]} range of what is possible @returns {string} */
+function marginOf(margin, [least, greatest]) {
+  const excess = margin.value < least || margin.value > greatest
+    ? ` Only ${short(least)} to ${short(greatest)} is possible; the excess is noise.` : ''
+  return `Weight of yes above the quota: ${inWords(margin)}.${excess}`
+}
 
 /** @param {any} candidate @returns {[string, string, string]} class, decision, what it means */
 function decisionOf({ verdict, passed }) {
-  const sure = `wrong with a probability of at most ${percent(verdict.level)}`
+  const sure = `Whatever the truth is, this is wrong with a probability of at most ${percent(verdict.level)}.`
   if (verdict.verdict === 'passes') return ['passes', 'Passes', sure]
   if (verdict.verdict === 'fails') return ['fails', 'Fails', sure]
-  return ['undecided', 'Too close to tell', `It leans to ${passed ? 'yes' : 'no'}, which decides nothing: near a tie that is a coin toss.`]
+  return ['undecided', `Undecided, leaning ${passed ? 'yes' : 'no'}`, 'A leaning decides nothing: if it was nearly a tie, it is a coin toss.']
 }
 
 /**
@@ -244,7 +251,7 @@ export function showResult(terms, seat, past, left, digest) {
   const cards = outcome.candidates.map((/** @type {any} */ candidate) => {
     const [kind, decision, meaning] = decisionOf(candidate)
     return make('li', { className: `candidate ${kind}` }, make('h2', {}, foreign(candidate.name)), make('p', { className: 'decision' }, decision),
-      make('p', { className: 'quiet' }, meaning), ...(candidate.margin ? [make('p', { className: 'quiet' }, `Margin ${inWords(candidate.margin)} in units of weight`)] : []))
+      make('p', { className: 'quiet' }, meaning), ...(candidate.margin ? [make('p', { className: 'quiet' }, marginOf(candidate.margin, outcome.possible.margin))] : []))
   })
   const isCounted = !left.isLate && past.receipts.size === terms.steps.length
   const counted = isCounted ? 'Yes. The server acknowledged all of it in time.'
@@ -260,7 +267,7 @@ export function showResult(terms, seat, past, left, digest) {
   const save = make('a', { className: 'button', download: 'receipt.txt', href: URL.createObjectURL(new Blob([text], { type: 'text/plain' })) }, 'Save the receipt')
   show('result', 'The result', foreign(terms.title), ...(terms.question ? [make('p', { className: 'question', dir: 'auto' }, terms.question)] : []),
     make('ul', { className: 'candidates' }, ...cards),
-    paragraph(make('span', { className: 'quiet' }, `${outcome.num_partners} voters reported. “±” is one standard error.`)),
+    paragraph(make('span', { className: 'quiet' }, `${outcome.num_partners} voters reported. ± is one standard error of the randomization.`)),
     section('Your receipt',
       factList([['Ballot of', foreign(seat.name)], ['In the tally', counted], ...(left.digest ? digests.slice(0, 1) : [])].map(inDigits)),
       paragraph(left.digest ? 'Compare this digest of the transcript with other voters’: if they are equal, all of you were told the same.' : 'There is no digest of the transcript for whoever was late.'),
