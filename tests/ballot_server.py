@@ -259,7 +259,9 @@ def _read_frame(connection: socket.socket) -> bytes:
     assert size & 0x80  # a client masks
     size &= 0x7F
     if size > 125:
-        (size,) = struct.unpack(">H", _read(connection, 2)) if size == 126 else struct.unpack(">Q", _read(connection, 8))
+        (size,) = (
+            struct.unpack(">H", _read(connection, 2)) if size == 126 else struct.unpack(">Q", _read(connection, 8))
+        )
     mask, masked = _read(connection, 4), _read(connection, size)
     if opcode != 0x82:
         raise EOFError

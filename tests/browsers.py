@@ -41,7 +41,14 @@ class LastingBrowser:
 
     def __init__(self, browser: Any, profile: Path, *words: str) -> None:
         assert _CHROMIUM is not None
-        options = ("--headless=new", "--no-sandbox", "--remote-debugging-port=0", "--no-first-run", "--disable-breakpad", *words)
+        options = (
+            "--headless=new",
+            "--no-sandbox",
+            "--remote-debugging-port=0",
+            "--no-first-run",
+            "--disable-breakpad",
+            *words,
+        )
         command = [_CHROMIUM, *options, f"--user-data-dir={profile}", "about:blank"]
         self._process = subprocess.Popen(  # noqa: S603  our own
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -243,7 +243,9 @@ def test_transcripts_have_the_digests_that_their_file_says() -> None:
 def test_uniforms_are_those_by_which_the_parties_of_vectors_drew(name: str) -> None:
     vector = load(FOLDER / f"{name}.json")
     entries = [entry for entry in load(FOLDER / f"{UNIFORMS}.json") if entry["about"].startswith(f"{name},")]
-    sent = {(m["fields"]["phase"], m["from"]): m["fields"]["payload"] for m in vector["messages"] if m["type"] == "Report"}
+    sent = {
+        (m["fields"]["phase"], m["from"]): m["fields"]["payload"] for m in vector["messages"] if m["type"] == "Report"
+    }
     drawn = {
         (step, party): row
         for step, entry in enumerate(entries)

@@ -179,7 +179,23 @@ return [drawn, words.length]"""
 
 
 def test_its_messages_are_ours(modules: Any) -> None:
-    values: list[Any] = [None, True, 0, 127, 128, 65_536, 2**40, -1, -33, -70_000, 1.5, -0.1, "Ψῆφος", "a" * 40, "b" * 300]
+    values: list[Any] = [
+        None,
+        True,
+        0,
+        127,
+        128,
+        65_536,
+        2**40,
+        -1,
+        -33,
+        -70_000,
+        1.5,
+        -0.1,
+        "Ψῆφος",
+        "a" * 40,
+        "b" * 300,
+    ]
     values += [list(range(20)), {"": {"__proto__": 1}}, [[], {}], {f"k{i}": i for i in range(20)}, 2**53 - 1]
     packed = [msgspec.msgpack.encode(value).hex() for value in values]
     shown = [json.loads(json.dumps(value)) for value in values]
@@ -305,7 +321,10 @@ def test_a_ballot_by_uniforms_gives_the_reports_of_the_vectors(modules: Any, nam
     ]
     terms = {
         **{field: vector[field] for field in ("session", "protocol", "parameters")},
-        **{"wire": 10, "kind": "deployment", "trust": "local", "descriptor": ["", "", 0]},
+        "wire": 10,
+        "kind": "deployment",
+        "trust": "local",
+        "descriptor": ["", "", 0],
         "ballots": [{"name": each, "options": ["no", "yes"]} for each in vector["parameters"]["candidates"]],
         "epsilon": {"total": vector["outcome"]["epsilon_total"]},
     }
@@ -447,7 +466,6 @@ Object.defineProperty(WebSocket.prototype, 'onmessage', { set(act) {
 
 def test_a_browser_that_is_killed_in_each_step_draws_once_and_sends_the_same(browser: Any, tmp_path: Path) -> None:
     """Killed by SIGKILL at every durable step and message, before and after, and started again."""
-
     playwright = pytest.importorskip("playwright.sync_api")
 
     def take_part(profile: Path, server: BallotServer, dies_at: int = -1) -> list[str]:
@@ -507,7 +525,9 @@ def test_a_second_tab_waits_and_goes_on_when_the_first_is_closed(context: Any, s
     assert [len(each) for each in server.reports.values()] == [1, 1]
 
 
-def test_cleared_storage_and_a_second_device_are_told_that_the_link_was_used(browser: Any, server: BallotServer) -> None:
+def test_cleared_storage_and_a_second_device_are_told_that_the_link_was_used(
+    browser: Any, server: BallotServer
+) -> None:
     for _ in range(2):
         context = browser.new_context()
         page = context.new_page()

@@ -1,0 +1,120 @@
+"""Votes in real browsers, whose server is `psephos serve` in a process of its own."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from browsers import in_a_browser, open_browser, violations_of
+from deployments import ENTRIES, PATIENCE, Process, write_vote
+from psephos.scenarios.deployment.links import LINKS_FILE
+from runs import read_json
+from web_parties import free_port, links_in
+
+pytestmark = in_a_browser
+
+MILLISECONDS: Final = 1000 * PATIENCE
+TITLE: Final = "A </title><script>document.title='broken'</script><img src=x onerror=alert(1)> merger"
+    "A </title><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\"> merger"
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_browser() as one:
+        yield one
+
+
+class Phone:
+    """A voter's phone, on which a link was opened."""
+
+    def __init__(self, browser: Any, link: str) -> None:
+        self.context = browser.new_context(viewport={"width": 360, "height": 740}, locale="en-GB")
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(MILLISECONDS)
+        self.faults: list[str] = []
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", lambda line: self.faults.append(line.text) if line.type == "error" else None)
+        self.page.goto(link)
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).click()
+
+    def cast(self, name: str) -> None:
+        """Vote as `ENTRIES` says."""
+        own = ENTRIES[name]
+        self.press("Vote on this device")
+        self.page.get_by_role("group", name="Your weight").get_by_label(own["weight"], exact=True).check()
+        answer = "Yes" if own["merger"] == "1" else "No"
+        self.page.get_by_role("group", name="merger").get_by_label(answer, exact=True).check()
+        self.press("Review")
+        self.press("Cast this ballot")
+
+    def hears(self, words: str) -> None:
+        self.page.get_by_text(words).first.wait_for()
+
+
+def draw_up(folder: Path, psephos: Callable[..., Any]) -> tuple[list[object], dict[str, str], str]:
+    """Draw up a vote with links; return how to serve it, its links, and where it is."""
+    write_vote(folder, lines=f"title = {json.dumps(TITLE)}")
+    origin = f"http://127.0.0.1:{free_port()}"
+    assert psephos("roster", "vote.toml", "--links", origin, "--out", "vote").status == 0
+    words = ["serve", "vote.toml", "--roster", "vote", "--web", origin.removeprefix("http://"), "--no-pictures"]
+    return words, links_in(folder / "vote" / LINKS_FILE), origin
+
+
+def test_three_phones_vote_while_somebody_watches(tmp_path: Path, psephos: Callable[..., Any], browser: Any) -> None:
+    words, links, origin = draw_up(tmp_path, psephos)
+    with Process(*words, "--out", "run", folder=tmp_path, is_measured=False) as server:
+        server.line_with("ballots at ")
+        watcher = Phone(browser, f"{origin}/")
+        watcher.hears("0 of 3")
+        assert TITLE in watcher.page.get_by_role("heading").first.inner_text()
+        assert violations_of(watcher.page) == []
+        phones = {name: Phone(browser, link) for name, link in links.items()}
+        for name, phone in phones.items():
+            phone.cast(name)
+        for phone in phones.values():
+            phone.hears("Yes. The server acknowledged all of it in time.")
+            assert TITLE in phone.page.inner_text("main")
+            phone.hears("Transcript")
+        watcher.hears("Over: the voters are told the outcome.")
+        ended = server.ending()
+        told = {phone.page.inner_text("dl code").replace(" ", "") for phone in phones.values()}
+        for phone in (watcher, *phones.values()):
+            assert phone.faults == []
+            assert phone.page.title() != "broken"
+            phone.context.close()
+    assert ended.status == 0, ended
+    assert read_json(tmp_path / "run" / "result.json")["received"] == {"weights": 3, "opinions": 3}
+    assert len(told) == 1
+
+
+def test_a_second_phone_is_told_and_the_first_goes_on_after_the_server_was_killed(
+    tmp_path: Path, psephos: Callable[..., Any], browser: Any
+) -> None:
+    words, links, _ = draw_up(tmp_path, psephos)
+    phones: dict[str, Phone] = {}
+    with Process(*words, "--out", "first", folder=tmp_path, is_measured=False) as server:
+        server.line_with("ballots at ")
+        for name in ("ann", "bob"):
+            phones[name] = Phone(browser, links[name])
+            phones[name].cast(name)
+            phones[name].hears("Connected.")
+        stolen = Phone(browser, links["ann"])
+        stolen.press("Vote on this device")
+        stolen.hears("This link is already used by another device.")
+        stolen.context.close()
+        server.kill()
+        phones["bob"].hears("No connection to the server.")
+    with Process(*words, "--out", "second", folder=tmp_path, is_measured=False) as server:
+        server.line_with("ballots at ")
+        phones["ann"].page.reload()
+        phones["cid"] = Phone(browser, links["cid"])
+        phones["cid"].cast("cid")
+        for phone in phones.values():
+            phone.hears("Yes. The server acknowledged all of it in time.")
+            phone.context.close()
+        assert server.ending().status == 0
+    assert read_json(tmp_path / "second" / "result.json")["received"] == {"weights": 3, "opinions": 3}
