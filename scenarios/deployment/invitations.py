@@ -409,7 +409,8 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
         names.append(invitation.party)
     refuse(party is None, "--as", "left out", f"given: {path} holds invitations of {join_names(names)}")
     hint = did_you_mean(party, names)
-    allowed = f"There is no invitation of {party!r} in {path}{hint}. It has those of {join_names(names)}."
+    others = f" It has those of {join_names(names)}." if names else ""
+    allowed = f"There is no invitation of {party!r} in {path}{hint}.{others}"
     raise ConfigurationError(field="INVITATION", value=str(path), allowed=allowed)
 
 

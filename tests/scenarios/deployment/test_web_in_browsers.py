@@ -16,8 +16,6 @@ pytestmark = in_a_browser
 
 MILLISECONDS: Final = 1000 * PATIENCE
 TITLE: Final = "A </title><script>document.title='broken'</script><img src=x onerror=alert(1)> merger"
-    "A </title><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\"> merger"
-)
 
 
 @pytest.fixture(scope="module")
