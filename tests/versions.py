@@ -43,6 +43,7 @@ TESTS: Final = {
     "tornado": "scenarios/running/test_cluster.py",
     "trio": "agents/test_driver.py",
     "urllib3": "scenarios/running/test_cluster.py",
+    "wsproto": "scenarios/deployment/test_web.py",
 }
 """Of each dependency what touches it, in `tests/`."""
 LAYOUT: Final = ("help.txt", "refusals.txt", "exports.txt", "scenarios/printed.txt")
