@@ -58,7 +58,7 @@ def draw_up(folder: Path, psephos: Callable[..., Any]) -> tuple[list[object], di
     write_vote(folder, lines=f"title = {json.dumps(TITLE)}")
     origin = f"http://127.0.0.1:{free_port()}"
     assert psephos("roster", "vote.toml", "--links", origin, "--out", "vote").status == 0
-    words = ["serve", "vote.toml", "--roster", "vote", "--web", origin.removeprefix("http://"), "--no-pictures"]
+    words: list[object] = ["serve", "vote.toml", "--roster", "vote", "--web", origin.removeprefix("http://"), "--no-pictures"]
     return words, links_in(folder / "vote" / LINKS_FILE), origin
 
 
