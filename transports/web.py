@@ -20,7 +20,7 @@ import os
 import ssl
 import weakref
 from collections.abc import Awaitable, Callable, Sequence
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, Final, TypeAlias, cast
 
 import h11
 import trio
@@ -381,8 +381,9 @@ class WebListener(Listener):
 
     async def _open_channel(self, token: bytes, stream: trio.abc.Stream, connection: h11.Connection) -> None:
         """Accept a WebSocket, and hand it over once it was greeted."""
-        raw = stream.transport_stream if isinstance(stream, trio.SSLStream) else stream
-        assert isinstance(raw, trio.SocketStream)  # noqa: S101  as `_converse` has made it
+        # As `_converse` has made it.
+        raw = cast("trio.SSLStream[trio.SocketStream]", stream).transport_stream if self._transport.tls else stream
+        assert isinstance(raw, trio.SocketStream)  # noqa: S101  the same
         websocket = Connection(ConnectionType.SERVER, [], connection.trailing_data[0])
         channel = WebChannel(raw, stream, peer_address(raw), websocket)
         headers = [

@@ -32,9 +32,13 @@ class Phone:
         self.page = self.context.new_page()
         self.page.set_default_timeout(MILLISECONDS)
         self.faults: list[str] = []
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("console", lambda line: self.faults.append(line.text) if line.type == "error" else None)
+        self.page.on("pageerror", self._note)
+        self.page.on("console", self._note)
         self.page.goto(link)
+
+    def _note(self, event: Any) -> None:
+        if getattr(event, "type", "error") == "error":  # of a console's lines only these
+            self.faults.append(str(event))
 
     def press(self, name: str) -> None:
         self.page.get_by_role("button", name=name).click()
@@ -58,7 +62,15 @@ def draw_up(folder: Path, psephos: Callable[..., Any]) -> tuple[list[object], di
     write_vote(folder, lines=f"title = {json.dumps(TITLE)}")
     origin = f"http://127.0.0.1:{free_port()}"
     assert psephos("roster", "vote.toml", "--links", origin, "--out", "vote").status == 0
-    words: list[object] = ["serve", "vote.toml", "--roster", "vote", "--web", origin.removeprefix("http://"), "--no-pictures"]
+    words: list[object] = [
+        "serve",
+        "vote.toml",
+        "--roster",
+        "vote",
+        "--web",
+        origin.removeprefix("http://"),
+        "--no-pictures",
+    ]
     return words, links_in(folder / "vote" / LINKS_FILE), origin
 
 
