@@ -61,6 +61,7 @@ class WebChannel(Channel):
         raw: the connection's socket.
         stream: the same, or TLS on it.
         websocket: what speaks RFC 6455, with what has come behind the handshake.
+        owed: what is to be sent in front of the first payload.
 
     Attributes:
         peer_fingerprint: as whom the other end was greeted.
@@ -87,7 +88,9 @@ class WebChannel(Channel):
         "_websocket",
     )
 
-    def __init__(self, raw: trio.SocketStream, stream: trio.abc.Stream, peer: str, websocket: Connection) -> None:
+    def __init__(
+        self, raw: trio.SocketStream, stream: trio.abc.Stream, peer: str, websocket: Connection, owed: bytes = b""
+    ) -> None:
         self._raw = raw
         self._stream = stream
         self._peer = peer
@@ -101,7 +104,9 @@ class WebChannel(Channel):
         self._heard_at = trio.current_time()
         self._is_closed = self._is_receiving = self._is_sending = False
         self._turn = trio.Lock()
-        self._owed = b""  # control frames, or what the system has not taken of them: they leave with what is sent next
+        self._owed = (
+            owed  # and control frames, or what the system has not taken of them: they leave with what is sent next
+        )
         self._unsent = b""  # as `SocketChannel` has it
 
     @property
@@ -385,22 +390,23 @@ class WebListener(Listener):
         raw = cast("trio.SSLStream[trio.SocketStream]", stream).transport_stream if self._transport.tls else stream
         assert isinstance(raw, trio.SocketStream)  # noqa: S101  the same
         websocket = Connection(ConnectionType.SERVER, [], connection.trailing_data[0])
-        channel = WebChannel(raw, stream, peer_address(raw), websocket)
         headers = [
             (b"Upgrade", b"websocket"),
             (b"Connection", b"Upgrade"),
             (b"Sec-WebSocket-Accept", token),
             (b"Sec-WebSocket-Protocol", SUBPROTOCOL.encode()),
         ]
+        answer = h11.InformationalResponse(status_code=101, headers=headers, reason=b"Switching Protocols")
+        channel = WebChannel(raw, stream, peer_address(raw), websocket, connection.send(answer) or b"")
         is_known = False
         try:
             with self._strangers.enter():
-                answer = h11.InformationalResponse(status_code=101, headers=headers, reason=b"Switching Protocols")
-                await stream.send_all(connection.send(answer) or b"")
-                if self._transport.greet is not None:
-                    if (fingerprint := await self._transport.greet(channel)) is None:
-                        return
+                if self._transport.greet is None:
+                    await channel.send([])
+                elif (fingerprint := await self._transport.greet(channel)) is not None:
                     channel.peer_fingerprint = fingerprint
+                else:
+                    return
                 self._arrivals.send_nowait(channel)
                 self._channels.add(channel)
                 is_known = True

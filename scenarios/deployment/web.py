@@ -19,7 +19,7 @@ import os
 import secrets
 import ssl
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Final, Self
@@ -112,7 +112,8 @@ class BrowserKeys:
         self._file_state = self._state_of_file()
         self._lock = trio.Lock()
         self._channels = weakref.WeakValueDictionary[int, Channel]()
-        self._keys: dict[int, _EnrolledKey] = {}
+        self._keys: dict[int, _EnrolledKey] = {}  # on the disk
+        self._claims: dict[int, _EnrolledKey] = {}  # not yet, and nobody was told
         path = folder / KEYS_FILE
         check_regular(path, field="--roster")
         try:
@@ -172,24 +173,33 @@ class BrowserKeys:
             raise ValueError(_STRANGER)
         digest = hashlib.sha256(enrolment.secret or b"").hexdigest()
         has_secret = enrolment.secret is not None and hmac.compare_digest(digest, link.secret)
-        async with self._lock:
-            known = self._keys.get(place)
-            if known is not None and known.link == link.secret:
-                if hmac.compare_digest(known.key, key.hex()):
-                    return False
-                name = quote(self._roster.names[place])
-                raise ValueError(
-                    f"This link is already used by another device. If that was not you, tell whoever runs the vote: "
-                    f"psephos roster --replace {name} makes a new link."
-                    if has_secret
-                    else _STRANGER
-                )
+        known = self._claims.get(place) or self._keys.get(place)
+        if known is None or known.link != link.secret:
             if not has_secret:
                 raise ValueError(_STRANGER)
-            known = _EnrolledKey(place, key.hex(), link.secret)
-            await trio.to_thread.run_sync(self._keep, msgspec.json.encode(known) + b"\n")
-            self._keys[place] = known
-            return True
+            self._claims[place] = known = _EnrolledKey(place, key.hex(), link.secret)
+        elif not hmac.compare_digest(known.key, key.hex()):
+            name = quote(self._roster.names[place])
+            raise ValueError(
+                f"This link is already used by another device. If that was not you, tell whoever runs the vote: "
+                f"psephos roster --replace {name} makes a new link."
+                if has_secret
+                else _STRANGER
+            )
+        if self._keys.get(place) == known:
+            return False
+        async with self._lock:
+            if self._claims.get(place) == known:  # else it was written with others', or could not be
+                batch = dict(self._claims)
+                try:
+                    await trio.to_thread.run_sync(self._keep, map(msgspec.json.encode, batch.values()))
+                    self._keys |= batch
+                finally:
+                    for each in batch:
+                        del self._claims[each]
+        if self._keys.get(place) != known:
+            raise OSError("the key was not written")
+        return True
 
     def look_for_replaced_links(self) -> None:
         """Read the links anew where somebody has replaced one, and cut off who came by the old one."""
@@ -217,12 +227,13 @@ class BrowserKeys:
             return 0, 0
         return status.st_ino, status.st_mtime_ns
 
-    def _keep(self, line: bytes) -> None:
-        """Append a line, durably; OSError: it cannot be, and nothing is there."""
+    def _keep(self, lines: Iterable[bytes]) -> None:
+        """Append lines, durably; OSError: they cannot be, and none is there."""
         size = os.fstat(self._file).st_size
         try:
-            while line:
-                line = line[os.write(self._file, line) :]
+            data = b"".join(line + b"\n" for line in lines)
+            while data:
+                data = data[os.write(self._file, data) :]
             os.fsync(self._file)
         except OSError:
             with contextlib.suppress(OSError):

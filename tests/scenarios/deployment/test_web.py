@@ -173,6 +173,22 @@ async def test_keys_outlast_the_server(vote: Vote) -> None:
     assert [json.loads(line)["place"] for line in lines] == [0, 1]
 
 
+async def test_of_devices_that_come_at_once_by_one_link_one_gets_in(vote: Vote) -> None:
+    answers: list[list[Any]] = []
+
+    async def come(name: str) -> None:
+        answers.append(await vote.browser(name).come())
+
+    async with vote.served(), trio.open_nursery() as nursery:
+        for _number in range(5):
+            for name in ENTRIES:
+                nursery.start_soon(come, name)
+    admitted = [answer[1] for answer in answers if answer[0] == SEAT]
+    assert sorted(admitted) == sorted(ENTRIES)
+    assert len(answers) == 15
+    assert len((vote.folder / KEYS_FILE).read_bytes().splitlines()) == 3
+
+
 async def test_a_key_that_cannot_be_kept_enrols_nobody(vote: Vote, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: int) -> None:
         raise OSError("the disk is full")
