@@ -115,6 +115,7 @@ def serve(
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...agents.noise import check_secure_noise
     from ...protocol.roles import Side
+    from ...protocol.rules import JOIN
     from ..deployment import Serving, serve_in_folder
     from ..deployment.common import check_address, check_seed, find_transport, make_mode
     from ..deployment.earlier import read_kept
@@ -156,9 +157,8 @@ def serve(
             events_note = "who comes is written nowhere" if hides else f"who comes and goes is in {folder.events}"
             click.echo(f"listening on {address} for {side.parties}; {events_note}", err=as_json)
             if serving.web is not None:
-                click.echo(str(serving.web), err=as_json)
-            if page is not None:
-                click.echo(str(page), err=as_json)
+                seconds = f"{side.rules.phase_rules(JOIN).deadline_seconds:,g} s"
+                click.echo(f"{serving.web}; {seconds} to join (phases.{JOIN}.deadline_seconds)", err=as_json)
 
         result = serve_in_folder(
             serving,

@@ -355,6 +355,25 @@ async def test_who_watches_is_told_numbers_and_no_names(vote: Vote) -> None:
     assert not any(name in heard for name in ENTRIES)
 
 
+async def test_of_too_many_who_watch_the_first_ones_give_way(vote: Vote) -> None:
+    async def watch(stack: contextlib.AsyncExitStack) -> trio.SocketStream:
+        stream = await stack.enter_async_context(await trio.open_tcp_stream(*parse_address(vote.address)))
+        await stream.send_all(f"GET /events HTTP/1.1\r\nHost: {vote.address}\r\n\r\n".encode())
+        assert (await stream.receive_some()).startswith(b"HTTP/1.1 200")
+        return stream
+
+    async with vote.served(), contextlib.AsyncExitStack() as stack:
+        first = await watch(stack)
+        for _number in range(512):
+            last = await watch(stack)
+        with contextlib.suppress(trio.BrokenResourceError), trio.fail_after(PATIENCE):
+            while await first.receive_some():
+                pass
+        with trio.move_on_after(0.1):
+            assert await last.receive_some() != b""
+        assert (await vote.browser("ann").come())[0] == SEAT
+
+
 # What strangers cost
 
 

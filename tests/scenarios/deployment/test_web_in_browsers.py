@@ -9,6 +9,7 @@ import pytest
 from browsers import in_a_browser, open_browser, violations_of
 from deployments import ENTRIES, PATIENCE, Process, write_vote
 from psephos.scenarios.deployment.links import LINKS_FILE
+from psephos.transports.keys import make_identity
 from runs import read_json
 from web_parties import free_port, links_in
 
@@ -28,7 +29,8 @@ class Phone:
     """A voter's phone, on which a link was opened."""
 
     def __init__(self, browser: Any, link: str) -> None:
-        self.context = browser.new_context(viewport={"width": 360, "height": 740}, locale="en-GB")
+        size = {"width": 360, "height": 740}
+        self.context = browser.new_context(viewport=size, locale="en-GB", ignore_https_errors=True)
         self.page = self.context.new_page()
         self.page.set_default_timeout(MILLISECONDS)
         self.faults: list[str] = []
@@ -57,10 +59,12 @@ class Phone:
         self.page.get_by_text(words).first.wait_for()
 
 
-def draw_up(folder: Path, psephos: Callable[..., Any]) -> tuple[list[object], dict[str, str], str]:
+def draw_up(
+    folder: Path, psephos: Callable[..., Any], *, scheme: str = "http"
+) -> tuple[list[object], dict[str, str], str]:
     """Draw up a vote with links; return how to serve it, its links, and where it is."""
     write_vote(folder, lines=f"title = {json.dumps(TITLE)}")
-    origin = f"http://127.0.0.1:{free_port()}"
+    origin = f"{scheme}://127.0.0.1:{free_port()}"
     assert psephos("roster", "vote.toml", "--links", origin, "--out", "vote").status == 0
     words: list[object] = [
         "serve",
@@ -68,14 +72,20 @@ def draw_up(folder: Path, psephos: Callable[..., Any]) -> tuple[list[object], di
         "--roster",
         "vote",
         "--web",
-        origin.removeprefix("http://"),
+        origin.partition("://")[2],
         "--no-pictures",
     ]
     return words, links_in(folder / "vote" / LINKS_FILE), origin
 
 
-def test_three_phones_vote_while_somebody_watches(tmp_path: Path, psephos: Callable[..., Any], browser: Any) -> None:
-    words, links, origin = draw_up(tmp_path, psephos)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_three_phones_vote_while_somebody_watches(
+    tmp_path: Path, psephos: Callable[..., Any], browser: Any, scheme: str
+) -> None:
+    words, links, origin = draw_up(tmp_path, psephos, scheme=scheme)
+    if scheme == "https":
+        make_identity().write(tmp_path / "both.pem")
+        words += ["--web-certificate", "both.pem"]
     with Process(*words, "--out", "run", folder=tmp_path, is_measured=False) as server:
         server.line_with("ballots at ")
         watcher = Phone(browser, f"{origin}/")
