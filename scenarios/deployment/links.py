@@ -49,11 +49,14 @@ class BallotForm(msgspec.Struct, frozen=True, kw_only=True):
         ballots: each a question's name and its options' words, in the order of the integers 0, 1, …
         trust: "local" where a report is private by itself, "central" where the server is trusted with the ballot.
         epsilon: what a report of each kind, and all of them together, cost; "total" is among the kinds.
+        channel: where weight and opinion are reported together, the values of a no and a yes for each group of weights
+            (`votes`), of how many (`choices`), and their law as `FiniteChannel.masses`; None for k-RR.
     """
 
     ballots: Sequence[Mapping[str, Any]]
     trust: str
     epsilon: Mapping[str, float]
+    channel: Mapping[str, Any] | None = None
 
 
 BallotMaker: TypeAlias = Callable[[PhasedProtocol[Any, Any]], BallotForm]

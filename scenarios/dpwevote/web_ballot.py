@@ -4,16 +4,17 @@ from typing import Any, Final
 
 from ...protocol.dpwevote import DPWeVote
 from ...protocol.errors import ConfigurationError
+from ...protocol.mechanisms import FiniteChannel
 from ...protocol.phases import PhasedProtocol
 from ..deployment.links import BallotForm
 
-_VARIANTS: Final = ("joint", "printed")
+_VARIANTS: Final = ("joint", "printed", "two_point", "signed_rr", "optimal", "central")
 _LEFT_OUT: Final = ("weight_matrix", "opinion_matrix", "epsilons", "weights_within", "game")
 _OPTIONS: Final = ("no", "yes")
 
 
 def ballot_form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
-    """Return what the page asks: yes or no to each candidate, by k-RR.
+    """Return what the page asks: yes or no to each candidate, and the weight where it is private.
 
     Raises:
         ConfigurationError: the page draws no reports of this kind.
@@ -29,10 +30,25 @@ def ballot_form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
         raise ConfigurationError(field="--links", value=kind, allowed=allowed)
     return BallotForm(
         ballots=[{"name": name, "options": _OPTIONS} for name in parameters.candidates],
-        trust="local",
+        trust="central" if parameters.variant == "central" else "local",
         epsilon={
             "weight": parameters.loss_of_weight,
             "opinion": parameters.loss_of_opinion,
             "total": parameters.epsilon_total,
         },
+        channel=_channel_of(protocol),
     )
+
+
+def _channel_of(protocol: DPWeVote) -> dict[str, Any] | None:
+    """Return by which values weight and opinion are reported together, and their law; None where they are not."""
+    parameters = protocol.parameters
+    if not parameters.reports_signed_weights:
+        return None
+    groups = parameters.groups or [(weight,) for weight in parameters.weights]
+    table = {"weight": [group[0] for group in groups for _ in _OPTIONS]}
+    table |= {name: list(range(len(_OPTIONS))) * len(groups) for name in parameters.candidates}
+    votes = protocol.encode(table).private[:, 0].reshape(len(groups), len(_OPTIONS)).tolist()
+    mechanism = protocol.phases[0].mechanism
+    masses = mechanism.masses if isinstance(mechanism, FiniteChannel) else None
+    return {"votes": votes, "choices": mechanism.value_range[1] + 1, "masses": masses}

@@ -1,11 +1,12 @@
-"""Uniforms: what k-RR makes of values by them, for whoever draws in another language."""
+"""Uniforms: what k-RR and tables make of values by them, for whoever draws in another language."""
 
 import itertools
 import math
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
+from psephos.protocol.mechanisms import FiniteChannel, GeneralizedRandomizedResponse, optimal, two_point
 
 from . import partners
 
@@ -14,22 +15,26 @@ UNIFORMS: Final = "uniforms"
 SESSIONS: Final = ("good_joint", "good_printed", "good_public_weights", "good_per_candidate")
 _EPSILONS: Final = (1e-9, 0.1, 0.5, math.log(3), 1.0, 2.5, 30.0)
 _CHOICES: Final = (2, 3, 5, 100)
+_NUMBERS: Final = tuple(map(Fraction, (-3, -1, 1, 3)))
 
 
 def uniforms() -> list[dict[str, Any]]:
     """Return what is in the file, as plain data."""
-    return [*itertools.starmap(_of_law, itertools.product(_EPSILONS, _CHOICES)), *_of_sessions()]
+    responses = itertools.starmap(GeneralizedRandomizedResponse, itertools.product(_EPSILONS, _CHOICES))
+    tables = [kind(_NUMBERS, epsilon=epsilon).mechanism for kind in (two_point, optimal) for epsilon in (0.5, 2.0, 8.0)]
+    return [*map(_of_law, (*responses, *tables)), *_of_sessions()]
 
 
-def _of_law(epsilon: float, choices: int) -> dict[str, Any]:
+def _of_law(mechanism: Any) -> dict[str, Any]:
     """Return reports of a law by uniforms at the ends, around where they change, and between."""
-    mechanism = GeneralizedRandomizedResponse(epsilon, choices)
-    keep = mechanism.keep_probability
-    ends = [0.0, math.nextafter(keep, 0.0), keep, math.nextafter(keep, 1.0), math.nextafter(1.0, 0.0)]
-    drawn = np.random.default_rng([choices, int(epsilon * 1000)]).random(15).tolist()
+    choices: int = mechanism.value_range[1] + 1
+    keep: float = mechanism.channel_matrix()[0][0]
+    ends = [0.0, keep - 2.0**-53, keep, keep + 2.0**-53, 1 - 2.0**-53]
+    drawn = np.random.default_rng([choices, int(mechanism.epsilon * 1000)]).random(15).tolist()
     given = [*ends, *drawn]
     values = [place % choices for place in range(len(given))]
-    return _entry(f"k-RR of {choices} values at {epsilon:g}", mechanism, [values], [given])
+    about = f"{type(mechanism).__name__} of {choices} values at {mechanism.epsilon:g}"
+    return _entry(about, mechanism, [values], [given])
 
 
 def _of_sessions() -> list[dict[str, Any]]:
@@ -49,14 +54,19 @@ def _of_sessions() -> list[dict[str, Any]]:
 
 
 def _entry(
-    about: str, mechanism: GeneralizedRandomizedResponse, values: list[list[int]], given: list[list[float]]
+    about: str,
+    mechanism: GeneralizedRandomizedResponse | FiniteChannel,
+    values: list[list[int]],
+    given: list[list[float]],
 ) -> dict[str, Any]:
     rows = zip(values, given, strict=True)
+    is_table = isinstance(mechanism, FiniteChannel)
     return {
         "about": about,
         "epsilon": mechanism.epsilon,
-        "choices": mechanism.num_choices,
-        "keep_probability": mechanism.keep_probability,
+        "choices": mechanism.value_range[1] + 1,
+        "keep_probability": None if is_table else mechanism.keep_probability,
+        "masses": mechanism.masses if is_table else None,
         "values": values,
         "uniforms": given,
         "reports": [mechanism.randomize_row(row, own) for row, own in rows],

@@ -1,12 +1,16 @@
-// k-RR, drawn in integers from the browser's entropy: no float decides.
+// k-RR, and laws given as tables of integers, drawn from the browser's entropy: no float decides.
 //
-// Privacy: epsilon-LDP, replace-one, unit: the value. Exact: ln(p/q) <= epsilon.
+// Privacy: epsilon-LDP, replace-one, unit: the value. Exact: ln(p/q) <= epsilon, for each two values and each report.
 // Source: Warner (1965); Wang, Wu and Hu (2016), as docs/wire.md has it under "Phases, rows and grids".
 
 /**
- * A law of k-RR.
- * @typedef {{ epsilon: number, choices: number }} Law
+ * A law: k-RR of so many choices, or a table of masses, a row for each value, a column for each report. A mass is an
+ * integer from 0, and those of a row sum to 2**53.
+ * @typedef {{ epsilon: number, choices: number, masses?: number[][] }} Law
  */
+
+const TOTAL_MASS = 1n << 53n
+const UNIT_BITS = 320n // of what is computed of e**-epsilon
 
 /** @param {number} number a double from 0 @returns {bigint} the same in units of 2**-1074 */
 export function exact(number) {
@@ -16,24 +20,48 @@ export function exact(number) {
   return exponent ? (fraction | (1n << 52n)) << (exponent - 1n) : fraction
 }
 
+/** @param {number} epsilon @returns {bigint} e**-epsilon by its series, in units of 2**-320; off by less than 2**-256 */
+function decay(epsilon) {
+  const one = 1n << UNIT_BITS
+  const x = exact(epsilon) >> (1074n - UNIT_BITS)
+  let sum = 0n
+  let term = one
+  for (let n = 1n; term; n++) {
+    sum += term
+    term = (-term * x) / (n * one)
+  }
+  return sum
+}
+
 /**
- * Return the probability by which a value is kept: the double by which the server inverts, a multiple of 2**-64.
+ * Return the probability by which k-RR keeps a value: the double by which the server inverts, a multiple of 2**-64.
  * @param {Law} law
  * @returns {number}
  */
 export function keepProbability({ epsilon, choices }) {
-  const one = 1n << 320n
-  const x = exact(epsilon) >> 754n // in units of 2**-320, as what follows
-  let sum = 0n
-  let term = one
-  for (let n = 1n; term; n++) { // e**-x by its series
-    sum += term
-    term = (-term * x) / (n * one)
-  }
-  const keep = Float64Array.of(1 / (1 + (choices - 1) * (Number(sum) / 2 ** 320)))
+  const keep = Float64Array.of(1 / (1 + (choices - 1) * (Number(decay(epsilon)) / 2 ** 320)))
   new BigUint64Array(keep.buffer)[0] -= 4n // doubles, more than the rounding before
   return keep[0]
 }
+
+/**
+ * Return whether a table is the law that it says: rows of one length that sum to 2**53, in whose columns no mass is more
+ * than e**epsilon times another.
+ * @param {Law} law
+ * @returns {boolean}
+ */
+export function isPrivate({ epsilon, choices, masses = [] }) {
+  const rows = masses.map((row) => row.map(BigInt))
+  const isTable = rows.length === choices && rows.every((row) => row.length === rows[0].length
+    && row.every((mass) => mass >= 0n) && row.reduce((sum, mass) => sum + mass, 0n) === TOTAL_MASS)
+  const least = decay(epsilon) + (1n << 64n)
+  /** @type {(one: bigint, other: bigint) => boolean} */
+  const isNear = (one, other) => one << UNIT_BITS >= other * least
+  return isTable && rows.every((row) => rows.every((other) => row.every((mass, report) => isNear(mass, other[report]))))
+}
+
+/** @param {Law} law @returns {number} how many reports there are, from 0 on */
+export const numReports = ({ choices, masses }) => (masses ? masses[0].length : choices)
 
 /**
  * Return a uniform integer in [0, bound) from the browser's entropy, by rejection.
@@ -57,9 +85,17 @@ export function drawBelow(bound) {
  */
 export function respond(value, law, below = drawBelow) {
   if (!(Number.isInteger(value) && value >= 0 && value < law.choices)) throw new RangeError('a value is out of its range')
+  if (law.masses) return reportAt(law.masses[value], below(TOTAL_MASS))
   if (below(1n << 64n) < BigInt(keepProbability(law) * 2 ** 64)) return value
   const lie = Number(below(BigInt(law.choices - 1)))
   return lie >= value ? lie + 1 : lie
+}
+
+/** @param {number[]} row masses @param {bigint} place of 2**53 equally likely ones @returns {number} */
+function reportAt(row, place) {
+  let report = 0
+  for (let rest = place - BigInt(row[0]); rest >= 0n; rest -= BigInt(row[report])) report++
+  return report
 }
 
 /**
@@ -70,6 +106,7 @@ export function respond(value, law, below = drawBelow) {
  * @returns {number}
  */
 export function respondByUniform(value, law, uniform) {
+  if (law.masses) return reportAt(law.masses[value], BigInt(uniform * 2 ** 53))
   const keep = keepProbability(law)
   if (uniform < keep) return value
   const lie = Math.min(Math.trunc((uniform - keep) / ((1 - keep) / (law.choices - 1))), law.choices - 2)

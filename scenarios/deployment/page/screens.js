@@ -19,30 +19,54 @@ const short = (number) => number.toLocaleString('en', { maximumSignificantDigits
 /** @param {number} seconds since 1970 @returns {string} */
 export const dateOf = (seconds) => new Date(1000 * seconds).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })
 
+/** @param {Terms} terms @returns {Node[]} who learns the ballot */
+function learners({ steps, epsilon, groups, isCentral, isWeightPrivate }) {
+  if (isCentral) {
+    return [paragraph(make('strong', {}, 'The server learns it, and so does whoever runs it.'),
+      ' You trust them with your ballot. The server adds all ballots up, adds random noise, and tells everybody the result of that alone.')]
+  }
+  const first = make('strong', {}, 'Nobody learns it for certain, not even the server.')
+  const rest = ' The server sees only what comes out of that, and allows for it when it counts.'
+  if (steps[0].name === 'votes') {
+    return [paragraph(first, ` Before it sends anything, this device replaces each answer, together with your weight, by something random. Whatever you answer, nothing that it sends is more than ${short(Math.exp(epsilon.opinion))} times as likely as it would be for any other answer and weight.`, rest)]
+  }
+  const lie = 1 - keepProbability({ epsilon: epsilon.opinion, choices: 2 })
+  const weightLie = isWeightPrivate ? 1 - keepProbability({ epsilon: epsilon.weight, choices: Math.max(...groups) + 1 }) : 0
+  return [paragraph(first, ` Before it sends anything, this device turns each answer into the opposite with a probability of ${percent(lie)}`,
+    isWeightPrivate ? `, and your weight into another one with a probability of ${percent(weightLie)}.` : '.', rest)]
+}
+
+/** @param {Terms} terms @returns {Node[]} */
+function cost({ steps, epsilon, isCentral }) {
+  const { opinion, total, weight } = epsilon
+  const ofAll = make('strong', {}, `${percentUp(certainty(total, 2))} sure`)
+  if (isCentral) {
+    return [paragraph('Whoever sees the result, even if they know every other ballot, is at most ', ofAll, ' of any one thing on yours that was as likely as not before. '
+      + 'Against the server, nothing protects your ballot.')]
+  }
+  const isOneReport = steps.length === 1 && steps[0].candidates.length === 1
+  return [
+    paragraph('Whoever had no idea how you voted on a proposal, and sees what you send about it, is at most ',
+      make('strong', {}, `${percentUp(certainty(opinion, 2))} sure`), ' of your answer afterwards.'),
+    ...(isOneReport ? [] : [paragraph('Whoever sees all that you send, and knows how your answers hang together, is at most ', ofAll,
+      ' of any one thing on your ballot that was as likely as not before.')]),
+    make('p', { className: 'quiet' }, `Privacy loss: ε = ${short(total)} for the whole ballot, ε = ${short(opinion)} for each answer`
+      + `${weight ? `, ε = ${short(weight)} for each report of your weight` : steps[0].name === 'votes' ? ' with your weight' : ''} (local model, replace-one, unit: the voter).`),
+  ]
+}
+
 /** @param {Terms} terms @returns {Node[]} */
 function privacy(terms) {
-  const { opinion, total, weight } = terms.epsilon
-  const lie = 1 - keepProbability({ epsilon: opinion, choices: 2 })
-  const weightLie = weight ? 1 - keepProbability({ epsilon: weight, choices: Math.max(...terms.groups) + 1 }) : 0
-  const isOneReport = !weight && terms.candidates.length === 1
+  const { isCentral, isWeightPrivate, epsilon } = terms
   return [
-    section('Who learns your vote',
-      paragraph(make('strong', {}, 'Nobody learns it for certain, not even the server.'),
-        ` Before it sends anything, this device turns each answer into the opposite with a probability of ${percent(lie)}`,
-        weight ? `, and your weight into another one with a probability of ${percent(weightLie)}.` : '.',
-        ' The server sees only what comes out of that, and allows for it when it counts.'),
-      paragraph(weight ? 'That you take part is known: your name is on the list of voters.' : 'That you take part is known, and so is your weight: both are on the list of voters.')),
-    section('What it costs your privacy',
-      paragraph('Whoever had no idea how you voted on a proposal, and sees what you send about it, is at most ',
-        make('strong', {}, `${percentUp(certainty(opinion, 2))} sure`), ' of your answer afterwards.'),
-      ...(isOneReport ? [] : [paragraph(
-        'Whoever sees all that you send, and knows how your answers hang together, is at most ',
-        make('strong', {}, `${percentUp(certainty(total, 2))} sure`), ' of any one thing on your ballot that was as likely as not before.')]),
-      make('p', { className: 'quiet' }, `Privacy loss: ε = ${short(total)} for the whole ballot, ε = ${short(opinion)} for each answer`
-        + `${weight ? `, ε = ${short(weight)} for each report of your weight` : ''} (local model, replace-one, unit: the voter).`)),
+    section('Who learns your vote', ...learners(terms),
+      paragraph(isWeightPrivate ? 'That you take part is known: your name is on the list of voters.' : 'That you take part is known, and so is your weight: both are on the list of voters.')),
+    section('What it costs your privacy', ...cost(terms),
+      ...(isCentral ? [make('p', { className: 'quiet' }, `Privacy loss: ε = ${short(epsilon.total)} for the whole ballot, against whoever sees the result (central model, replace-one, unit: the voter).`)] : [])),
     section('What you trust',
-      paragraph('This device, and this page, which comes from ', foreign(location.host), '. A dishonest server could send you another page, one that tells it your real answers, '
-        + 'and nothing on that page would show it. To be sure, compare the digests of the page’s files by a program of your own.')),
+      paragraph(isCentral ? 'The server, this device, and this page, which comes from ' : 'This device, and this page, which comes from ', foreign(location.host),
+        '. A dishonest server could send you another page', isCentral ? '' : ', one that tells it your real answers',
+        ', and nothing on that page would show it. To be sure, compare the digests of the page’s files by a program of your own.')),
   ]
 }
 
@@ -157,8 +181,9 @@ export function confirmBallot(terms, ballot) {
     }, 'main')
     show('review', 'Step 3 of 3: confirm', 'Is this right?',
       make('dl', { className: 'answers' }, ...weight, ...answers),
-      paragraph('Once it is cast, a ballot cannot be changed. This device then draws what it will send, once, and forgets your answers: '
-        + 'whoever looks into it later finds only the randomized reports.'),
+      paragraph('Once it is cast, a ballot cannot be changed. ', terms.isCentral
+        ? 'This device keeps your answers, and sends them to the server as they are.'
+        : 'This device then draws what it will send, once, and forgets your answers: whoever looks into it later finds only the randomized reports.'),
       make('div', { className: 'actions' }, cast, button('Change it', () => resolve(false))))
   })
 }
@@ -168,6 +193,7 @@ function stepInWords(terms, step) {
   const { name, candidates } = terms.steps[step]
   const count = terms.steps.length > 1 ? `Report ${step + 1} of ${terms.steps.length}` : 'Your report'
   if (name === 'weight') return `${count}: your weight`
+  if (name === 'ballot') return 'Your ballot'
   return candidates.length > 1 ? `${count}: your answers` : `${count}: your answer`
 }
 
@@ -193,7 +219,7 @@ export class WaitingScreen {
     const item = (state, text, note) => make('li', { className: state, ...(state === 'current' ? { 'aria-current': 'step' } : {}) },
       make('span', {}, text), make('small', {}, note))
     this.steps.replaceChildren(
-      item('done', 'Drawn', 'and kept on this device: it will never draw again'),
+      this.terms.isCentral ? item('done', 'Kept', 'on this device') : item('done', 'Drawn', 'and kept on this device: it will never draw again'),
       ...steps.map((_, step) => {
         if (receipts.has(step)) return item('done', stepInWords(this.terms, step), 'acknowledged by the server')
         if (step > current) return item('later', stepInWords(this.terms, step), 'when the server asks for it')

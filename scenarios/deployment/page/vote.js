@@ -1,16 +1,16 @@
 // A vote's public terms, as /session.json has them: what is asked, by which law each answer is reported, what it costs.
 
 import { Refusal, packRow } from './codec.js'
-import { respond } from './randomizer.js'
+import { isPrivate, numReports, respond } from './randomizer.js'
 
 /** @typedef {import('./randomizer.js').Law} Law */
 
 /**
- * A step of the vote: which values of a ballot it reports, and the law of each.
+ * A step of the vote: what it reports of a ballot, each value by the law. Without a law it reports them as they are.
  * @typedef {object} Step
- * @property {'weight'|'opinions'} name
+ * @property {'weight'|'opinions'|'votes'|'ballot'} name votes are opinions together with the weight, value by value
  * @property {number[]} candidates whose opinions it reports, by place
- * @property {Law} law
+ * @property {Law|null} law
  * @property {boolean} isPublished whether the server tells everybody something when the step has closed
  */
 
@@ -31,13 +31,17 @@ import { respond } from './randomizer.js'
  * @property {string[]} options of each candidate: the words for 0 and 1
  * @property {number[]} weights
  * @property {number[]} groups the group of each weight
+ * @property {number[][]} votes the values of no and yes for each group, where weight and opinion are reported together
  * @property {boolean} isWeightPrivate
+ * @property {boolean} isCentral whether the server is told the ballot itself
  * @property {Step[]} steps
  * @property {{ weight: number, opinion: number, total: number }} epsilon of a report of each kind, and of all
  * @property {Record<string, string>} files the SHA-256 of each of this page's files, in base64url
  */
 
 const UNSUPPORTED = ['weight_matrix', 'opinion_matrix', 'epsilons', 'weights_within', 'game']
+const SEPARATE = ['joint', 'printed']
+const SIGNED = ['two_point', 'signed_rr', 'optimal']
 
 /**
  * Read the terms.
@@ -49,24 +53,17 @@ export function readTerms(json) {
   const own = json.parameters
   const unsupported = UNSUPPORTED.find((name) => name in own)
   const isOurs = json.wire === 10 && json.protocol === 'dpwevote' && json.kind === 'deployment'
-  if (!isOurs || unsupported || json.trust !== 'local' || !['joint', 'printed'].includes(own.variant)) {
+  const isCentral = own.variant === 'central'
+  const isKnown = isCentral || SEPARATE.includes(own.variant) || (SIGNED.includes(own.variant) && !own.public_weights)
+  if (!isOurs || unsupported || !isKnown || json.trust !== (isCentral ? 'central' : 'local')) {
     const what = isOurs ? unsupported ?? `variant ${own.variant}` : `${json.kind} of ${json.protocol}, wire ${json.wire}`
     throw new Refusal(`This page cannot take part in such a vote (${what}).`)
   }
   const groups = own.groups.length ? own.groups : own.weights.map((/** @type {number} */ weight) => [weight])
-  const half = own.public_weights ? own.epsilon : own.epsilon / 2
-  const weightLaw = { epsilon: own.epsilon_weight ?? half, choices: groups.length }
-  const opinionLaw = { epsilon: own.epsilon_opinion ?? half, choices: 2 }
-  /** @type {string[]} */
-  const candidates = own.candidates
-  const everybody = candidates.map((_, place) => place)
-  const rounds = own.weight_collection === 'per_candidate' ? everybody.map((place) => [place]) : [everybody]
-  /** @type {Step[]} */
-  const steps = rounds.flatMap((round) => [
-    ...(own.public_weights ? [] : [weightStep(weightLaw)]),
-    { name: 'opinions', candidates: round, law: opinionLaw, isPublished: false },
-  ])
-  const total = steps.reduce((sum, step) => sum + valuesIn(step) * step.law.epsilon, 0)
+  const steps = isCentral ? [ballotStep(own)] : SIGNED.includes(own.variant) ? [votesStep(own, json.channel)] : separateSteps(own, groups.length)
+  const weight = steps.find((step) => step.name === 'weight')?.law?.epsilon ?? 0
+  const opinion = steps[steps.length - 1].law?.epsilon ?? own.epsilon
+  const total = steps.reduce((sum, step) => sum + (step.name === 'weight' ? weight : step.candidates.length * opinion), 0)
   if (!(Math.abs(total - json.epsilon.total) <= 1e-9 * total)) {
     throw new Refusal('The terms state another privacy cost than what this page would draw.')
   }
@@ -76,22 +73,59 @@ export function readTerms(json) {
     descriptor: json.descriptor,
     title: json.title,
     question: json.question ?? '',
-    candidates,
-    options: optionsOf(json.ballots, candidates),
+    candidates: own.candidates,
+    options: optionsOf(json.ballots, own.candidates),
     weights: own.weights,
     groups: groups.flatMap((/** @type {number[]} */ members, /** @type {number} */ group) => members.map(() => group)),
+    votes: steps[0].name === 'votes' ? checkVotes(json.channel.votes, groups.length, steps[0].law?.choices ?? 0) : [],
     isWeightPrivate: !own.public_weights,
+    isCentral,
     steps,
-    epsilon: { weight: own.public_weights ? 0 : weightLaw.epsilon, opinion: opinionLaw.epsilon, total },
+    epsilon: { weight, opinion, total },
     files: json.page ?? {},
   }
 }
 
-/** @param {Law} law @returns {Step} */
-const weightStep = (law) => ({ name: 'weight', candidates: [], law, isPublished: true })
+/** @param {any[]} all @returns {number[]} */
+const placesOf = (all) => all.map((_, place) => place)
 
-/** @param {Step} step */
-const valuesIn = (step) => (step.name === 'weight' ? 1 : step.candidates.length)
+/** @param {Record<string, any>} own @returns {Step} */
+const ballotStep = (own) => ({ name: 'ballot', candidates: placesOf(own.candidates), law: null, isPublished: false })
+
+/** @param {Record<string, any>} own @param {any} channel @returns {Step} */
+function votesStep(own, channel) {
+  const law = { epsilon: own.epsilon_opinion ?? own.epsilon, choices: channel.choices, ...(channel.masses ? { masses: channel.masses } : {}) }
+  if (law.masses && !isPrivate(law)) throw new Refusal('The terms have a table of probabilities that costs more than they say.')
+  return { name: 'votes', candidates: placesOf(own.candidates), law, isPublished: false }
+}
+
+/** @param {Record<string, any>} own @param {number} numGroups @returns {Step[]} */
+function separateSteps(own, numGroups) {
+  const half = own.public_weights ? own.epsilon : own.epsilon / 2
+  /** @type {Step} */
+  const weight = { name: 'weight', candidates: [], law: { epsilon: own.epsilon_weight ?? half, choices: numGroups }, isPublished: true }
+  const law = { epsilon: own.epsilon_opinion ?? half, choices: 2 }
+  const places = placesOf(own.candidates)
+  const rounds = own.weight_collection === 'per_candidate' ? places.map((place) => [place]) : [places]
+  return rounds.flatMap((candidates) => [
+    ...(own.public_weights ? [] : [weight]), /** @type {Step} */ ({ name: 'opinions', candidates, law, isPublished: false })])
+}
+
+/**
+ * Return the values of votes, each a place in the increasing set of signed weights, if they can be those: a yes has more
+ * than a no, a heavier yes more than a lighter one, and a heavier no not more.
+ * @param {number[][]} votes
+ * @param {number} numGroups
+ * @param {number} choices
+ */
+function checkVotes(votes, numGroups, choices) {
+  const isOrdered = votes.length === numGroups && votes.every(([no, yes], group) => {
+    const [lighterNo, lighterYes] = votes[group - 1] ?? [no, -1]
+    return Number.isInteger(no) && Number.isInteger(yes) && no >= 0 && yes < choices && no < yes && yes > lighterYes && no <= lighterNo
+  })
+  if (!isOrdered) throw new Refusal('The terms take a yes for something else.')
+  return votes
+}
 
 /** @param {any[]} ballots @param {string[]} candidates @returns {string[]} */
 function optionsOf(ballots, candidates) {
@@ -108,10 +142,16 @@ function optionsOf(ballots, candidates) {
  * @param {(value: number, law: Law) => number} [draw]
  * @returns {Uint8Array[]} payloads
  */
-export function drawReports(terms, ballot, draw = respond) {
+export function drawReports(terms, { weight, opinions }, draw = respond) {
   return terms.steps.map(({ name, candidates, law }) => {
-    const values = name === 'weight' ? [terms.groups[Number(ballot.weight)]] : candidates.map((place) => ballot.opinions[place])
-    return packRow(values.map((value) => draw(value, law)), 0, law.choices - 1)
+    const group = terms.groups[Number(weight)]
+    const answers = candidates.map((place) => opinions[place])
+    if (!law) {
+      const bound = Math.max(terms.weights.length - 1, 1)
+      return packRow(weight === null ? answers : [weight, ...answers], -bound, bound)
+    }
+    const values = name === 'weight' ? [group] : name === 'votes' ? answers.map((answer) => terms.votes[group][answer]) : answers
+    return packRow(values.map((value) => draw(value, law)), 0, numReports(law) - 1)
   })
 }
 
