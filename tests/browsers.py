@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any, Final
 import pytest
 
 _CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_SECONDS_TO_START: Final = 60
 
 in_a_browser: Final = [
     pytest.mark.full("starts a browser"),
@@ -50,13 +50,16 @@ class LastingBrowser:
             *words,
         )
         command = [_CHROMIUM, *options, f"--user-data-dir={profile}", "about:blank"]
+        written = profile / "DevToolsActivePort"  # by the browser, once it listens: its port, and a path
+        written.unlink(missing_ok=True)
         self._process = subprocess.Popen(  # noqa: S603  our own
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
-        assert self._process.stderr is not None
-        found = (re.search(r"DevTools listening on (ws://\S+)", line) for line in self._process.stderr)
-        address = next(each[1] for each in found if each)
-        self.context = browser.browser_type.connect_over_cdp(address).contexts[0]
+        deadline = time.monotonic() + _SECONDS_TO_START
+        while not (written.exists() and len(lines := written.read_text().splitlines()) > 1):
+            assert time.monotonic() < deadline, "the browser does not start"
+            time.sleep(0.02)
+        self.context = browser.browser_type.connect_over_cdp(f"ws://127.0.0.1:{lines[0]}{lines[1]}").contexts[0]
 
     def kill(self) -> None:
         """End all of its processes at once, and wait until they are gone."""

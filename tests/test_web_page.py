@@ -2,6 +2,8 @@
 
 import contextlib
 import http.client
+import json
+import re
 import shutil
 import socket
 import ssl
@@ -16,7 +18,7 @@ import trio
 from deployments import PATIENCE
 from psephos.transports.keys import make_identity
 from test_documents import files_of
-from web_parties import SEAT, Vote, free_port, talk
+from web_parties import CHALLENGE, CONTEXT, ENROLMENT, SEAT, Vote, free_port, talk
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "web.md"
 NGINX: Final = """daemon off; user root; pid nginx.pid; error_log stderr;
@@ -96,3 +98,14 @@ async def test_a_proxy_of_the_page_adds_https_to_pages_events_and_web_sockets(
     assert status == 200
     assert event.startswith(b'data: {"state": "gathering"')
     assert answer[:2] == [SEAT, "cid"]
+
+
+def test_the_terms_and_first_messages_are_as_the_page_says(tmp_path: Path) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    terms = json.loads((Vote(tmp_path).folder / "web.json").read_bytes())
+    (table,) = re.findall(r"^\| field of the terms .*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
+    named = [name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split(" | ")[0])]
+    assert sorted(named) == sorted(terms)
+    assert terms["epsilon"].keys() == {"weight", "opinion", "total"}
+    assert [int(tag) for tag in re.findall(r"^\| (\d+) \| ", text, re.MULTILINE)] == [CHALLENGE, ENROLMENT, SEAT]
+    assert f"`{CONTEXT[:-1].decode()}`, a zero byte" in text

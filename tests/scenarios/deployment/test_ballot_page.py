@@ -1,7 +1,6 @@
 """The ballot page in a real browser: its bits are ours, and whatever happens to it, it draws once and says the same."""
 
 import json
-import math
 import threading
 import urllib.parse
 from collections.abc import Iterator
@@ -9,35 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 import pytest
 from ballot_server import NAME, PAGE, BallotServer, open_ballot_server
 from browsers import in_a_browser, open_browser, open_lasting_browser, violations_of
-from psephos.protocol.integers import encode_row
-from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
 from psephos.protocol.messages import Hello, Report, decode
-from runs import read_json
-from scipy import stats
-from vectors.generate import FOLDER
-from vectors.transcripts import TRANSCRIPTS
-from vectors.uniforms import SESSIONS, UNIFORMS
 
 pytestmark = in_a_browser
-MACHINE_VECTORS: Final = tuple(
-    path.stem
-    for path in sorted(FOLDER.glob("*_*.json"))
-    if (vector := read_json(path))["protocol"] == "dpwevote"
-    and vector["parameters"]["variant"] in {"joint", "printed"}
-    and "inquiry" not in path.stem  # a page has its terms from elsewhere
-    and path.stem not in {"bad_kind", "bad_version", "bad_session_id"}  # what no page says
-)
-MODULES: Final = """
-const [codec, machine, randomizer, vote] = await Promise.all(
-  ['codec', 'party', 'randomizer', 'vote'].map((name) => import(`/vote/${name}.js`)))
-const { TAG, Raw, hex, isEqual, pack, packRow, readMessage, readValue, sha256, transcriptOf } = codec
-const { Party, SessionAborted } = machine
-const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -61,21 +37,6 @@ def context(browser: Any) -> Iterator[Any]:
     one.set_default_timeout(20_000)
     yield one
     one.close()
-
-
-@pytest.fixture(scope="module")
-def modules(browser: Any) -> Iterator[Any]:
-    """A page in which the modules can be called: `evaluate` returns what a script's function returns."""
-    with open_ballot_server() as one:
-        page = browser.new_page()
-        page.goto(f"{one.origin}/session.json")
-        yield page
-        page.close()
-
-
-def call(page: Any, body: str, argument: Any = None) -> Any:
-    """Return what a script's body returns of `given`, in a page in which it sees the modules."""
-    return page.evaluate(f"async (given) => {{ {MODULES} {body} }}", argument)
 
 
 def screen_of(page: Any, *names: str) -> str:
@@ -117,237 +78,18 @@ def sent_of(server: BallotServer, kind: type[Any]) -> list[Any]:
     return [message for message in map(decode, server.sent) if isinstance(message, kind)]
 
 
-# Its modules, against ours.
-
-
-def test_its_reports_by_uniforms_are_those_of_the_vectors(modules: Any) -> None:
-    entries = read_json(FOLDER / f"{UNIFORMS}.json")
-    body = """
-return given.map(({ epsilon, choices, values, uniforms }) => ({
-  keep_probability: randomizer.keepProbability({ epsilon, choices }),
-  reports: values.map((row, at) => row.map((value, place) =>
-    randomizer.respondByUniform(value, { epsilon, choices }, uniforms[at][place]))),
-}))"""
-    expected = [{name: entry[name] for name in ("keep_probability", "reports")} for entry in entries]
-    assert sum(len(row) for entry in entries for row in entry["reports"]) > 500
-    assert call(modules, body, entries) == expected
-
-
-def test_its_probabilities_are_those_that_estimates_invert(modules: Any) -> None:
-    generator = np.random.default_rng(60)
-    epsilons = [1e-9, 30.0, 1.0, 0.5, math.log(3), *(10.0 ** generator.uniform(-9, 1.4, 1_000)).tolist()]
-    laws = [(epsilon, choices) for epsilon in epsilons for choices in (2, 3, 100)]
-    kept = [GeneralizedRandomizedResponse(*law).keep_probability for law in laws]
-    body = "return given.map(([epsilon, choices]) => randomizer.keepProbability({ epsilon, choices }))"
-    assert call(modules, body, laws) == kept
-
-
-def test_its_reports_follow_the_law(modules: Any) -> None:
-    """The entropy is that of a counter (SplitMix64): the same in every run. By chi-square, 1e-6 in all."""
-    number, law = 20_000, GeneralizedRandomizedResponse(0.7, 5)
-    body = """
-let state = 60n
-const mix = () => {
-  state = BigInt.asUintN(64, state + 0x9e3779b97f4a7c15n)
-  let z = state
-  z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n)
-  z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn)
-  return z ^ (z >> 31n)
-}
-const own = crypto.getRandomValues
-crypto.getRandomValues = (words) => words.map(mix)
-const reports = (value) => Array.from({ length: given }, () => randomizer.respond(value, { epsilon: 0.7, choices: 5 }))
-const all = [0, 1, 2, 3, 4].map(reports)
-crypto.getRandomValues = own
-return all"""
-    for value, row in enumerate(call(modules, body, number)):
-        counts = np.bincount(row, minlength=5)
-        chances = np.array(law.channel_matrix()[value])
-        assert len(counts) == 5
-        assert stats.chisquare(counts, chances * number).pvalue > 2e-7
-
-
-def test_it_asks_the_browser_for_entropy_and_rejects_what_would_be_uneven(modules: Any) -> None:
-    body = """
-const own = crypto.getRandomValues
-const words = [2n ** 64n - 1n, 7n]
-crypto.getRandomValues = (asked) => asked.map(() => words.shift())
-const drawn = Number(randomizer.drawBelow(3n))
-crypto.getRandomValues = own
-return [drawn, words.length]"""
-    assert call(modules, body) == [1, 0]  # 2**64 - 1 is a multiple of 3, and would make 0 likelier
-
-
-def test_its_messages_are_ours(modules: Any) -> None:
-    values: list[Any] = [
-        None,
-        True,
-        0,
-        127,
-        128,
-        65_536,
-        2**40,
-        -1,
-        -33,
-        -70_000,
-        1.5,
-        -0.1,
-        "Ψῆφος",
-        "a" * 40,
-        "b" * 300,
-    ]
-    values += [list(range(20)), {"": {"__proto__": 1}}, [[], {}], {f"k{i}": i for i in range(20)}, 2**53 - 1]
-    packed = [msgspec.msgpack.encode(value).hex() for value in values]
-    shown = [json.loads(json.dumps(value)) for value in values]
-    body = "return given.map(([text, value]) => isEqual(readValue(unhex(text)), JSON.parse(value)))"
-    pairs = [[text, json.dumps(value)] for text, value in zip(packed, shown, strict=True)]
-    assert call(modules, body, pairs) == [True] * len(values)
-    writable = [value for value in values if isinstance(value, (str, bool, list)) and value != [[], {}]]
-    body = "return given.map((value) => hex(pack(value)))"
-    assert call(modules, body, writable) == [msgspec.msgpack.encode(value).hex() for value in writable]
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "width"), [(0, 2, 1), (-32, 127, 1), (0, 200, 2), (-128, 5, 2), (-300, 60_000, 3), (-70_000, 5, 5)]
-)
-def test_numbers_of_a_report_have_the_width_of_their_range(modules: Any, low: int, high: int, width: int) -> None:
-    row = [low, high, 0]
-    body = "return hex(packRow(given[0], given[1], given[2]))"
-    assert call(modules, body, [row, low, high]) == encode_row(row, width=width).hex()
-
-
-def test_its_digests_are_those_of_transcripts(modules: Any) -> None:
-    cases = [case for case in read_json(FOLDER / f"{TRANSCRIPTS}.json") if case["digest"] is not None]
-    body = """
-return Promise.all(given.map(async ({ session, protocol, kind, messages }) => {
-  const [welcome, ...others] = messages.map((message) => readMessage(unhex(message)))
-  const [parameters, descriptor] = [welcome[2].raw, welcome[4].value]
-  const requests = others.slice(0, -1).map((request) => request[2].raw)
-  const heard = { parameters, descriptor, requests, release: others.at(-1)[1].raw }
-  return hex(await sha256(transcriptOf([session, protocol, kind], heard)))
-}))"""
-    assert len(cases) > 10
-    assert call(modules, body, cases) == [case["digest"] for case in cases]
-
-
-REPLAY: Final = """
-const { vector, name, reports } = given
-const place = vector.roster.indexOf(name)
-const { parameters } = vector
-const rounds = parameters.weight_collection === 'per_candidate' ? parameters.candidates.length : 1
-const weight = parameters.public_weights ? 0 : 1
-const terms = vote.readTerms({
-  wire: 10, ...vector, kind: 'deployment', trust: 'local', descriptor: Object.values(vector.descriptor),
-  ballots: parameters.candidates.map((name) => ({ name, options: ['no', 'yes'] })),
-  epsilon: { total: rounds * weight * parameters.epsilon / 2
-    + parameters.candidates.length * parameters.epsilon / (1 + weight) },
-})
-terms.words[2] = vector.kind
-const fresh = () => ({ reports: reports.map(unhex), requests: [], receipts: new Map() })
-let past = fresh()
-const come = () => new Party(terms, { place, name, row: vector.public_rows[place] }, past)
-let party = come()
-let isOver = false
-const results = []
-for (const { operation, at, message, records } of vector.operations) {
-  if (at !== name) continue
-  if (operation === 'start' || operation === 'restart') {
-    if (operation === 'restart' && (records !== undefined || !('secret' in vector))) past = fresh()
-    party = come()
-    isOver = false
-    results.push({ success: true, sends: [hex(party.hello())], digest: null })
-  } else if (operation === 'receive') {
-    const result = { success: true, sends: [], digest: null }
-    results.push(result)
-    if (isOver) continue
-    try {
-      for (const effect of party.receive(unhex(vector.messages[message].bytes))) {
-        if ('send' in effect) result.sends.push(hex(effect.send))
-        if ('release' in effect) {
-          isOver = true
-          result.digest = effect.heard ? hex(await sha256(effect.heard)) : null
-        }
-      }
-    } catch (error) {
-      if (!(error instanceof codec.Refusal)) throw error
-      isOver = true
-      Object.assign(result, { success: false, sends: [] })
-    }
-  }
-}
-return results"""
-
-
-@pytest.mark.parametrize("name", MACHINE_VECTORS)
-def test_a_party_of_a_vector_is_what_its_machine_does(modules: Any, name: str) -> None:
-    """It sends the same bytes to the same messages, and takes offence at the same; its last word is that of a journal."""
-    vector = read_json(FOLDER / f"{name}.json")
-    messages = vector["messages"]
-    assert len(MACHINE_VECTORS) > 20
-    for party in vector["roster"]:
-        own = [m for m in messages if m["type"] == "Report" and m["from"] == party and not m.get("forged")]
-        drawn = {m["fields"]["phase"]: bytes(decode(bytes.fromhex(m["bytes"])).payload).hex() for m in own}  # type: ignore[union-attr]
-        candidates = len(vector["parameters"]["candidates"])
-        steps = 2 * candidates if vector["parameters"]["weight_collection"] == "per_candidate" else 2
-        steps = 1 if vector["parameters"]["public_weights"] else steps
-        reports = [drawn.get(step, "9100") for step in range(steps)]
-        results = call(modules, REPLAY, {"vector": vector, "name": party, "reports": reports})
-        operations = [each for each in vector["operations"] if each["at"] == party and each["operation"] != "loss"]
-        for operation, result in zip(operations, results, strict=True):
-            sends = [messages[number]["bytes"] for number in operation["sends"]]
-            if operation.get("finishes") and "secret" not in vector:
-                assert result["sends"].pop() == f"9309{steps:02x}c400"
-            assert result["success"] == operation["success"], operation
-            assert result["sends"] == (sends if operation["success"] else []), operation
-            if operation.get("finishes"):
-                assert result["digest"] == vector["digests"][party]
-
-
-@pytest.mark.parametrize("name", SESSIONS)
-def test_a_ballot_by_uniforms_gives_the_reports_of_the_vectors(modules: Any, name: str) -> None:
-    vector = read_json(FOLDER / f"{name}.json")
-    entries = [entry for entry in read_json(FOLDER / f"{UNIFORMS}.json") if entry["about"].startswith(f"{name},")]
-    places = range(len(vector["roster"]))
-    has_weight = not vector["parameters"]["public_weights"]
-    number = len(vector["parameters"]["candidates"])
-    ballots = [
-        {"weight": row[-1] if has_weight else None, "opinions": row[has_weight:][:number]}
-        for row in (
-            [entry["values"][place] for entry in entries[:1]][0]
-            + [value for entry in entries[1:] if "opinions" in entry["about"] for value in entry["values"][place]]
-            + entries[0]["values"][place]
-            for place in places
-        )
-    ]
-    terms = {
-        **{field: vector[field] for field in ("session", "protocol", "parameters")},
-        "wire": 10,
-        "kind": "deployment",
-        "trust": "local",
-        "descriptor": ["", "", 0],
-        "ballots": [{"name": each, "options": ["no", "yes"]} for each in vector["parameters"]["candidates"]],
-        "epsilon": {"total": vector["outcome"]["epsilon_total"]},
-    }
-    uniforms = [[uniform for entry in entries for uniform in entry["uniforms"][place]] for place in places]
-    body = """
-return given.ballots.map((ballot, place) => {
-  const uniforms = [...given.uniforms[place]]
-  const draw = (value, law) => randomizer.respondByUniform(value, law, uniforms.shift())
-  return vote.drawReports(vote.readTerms(given.terms), ballot, draw).map(hex)
-})"""
-    drawn = call(modules, body, {"ballots": ballots, "uniforms": uniforms, "terms": terms})
-    sent = {(m["fields"]["phase"], m["from"]): bytes(decode(bytes.fromhex(m["bytes"])).payload).hex() for m in vector["messages"] if m["type"] == "Report"}  # type: ignore[union-attr]  # fmt: skip
-    assert drawn == [[sent[step, party] for step in range(len(entries))] for party in vector["roster"]]
-
-
 # A vote.
 
 
 def test_a_whole_vote(context: Any, server: BallotServer) -> None:
     page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
+    complaints: list[Any] = []
+
+    def note_complaint(complaint: Any) -> None:
+        complaints.append(complaint)
+
+    page.on("console", note_complaint)
+    page.on("pageerror", note_complaint)
     go_to(page, server, "waiting")
     page.get_by_text("waiting for the other voters").wait_for()
     page.get_by_text("Please keep this page open.").wait_for()
@@ -682,58 +424,57 @@ def test_an_incomplete_link_and_a_server_s_refusal_are_explained(context: Any, s
 HOSTILE_NAMES: Final = ('<img src=x onerror="document.title=1">', "مشروع الحديقة الجديدة", "w" * 128)
 
 
-def test_everybody_can_read_each_screen_on_a_phone_with_large_letters(browser: Any) -> None:
-    """At 360 pixels, also with text at twice its size, in the dark, and with names from right to left or as markup."""
-    ballots = [{"name": name, "options": ["no", "yes"]} for name in HOSTILE_NAMES]
+def check_screen(page: Any) -> None:
+    """Check that a screen fits on a phone, can be read by everybody, and begins at its heading."""
+    page.wait_for_timeout(50)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert violations_of(page) == []
+    assert page.locator("main b, main img").count() == 0  # no name has become markup
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+
+
+@pytest.mark.parametrize(("scheme", "size"), [("light", "100%"), ("dark", "200%")])
+def test_everybody_can_read_each_screen_on_a_phone(browser: Any, scheme: str, size: str) -> None:
+    """At 360 pixels, also with letters at twice their size, and with names from right to left or as markup."""
     with open_ballot_server() as plain:
         parameters = json.loads(plain.terms)["parameters"]
-    given = {
-        "title": "<b>انتخابات الربيع</b>",
-        "parameters": parameters | {"candidates": list(HOSTILE_NAMES)},
-        "ballots": ballots,
-        "epsilon": {"weight": 1.0, "opinion": 1.0, "total": 4.0},
-    }
-    for scheme, size in (("light", "100%"), ("dark", "200%")):
-        with open_ballot_server(**given) as server:
-            context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
-            page = context.new_page()
-            page.add_init_script(
-                f"addEventListener('DOMContentLoaded', () => document.documentElement.style.fontSize = '{size}')"
-            )
-
-            def check() -> None:
-                page.wait_for_timeout(50)
-                assert page.evaluate("document.documentElement.scrollWidth") <= 360
-                assert violations_of(page) == []
-                assert page.locator("main b, main img").count() == 0
-                assert page.evaluate("document.activeElement.tagName") == "H1"
-
-            page.goto(server.link)
-            screen_of(page, "terms")
-            check()
-            page.get_by_text("More digests").click()
-            assert page.evaluate("document.documentElement.scrollWidth") <= 360
-            press(page, "Vote on this device")
-            screen_of(page, "ballot")
-            check()
-            press(page, "Review")
-            assert "Please answer" in page.get_by_role("alert").inner_text()
-            page.get_by_role("group", name="Your weight").get_by_label("2").check()
-            for name in HOSTILE_NAMES:
-                page.get_by_role("group", name=name).get_by_label("Yes").check()
-            press(page, "Review")
-            screen_of(page, "review")
-            check()
-            press(page, "Cast this ballot")
-            screen_of(page, "waiting")
-            page.get_by_text("Connected.").wait_for()
-            check()
-            for _ in range(3):
-                server.go_on()
-                page.wait_for_timeout(200)
-            screen_of(page, "result")
-            check()
-            context.close()
+    with open_ballot_server(
+        title="<b>انتخابات الربيع</b>",
+        parameters=parameters | {"candidates": list(HOSTILE_NAMES)},
+        ballots=[{"name": name, "options": ["no", "yes"]} for name in HOSTILE_NAMES],
+        epsilon={"weight": 1.0, "opinion": 1.0, "total": 4.0},
+    ) as server:
+        context = browser.new_context(viewport={"width": 360, "height": 740}, color_scheme=scheme)
+        page = context.new_page()
+        page.add_init_script(
+            f"addEventListener('DOMContentLoaded', () => document.documentElement.style.fontSize = '{size}')"
+        )
+        page.goto(server.link)
+        screen_of(page, "terms")
+        check_screen(page)
+        page.get_by_text("More digests").click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        press(page, "Vote on this device")
+        screen_of(page, "ballot")
+        check_screen(page)
+        press(page, "Review")
+        assert "Please answer" in page.get_by_role("alert").inner_text()
+        page.get_by_role("group", name="Your weight").get_by_label("2").check()
+        for name in HOSTILE_NAMES:
+            page.get_by_role("group", name=name).get_by_label("Yes").check()
+        press(page, "Review")
+        screen_of(page, "review")
+        check_screen(page)
+        press(page, "Cast this ballot")
+        screen_of(page, "waiting")
+        page.get_by_text("Connected.").wait_for()
+        check_screen(page)
+        for _ in range(3):
+            server.go_on()
+            page.wait_for_timeout(200)
+        screen_of(page, "result")
+        check_screen(page)
+        context.close()
 
 
 def test_a_vote_by_keyboard_alone(context: Any, server: BallotServer) -> None:

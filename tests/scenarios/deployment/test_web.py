@@ -573,7 +573,6 @@ def test_two_commands_lead_from_a_file_of_names_to_a_page(tmp_path: Path, psepho
         (("roster", "vote.toml", "--links", "--simulate"), "the page takes part in deployments alone"),
         (("roster", "vote.toml", "--links", "vote.example"), "https://vote.example.org"),
         (("roster", "vote.toml", "--links", "--set", "parameters.variant=laplace"), "variant 'laplace'"),
-        (("roster", "vote.toml", "--links", "--set", "parameters.variant=central"), "variant 'central'"),
         (("roster", "canteen", "--links"), "take part by psephos join"),
         (("roster", "vote.toml", "--replace", "bob"), "the folder of the roster"),
         (("roster", "vote.toml", "--replace", "bob", "--out", "drawn"), "psephos roster --links"),
