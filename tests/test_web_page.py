@@ -101,7 +101,7 @@ async def test_a_proxy_of_the_page_adds_https_to_pages_events_and_web_sockets(
 
 
 def test_the_terms_and_first_messages_are_as_the_page_says(tmp_path: Path) -> None:
-    text = PAGE.read_text(encoding="utf-8")
+    text = (PAGE.parents[1] / "scenarios" / "deployment" / "page" / "README.md").read_text(encoding="utf-8")
     terms = json.loads((Vote(tmp_path).folder / "web.json").read_bytes())
     (table,) = re.findall(r"^\| field of the terms .*\n\|[-|]+\|\n((?:\|.*\n)+)", text, re.MULTILINE)
     named = [name for line in table.splitlines() for name in re.findall(r"`(\w+)`", line.split(" | ")[0])]

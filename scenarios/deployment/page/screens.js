@@ -28,7 +28,7 @@ function learners({ steps, epsilon, groups, isCentral, isWeightPrivate }) {
   const first = make('strong', {}, 'Nobody learns it for certain, not even the server.')
   const rest = ' The server sees only what comes out of that, and allows for it when it counts.'
   if (steps[0].name === 'votes') {
-    return [paragraph(first, ` Before it sends anything, this device replaces each answer, together with your weight, by something random. Whatever you answer, nothing that it sends is more than ${short(Math.exp(epsilon.opinion))} times as likely as it would be for any other answer and weight.`, rest)]
+    return [paragraph(first, ` Before it sends anything, this device replaces each answer, together with your weight, by something random. Whatever you answer, nothing that it sends is more than ${short(1.0005 * Math.exp(epsilon.opinion))} times as likely as it would be for any other answer and weight.`, rest)]
   }
   const lie = 1 - keepProbability({ epsilon: epsilon.opinion, choices: 2 })
   const weightLie = isWeightPrivate ? 1 - keepProbability({ epsilon: epsilon.weight, choices: Math.max(...groups) + 1 }) : 0
@@ -194,6 +194,7 @@ function stepInWords(terms, step) {
   const count = terms.steps.length > 1 ? `Report ${step + 1} of ${terms.steps.length}` : 'Your report'
   if (name === 'weight') return `${count}: your weight`
   if (name === 'ballot') return 'Your ballot'
+  if (name === 'votes') return 'Your report: answers and weight'
   return candidates.length > 1 ? `${count}: your answers` : `${count}: your answer`
 }
 
@@ -231,7 +232,7 @@ export class WaitingScreen {
       ? [make('strong', {}, 'You may close this page.'), paragraph('All of your ballot is with the server. The result appears here; to see it later, open your link again on this device while the server still runs.')]
       : [make('strong', {}, 'Please keep this page open.'), paragraph(
         `The server still has to ask this device ${steps.length - receipts.size === 1 ? 'once' : `${steps.length - receipts.size} times`}. If the page closes, the device sleeps, or the network is gone, open your link again on this device `
-        + 'before the others have finished. Otherwise your ballot does not count. It sends the same again, and draws nothing anew.')]))
+        + `before the others have finished. Otherwise your ballot does not count.${this.terms.isCentral ? '' : ' It sends the same again, and draws nothing anew.'}`)]))
     this.advice.className = isComplete ? 'advice good' : 'advice'
     const said = isComplete ? 'The server has all of your ballot. You may close this page.' : receipts.size ? `${receipts.size} of ${steps.length} reports acknowledged.` : ''
     announce(said)

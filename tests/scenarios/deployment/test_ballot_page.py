@@ -1,6 +1,8 @@
 """The ballot page in a real browser: its bits are ours, and whatever happens to it, it draws once and says the same."""
 
 import json
+import shutil
+import subprocess
 import threading
 import urllib.parse
 from collections.abc import Iterator
@@ -502,3 +504,14 @@ def test_the_page_is_small_and_asks_for_nothing_from_elsewhere() -> None:
         assert "innerHTML" not in text, name
         assert "http://" not in text.replace("http://www.w3.org/2000/svg", ""), name
         assert "https://" not in text.replace("with https:// at", ""), name
+
+
+@pytest.mark.skipif(shutil.which("tsc") is None, reason="tsc is not installed: npm install --global typescript@5")
+def test_its_types_are_sound() -> None:
+    ended = subprocess.run(  # noqa: S603  a development tool
+        [str(shutil.which("tsc")), "--project", str(Path(__file__).parents[2] / "jsconfig.json")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout
