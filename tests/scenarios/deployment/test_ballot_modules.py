@@ -2,6 +2,7 @@
 
 import json
 import math
+import random
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, Final
@@ -347,3 +348,47 @@ return given.ballots.map((ballot, place) => {
     drawn = call(modules, body, {"ballots": ballots, "uniforms": uniforms, "terms": terms})
     sent = reports_in(vector)
     assert drawn == [[sent[step, party] for step in range(len(steps))] for party in vector["roster"]]
+
+
+def test_a_damaged_message_is_refused_and_changes_no_report(modules: Any) -> None:
+    """Each message of a session with single bytes changed, left out or repeated: taken or refused, and nothing else."""
+    vector = read_json(FOLDER / "good_durable.json")
+    generator = random.Random(60)
+    heard = [m for m in vector["messages"] if m["to"] == "p0"]
+    damaged: list[str] = []
+    for message in heard:
+        whole = bytes.fromhex(message["bytes"])
+        damaged += [whole[:place].hex() for place in range(len(whole))]
+        for _ in range(1_000):
+            place = generator.randrange(len(whole))
+            parts = (bytes([generator.randrange(256)]), b"", whole[place : place + 1] * 2)
+            damaged.append((whole[:place] + generator.choice(parts) + whole[place + 1 :]).hex())
+    reports = [reports_in(vector)[step, "p0"] for step in (0, 1)]
+    body = REPLAY.replace("const results = []", FUZZ)
+    faults, sent = call(modules, body, {"vector": vector, "name": "p0", "reports": reports, "damaged": damaged})
+    assert len(damaged) > 5_000
+    assert faults == []
+    expected = {bytes([0x93, 4, step]).hex() + report for step, report in enumerate(reports)} | {"930902c400"}
+    assert {*sent} <= expected
+
+
+FUZZ: Final = """
+const faults = []
+const sent = []
+const whole = vector.messages.filter(({ to }) => to === name).map(({ bytes }) => unhex(bytes))
+for (const text of given.damaged) {
+  for (let before = 0; before <= whole.length; before++) {
+    past = fresh()
+    party = come()
+    party.hello()
+    try {
+      for (const message of [...whole.slice(0, before), unhex(text)]) {
+        for (const effect of party.receive(message)) if ('send' in effect) sent.push(hex(effect.send))
+      }
+    } catch (error) {
+      if (!(error instanceof codec.Refusal)) faults.push([text, before, String(error)])
+    }
+  }
+}
+return [faults, [...new Set(sent)]]
+const results = []"""
