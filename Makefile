@@ -136,7 +136,7 @@ EDITABLE = PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --no-deps --no-build
 
 .venv/dependencies: .venv/runtime
 	@echo 'Adding to .venv what tests and extras need: about a minute, once.'
-	@$(BIN)/pip install --quiet '.[cluster,columnar,composition,opendp,pictures,spreadsheets]' --group dev
+	@$(BIN)/pip install --quiet '.[cluster,columnar,composition,opendp,pictures,qr,spreadsheets]' --group dev
 	@touch $@
 
 .venv/runtime: pyproject.toml

@@ -64,6 +64,7 @@ ALSO = {
     "scenarios/running/cluster.py": frozenset({"dask", "distributed"}),
     "agents/masking.py": frozenset({"cryptography", "nacl"}),
     "scenarios/deployment/status.py": frozenset({"h11", "prometheus_client"}),
+    "scenarios/deployment/links.py": frozenset({"segno"}),
     "scenarios/deployment/web.py": frozenset({"h11"}),
     "transports/http_server.py": frozenset({"h11"}),
     "transports/web.py": frozenset({"h11", "wsproto"}),

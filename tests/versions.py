@@ -39,6 +39,7 @@ TESTS: Final = {
     "python-calamine": "scenarios/reading/test_workbooks.py",
     "rich": "scenarios/running/test_report.py",
     "scipy": "protocol/estimators/test_linear.py",
+    "segno": "scenarios/deployment/test_web.py",
     "structlog": "scenarios/running/test_folder.py",
     "tornado": "scenarios/running/test_cluster.py",
     "trio": "agents/test_driver.py",

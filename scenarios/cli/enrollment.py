@@ -1,5 +1,6 @@
 """`enroll` and `roster`: keys and certificates, before a session whose parties are processes of their own."""
 
+import importlib.util
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,7 @@ def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> N
     help="Give each party that has not enrolled a link to a page at ORIGIN, such as https://vote.example.org, in which "
     "it votes by a browser (`serve --web`). By default the page is on this machine.",
 )
+@click.option("--qr", is_flag=True, help="Also write each link as a QR code, an SVG in qr/.")
 @click.option("--replace", metavar="PARTY", help="Make a new link for PARTY, whose link somebody else has used.")
 @click.option("--address", default="127.0.0.1:7000", metavar="HOST:PORT", help="The server's address (127.0.0.1:7000).")
 @click.option(
@@ -71,6 +73,7 @@ def roster(
     days: float,
     *,
     make_keys: bool,
+    qr: bool,
     simulate: bool,
 ) -> None:
     """Draw up the roster of SCENARIO: who takes part, with which certificate.
@@ -92,7 +95,7 @@ def roster(
     from ...transports.tcp import TCPTransport
     from ..deployment import draw_session, read_enrollments, write_session
     from ..deployment.common import name_address_in_errors
-    from ..deployment.links import LINKS_FILE, check_origin, draw_links, form_of, write_links
+    from ..deployment.links import LINKS_FILE, check_origin, draw_links, form_of, write_links, write_qr_codes
     from ..deployment.server import roster_rows
     from ..running.forecasts import forecast
     from ..running.resolution import resolve_served
@@ -105,6 +108,8 @@ def roster(
         refuse(make_keys, "--make-keys", "given", allowed)
         refuse(simulate, "--simulate", "given", "left out beside --links: the page takes part in deployments alone")
         links = check_origin(links, field="--links")
+    allowed = "Add --links, of which --qr makes codes, and pip install 'psephos[qr]'."
+    refuse(qr and (links is None or importlib.util.find_spec("segno") is None), "--qr", "given", allowed)
     allowed = (
         "Add one of them. --enrolled FOLDER has the parties' own keys; --make-keys makes all keys here; --links gives "
         "each party a link."
@@ -134,7 +139,10 @@ def roster(
     if links is not None:
         title = side.scenario.title or side.scenario.name
         question = side.scenario.description
-        write_links(folder.path, draw_links(side.protocol, drawn_session, origin=links, title=title, question=question))
+        drawn_links = draw_links(side.protocol, drawn_session, origin=links, title=title, question=question)
+        write_links(folder.path, drawn_links)
+        if qr:
+            click.echo(f"{write_qr_codes(folder.path, drawn_links)}: each link as a QR code, for its voter alone")
     warn(forecast_text)
     click.echo(
         f"{folder.path}: for the server of {len(drawn_session.roster):,} {side.protocol.client_role}s; its key is in it"

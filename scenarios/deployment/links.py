@@ -9,6 +9,7 @@ has the party's place, its secret, and the digest of the terms that its page has
 import base64
 import dataclasses
 import hashlib
+import io
 import secrets
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,7 @@ from ...transports.own_files import replace_private, write_private
 from ..reading.files import check_regular
 from ..system import part_of
 from ..tables import csv_of
-from .invitations import DrawnSession
+from .invitations import DrawnSession, stems_of
 from .keys import stem_of
 
 PAGE_FOLDER: Final = Path(__file__).with_name("page")
@@ -213,6 +214,19 @@ def write_links(folder: Path, drawn_links: DrawnLinks) -> None:
     write_private(folder / _TERMS_FILE, drawn_links.terms)
     write_private(folder / _SECRETS_FILE, msgspec.json.format(msgspec.json.encode(drawn_links.table), indent=1) + b"\n")
     write_private(folder / LINKS_FILE, csv_of([["name", "link"], *map(list, drawn_links.links.items())]).encode())
+
+
+def write_qr_codes(folder: Path, drawn_links: DrawnLinks) -> Path:
+    """Write each link as a QR code, NUMBER-NAME.svg, into a new folder of a roster's, and return it."""
+    import segno  # noqa: PLC0415  an extra, for whoever asks for it
+
+    codes = folder / "qr"
+    codes.mkdir(mode=0o700)
+    for stem, link in zip(stems_of(list(drawn_links.links)), drawn_links.links.values(), strict=True):
+        content = io.BytesIO()
+        segno.make_qr(link).save(content, kind="svg", scale=4)
+        write_private(codes / f"{stem}.svg", content.getvalue())
+    return codes
 
 
 def secrets_file_of(folder: Path) -> Path:

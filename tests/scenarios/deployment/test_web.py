@@ -566,9 +566,25 @@ def test_two_commands_lead_from_a_file_of_names_to_a_page(tmp_path: Path, psepho
     assert re.fullmatch(r"vote/link-bob-[0-9a-f]{16}\.csv: a new link for bob, .*\n", ended.out)
 
 
+def test_links_are_qr_codes_on_request(tmp_path: Path, psephos: Callable[..., Any]) -> None:
+    segno = pytest.importorskip("segno", reason="the extra qr is not installed")
+    write_vote(tmp_path)
+    ended = psephos("roster", "vote.toml", "--links", "--qr", "--out", "vote")
+    assert (ended.status, ended.err) == (0, "")
+    assert "vote/qr: each link as a QR code, for its voter alone\n" in ended.out
+    links = links_in(tmp_path / "vote" / LINKS_FILE)
+    for number, name in enumerate(links, start=1):
+        path = tmp_path / "vote" / "qr" / f"{number}-{name}.svg"
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert segno.make_qr(links[name]).svg_inline(scale=4).partition(" d=")[2][:200] in path.read_text(
+            encoding="utf-8"
+        )
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (("roster", "vote.toml", "--make-keys", "--qr"), "Add --links, of which --qr makes codes"),
         (("roster", "vote.toml", "--links", "--make-keys"), "parties without a certificate of their own get links"),
         (("roster", "vote.toml", "--links", "--simulate"), "the page takes part in deployments alone"),
         (("roster", "vote.toml", "--links", "vote.example"), "https://vote.example.org"),
