@@ -5,13 +5,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pytest
+import trio
 from browsers import in_a_browser, open_browser, violations_of
-from deployments import ENTRIES, PATIENCE, Process, write_vote
+from deployments import ENTRIES, PATIENCE, Process, report, write_vote
+from psephos.protocol.messages import (
+    PROTOCOL_VERSION,
+    Abort,
+    Acknowledgement,
+    Hello,
+    Message,
+    Release,
+    Request,
+    decode,
+    encode,
+)
 from psephos.scenarios.deployment.links import LINKS_FILE
 from psephos.transports.keys import make_identity
 from runs import read_json
-from web_parties import free_port, links_in
+from web_parties import SEAT, Browser, free_port, links_in
 
 pytestmark = in_a_browser
 
@@ -138,3 +151,67 @@ def test_a_second_phone_is_told_and_the_first_goes_on_after_the_server_was_kille
             phone.context.close()
         assert server.ending().status == 0
     assert read_json(tmp_path / "second" / "result.json")["received"] == {"weights": 3, "opinions": 3}
+
+
+class Latecomer:
+    """cid, played by hand, who goes no further than a test lets it: so the others wait in each step.
+
+    Args:
+        folder: of the roster.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.browser = Browser(links_in(folder / LINKS_FILE)["cid"])
+        self.session_id = read_json(folder / "session.json")["session_id"]
+        self.acknowledgements: list[Acknowledgement] = []
+
+    async def go_on(self, *, num_reports: int, until: type[Message]) -> None:
+        """Come back, report what the server asks for, so often, and leave when it says this next."""
+        async with await self.browser.connect() as channel:
+            assert (await self.browser.greet(channel))[0] == SEAT
+            shown = self.acknowledgements[-1] if self.acknowledgements else None
+            hello = Hello(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", "cid", self.session_id)
+            hello = msgspec.structs.replace(hello, num_reports=len(self.acknowledgements), shown=shown)
+            await channel.send([encode(hello)])
+            with trio.fail_after(PATIENCE):
+                while True:
+                    for message in map(decode, await channel.receive()):
+                        assert not isinstance(message, Abort), message
+                        if isinstance(message, Acknowledgement) and message not in self.acknowledgements:
+                            self.acknowledgements.append(message)
+                        if len(self.acknowledgements) >= num_reports and isinstance(message, until):
+                            return
+                        if isinstance(message, Request):
+                            await channel.send([encode(report(message.step, 1))])
+
+
+def test_votes_go_on_whichever_step_the_server_is_killed_in(
+    tmp_path: Path, psephos: Callable[..., Any], browser: Any
+) -> None:
+    words, links, _ = draw_up(tmp_path, psephos)
+    cid = Latecomer(tmp_path / "vote")
+    phones: list[Phone] = []
+    for stage, (num_reports, words_heard) in enumerate(
+        [(0, "1 of 2"), (1, "You may close this page."), (2, "Yes. The")]
+    ):
+        with Process(*words, "--out", f"run-{stage}", folder=tmp_path, is_measured=False) as server:
+            server.line_with("ballots at ")
+            if not phones:
+                phones = [Phone(browser, links[name]) for name in ("ann", "bob")]
+                for name, phone in zip(("ann", "bob"), phones, strict=True):
+                    phone.cast(name)
+                    phone.hears("Connected.")
+            else:
+                for phone in phones:
+                    phone.page.reload()
+            is_last = num_reports == 2
+            trio.run(lambda: cid.go_on(num_reports=num_reports, until=Release if is_last else Request))  # noqa: B023
+            for phone in phones:
+                phone.hears(words_heard)
+            if is_last:
+                assert server.ending().status == 0
+            else:
+                server.kill()
+    for phone in phones:
+        phone.context.close()
+    assert read_json(tmp_path / "run-2" / "result.json")["received"] == {"weights": 3, "opinions": 3}
