@@ -17,6 +17,7 @@ import trio
 import trio.testing
 from deployments import ENTRIES, PATIENCE, Process, write_vote
 from psephos.protocol.errors import ConfigurationError, PsephosError
+from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Welcome, decode, encode
 from psephos.scenarios.deployment import Joining, join, web
 from psephos.scenarios.deployment.invitations import find_invitation
 from psephos.scenarios.deployment.links import LINKS_FILE, replace_link
@@ -209,6 +210,9 @@ async def test_a_new_link_cuts_off_whoever_came_by_the_old_one(vote: Vote) -> No
         thief, voter = vote.browser("bob"), vote.browser("bob")
         channel = await thief.connect()
         assert (await thief.greet(channel))[0] == SEAT
+        session_id = served.descriptor.id
+        await channel.send([encode(Hello(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", "bob", session_id))])
+        assert isinstance(decode((await channel.receive())[0]), Welcome)  # it has joined
         path = replace_link(vote.folder, "bob", vote.side.names, vote.folder / JOURNAL_FILE)
         with pytest.raises((trio.EndOfChannel, trio.BrokenResourceError)), trio.fail_after(PATIENCE):
             await channel.receive()

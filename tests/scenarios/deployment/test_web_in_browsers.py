@@ -1,5 +1,6 @@
 """Votes in real browsers, whose server is `psephos serve` in a process of its own."""
 
+import functools
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -205,7 +206,7 @@ def test_votes_go_on_whichever_step_the_server_is_killed_in(
                 for phone in phones:
                     phone.page.reload()
             is_last = num_reports == 2
-            trio.run(lambda: cid.go_on(num_reports=num_reports, until=Release if is_last else Request))  # noqa: B023
+            trio.run(functools.partial(cid.go_on, num_reports=num_reports, until=Release if is_last else Request))
             for phone in phones:
                 phone.hears(words_heard)
             if is_last:
