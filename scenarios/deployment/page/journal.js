@@ -1,5 +1,5 @@
 // What this page keeps on the device, in IndexedDB. A record is there once its transaction is complete, and none takes
-// another's place: a reload, a crash or a second tab finds the same bytes. All cryptography is done before a transaction.
+// another's place: a reload, a crash or a second tab finds the same bytes. All cryptography is done before one begins.
 
 /** The device does not store what has to be there before anything is sent. */
 export class StorageFault extends Error {
@@ -47,9 +47,10 @@ export class Journal {
   /** @returns {Promise<Map<string, any>>} the seat's records, by name */
   async records() {
     const names = IDBKeyRange.bound([this.#seat], [this.#seat, []])
-    /** @type {IDBRequest[]} */
-    const [keys, values] = await this.#transact('records', 'readonly', (store) => [store.getAllKeys(names), store.getAll(names)])
-    return new Map(keys.result.map((/** @type {string[]} */ key, /** @type {number} */ place) => [key[1], values.result[place]]))
+    const [keys, values] = await this.#transact('records', 'readonly', (store) =>
+      /** @type {const} */ ([store.getAllKeys(names), store.getAll(names)]))
+    const found = /** @type {string[][]} */ (keys.result)
+    return new Map(found.map(([, name], place) => [name, values.result[place]]))
   }
 
   /**

@@ -17,7 +17,7 @@ const CONNECT_SECONDS = 20
 const ANSWER_SECONDS = 30
 const SILENCE_SECONDS = 300 // then the connection is made anew: a page cannot see the server's pings
 const MAX_PAUSE_SECONDS = 30
-const SLEEP_SECONDS = 30 // a timer that is later by so much: the device was asleep
+const SLEEP_SECONDS = 120 // a timer that is later by so much: the device was asleep; hidden tabs are late by 60
 
 /** Something that the voter has to know, and that ends it here. */
 class Problem extends Error {
@@ -32,7 +32,10 @@ class Problem extends Error {
 /** @param {string} fragment @returns {Link} */
 function readLink(fragment) {
   const match = /^#(\d{1,9})\.([\w-]{22})\.([\w-]{43})$/.exec(fragment)
-  if (!match) throw new Problem('Part of the link is missing', 'Please open the link that you were sent, from its beginning to its end. It is longer than what this page was opened with.', true)
+  if (!match) {
+    throw new Problem('Part of the link is missing', 'Please open the link that you were sent, from its beginning to '
+      + 'its end. It is longer than what this page was opened with.', true)
+  }
   return { place: Number(match[1]), secret: fromBase64(match[2]), digest: match[3] }
 }
 
@@ -48,7 +51,8 @@ async function fetchTerms(link) {
   }
   const digest = await sha256(bytes)
   if (toBase64(digest) !== link.digest) {
-    throw new Problem('These are not the terms of your link', 'The server shows another vote than the one that your link was made for. Do not vote here. Please tell whoever sent you the link.', true)
+    throw new Problem('These are not the terms of your link', 'The server shows another vote than the one that your '
+      + 'link was made for. Do not vote here. Please tell whoever sent you the link.', true)
   }
   return [readTerms(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))), digest]
 }
@@ -57,8 +61,12 @@ async function fetchTerms(link) {
 function pastOf(records, terms) {
   const steps = terms.steps.map((_, step) => step)
   /** @param {string} name @returns {[number, any][]} */
-  const found = (name) => steps.filter((step) => records.has(`${name} ${step}`)).map((step) => [step, records.get(`${name} ${step}`)])
-  return { reports: records.get('reports'), requests: found('request').map(([, request]) => request), receipts: new Map(found('receipt')) }
+  const find = (name) => {
+    const kept = steps.filter((step) => records.has(`${name} ${step}`))
+    return kept.map((step) => [step, records.get(`${name} ${step}`)])
+  }
+  const requests = find('request').map(([, request]) => request)
+  return { reports: records.get('reports'), requests, receipts: new Map(find('receipt')) }
 }
 
 class Page {
@@ -95,7 +103,8 @@ class Page {
   checkTime() {
     const until = this.terms.descriptor[2]
     if (until && Date.now() / 1000 > until) {
-      throw new Problem('The vote has ended', `It ended on ${dateOf(until)}. By this device's clock it is now ${dateOf(Date.now() / 1000)}. If the clock is wrong, set it right and open the link again.`)
+      throw new Problem('The vote has ended', `It ended on ${dateOf(until)}. By this device's clock it is now `
+        + `${dateOf(Date.now() / 1000)}. If the clock is wrong, set it right and open the link again.`)
     }
   }
 
@@ -114,6 +123,7 @@ class Page {
     this.checkTime()
     await this.journal.keep('reserved', { terms: this.digest, losses: this.terms.epsilon })
     await this.journal.keep('reports', drawReports(this.terms, ballot))
+    navigator.storage.persist().catch(() => false) // a question to the voter in Firefox: its answer decides nothing
   }
 
   /** Come to the server for the first time, to hear whose ballot this is. */
@@ -144,8 +154,8 @@ class Page {
     const nonce = readChallenge(await channel.receive(ANSWER_SECONDS))
     const { place } = this.link
     const signed = signedBytes({ nonce, terms: this.digest, place, origin: await sha256(utf8(location.origin)) })
-    const signature = new Uint8Array(await crypto.subtle.sign('Ed25519', pair.privateKey, /** @type {BufferSource} */ (signed)))
-    channel.send(pack([TAG.enrolment, place, publicKey, secret, signature]))
+    const signature = await crypto.subtle.sign('Ed25519', pair.privateKey, /** @type {BufferSource} */ (signed))
+    channel.send(pack([TAG.enrolment, place, publicKey, secret, new Uint8Array(signature)]))
     return readSeat(await channel.receive(ANSWER_SECONDS), place)
   }
 
@@ -239,7 +249,8 @@ async function makeKey() {
   try {
     return /** @type {CryptoKeyPair} */ (await crypto.subtle.generateKey('Ed25519', false, ['sign', 'verify']))
   } catch {
-    throw new Problem('This browser is too old', 'It cannot sign by Ed25519. Please open the link in a current version of Firefox, Chrome, Edge or Safari. Nothing was sent.')
+    throw new Problem('This browser is too old', 'It cannot sign by Ed25519. Please open the link in a current version '
+      + 'of Firefox, Chrome, Edge or Safari. Nothing was sent.')
   }
 }
 
@@ -260,15 +271,21 @@ function explain(error) {
   else if (error instanceof StorageFault) {
     showProblem(error.isFull ? 'This device is full' : 'This browser does not store anything', [
       'Your ballot has to be kept on this device before any of it is sent, so that it is never drawn twice.',
-      error.isFull ? 'Please free some space, and try again.' : 'Please allow this page to store data, leave private windows, and try again.',
+      error.isFull ? 'Please free some space, and try again.'
+        : 'Please allow this page to store data, leave private windows, and try again.',
     ], again)
-  } else if (error instanceof ConnectionLost) showProblem('The server does not answer', ['Please check the network, and try again.'], again)
-  else if (error instanceof SessionAborted) {
-    const counts = error.required ? [`In the step “${error.phase}” ${error.received} voters reported, and ${error.required} were needed.`] : []
-    showProblem(error.required ? 'The vote ended without a result' : 'The server has refused this', ['The server says:', foreign(error.message), ...counts,
-      'If you do not expect that, please tell whoever sent you the link. This device draws nothing again.'], again)
+  } else if (error instanceof ConnectionLost) {
+    showProblem('The server does not answer', ['Please check the network, and try again.'], again)
+  } else if (error instanceof SessionAborted) {
+    const { message, phase, received, required } = error
+    showProblem(required ? 'The vote ended without a result' : 'The server has refused this', [
+      'The server says:', foreign(message),
+      ...(required ? [`In the step “${phase}” ${received} voters reported, and ${required} were needed.`] : []),
+      'If you do not expect that, please tell whoever sent you the link. This device draws nothing again.',
+    ], again)
   } else if (error instanceof Refusal) {
-    showProblem('This page has stopped', [error.message, 'Nothing more is sent. Please tell whoever sent you the link.'], again)
+    const advice = 'Nothing more is sent. Please tell whoever sent you the link.'
+    showProblem('This page has stopped', [error.message, advice], again)
   } else {
     showProblem('This page has stopped', ['It has met something that it does not expect. Nothing more is sent.'], again)
     throw error
@@ -279,7 +296,8 @@ async function main() {
   addEventListener('hashchange', () => location.reload())
   try {
     if (!isSecureContext) {
-      throw new Problem('The connection is not secure', 'Browsers sign and encrypt only on pages that came by HTTPS. Please open the link with https:// at its beginning, or tell whoever sent it to you.', true)
+      throw new Problem('The connection is not secure', 'Browsers sign and encrypt only on pages that came by HTTPS. '
+        + 'Please open the link with https:// at its beginning, or tell whoever sent it to you.', true)
     }
     const link = readLink(location.hash)
     const [terms, digest] = await fetchTerms(link)
@@ -288,7 +306,6 @@ async function main() {
     const run = async (lock) => {
       if (!lock) return false
       const page = new Page(link, terms, digest, await Journal.open(seat, () => page.wake())) // which reads it anew
-      void navigator.storage?.persist?.()
       watchDevice(page)
       await page.run()
       return true
@@ -297,7 +314,8 @@ async function main() {
     const guarded = (lock) => run(lock).catch((error) => { explain(error); return true })
     const name = `psephos:${seat}`
     if (!(await navigator.locks.request(name, { ifAvailable: true }, guarded))) {
-      showProblem('Your ballot is open in another tab', ['Please go on there. When that tab is closed, this one goes on by itself.'])
+      showProblem('Your ballot is open in another tab', [
+        'Please go on there. When that tab is closed, this one goes on by itself.'])
       await navigator.locks.request(name, guarded)
     }
   } catch (error) {

@@ -1,6 +1,8 @@
 // A party of a vote as a state machine: it takes messages and returns effects, and never waits, stores or sends.
 
-import { Raw, Refusal, TAG, WIRE_VERSION, bigEndian, concatenate, isEqual, pack, readMessage, transcriptOf, utf8 } from './codec.js'
+import {
+  Raw, Refusal, TAG, WIRE_VERSION, bigEndian, concatenate, isEqual, pack, readMessage, transcriptOf, utf8,
+} from './codec.js'
 
 /** @typedef {import('./vote.js').Terms} Terms */
 
@@ -98,7 +100,7 @@ export class Party {
   #onRequest(fields, bytes) {
     const [step, payload] = fields.map((field) => field.value)
     const { requests, reports } = this.past
-    const isNext = Number.isInteger(step) && step < reports.length && (step === requests.length || step === requests.length - 1)
+    const isNext = [requests.length - 1, requests.length].includes(step) && step >= 0 && step < reports.length
     const isAnnounced = step > 0 && this.terms.steps[step - 1]?.isPublished
     if (fields.length !== 2 || !isNext || (payload !== null) !== Boolean(isAnnounced)) throw new Refusal(UNEXPECTED)
     const send = pack([TAG.report, step, new Raw(reports[step])])

@@ -20,7 +20,7 @@ export function exact(number) {
   return exponent ? (fraction | (1n << 52n)) << (exponent - 1n) : fraction
 }
 
-/** @param {number} epsilon @returns {bigint} e**-epsilon by its series, in units of 2**-320; off by less than 2**-256 */
+/** @param {number} epsilon @returns {bigint} e**-epsilon by its series, in units of 2**-320, to 2**-256 */
 function decay(epsilon) {
   const one = 1n << UNIT_BITS
   const x = exact(epsilon) >> (1074n - UNIT_BITS)
@@ -45,8 +45,8 @@ export function keepProbability({ epsilon, choices }) {
 }
 
 /**
- * Return whether a table is the law that it says: rows of one length that sum to 2**53, in whose columns no mass is more
- * than e**epsilon times another.
+ * Return whether a table is the law that it says: rows of one length that sum to 2**53, in whose columns no mass is
+ * more than e**epsilon times another.
  * @param {Law} law
  * @returns {boolean}
  */
@@ -84,7 +84,8 @@ export function drawBelow(bound) {
  * @returns {number}
  */
 export function respond(value, law, below = drawBelow) {
-  if (!(Number.isInteger(value) && value >= 0 && value < law.choices)) throw new RangeError('a value is out of its range')
+  const isValue = Number.isInteger(value) && value >= 0 && value < law.choices
+  if (!isValue) throw new RangeError('a value is out of its range')
   if (law.masses) return reportAt(law.masses[value], below(TOTAL_MASS))
   if (below(1n << 64n) < BigInt(keepProbability(law) * 2 ** 64)) return value
   const lie = Number(below(BigInt(law.choices - 1)))

@@ -56,14 +56,17 @@ export function readTerms(json) {
   const isCentral = own.variant === 'central'
   const isKnown = isCentral || SEPARATE.includes(own.variant) || (SIGNED.includes(own.variant) && !own.public_weights)
   if (!isOurs || unsupported || !isKnown || json.trust !== (isCentral ? 'central' : 'local')) {
-    const what = isOurs ? unsupported ?? `variant ${own.variant}` : `${json.kind} of ${json.protocol}, wire ${json.wire}`
+    const kind = `${json.kind} of ${json.protocol}, wire ${json.wire}`
+    const what = isOurs ? unsupported ?? `variant ${own.variant}` : kind
     throw new Refusal(`This page cannot take part in such a vote (${what}).`)
   }
   const groups = own.groups.length ? own.groups : own.weights.map((/** @type {number} */ weight) => [weight])
-  const steps = isCentral ? [ballotStep(own)] : SIGNED.includes(own.variant) ? [votesStep(own, json.channel)] : separateSteps(own, groups.length)
+  const steps = isCentral ? [ballotStep(own)]
+    : SIGNED.includes(own.variant) ? [votesStep(own, json.channel)] : separateSteps(own, groups.length)
   const weight = steps.find((step) => step.name === 'weight')?.law?.epsilon ?? 0
   const opinion = steps[steps.length - 1].law?.epsilon ?? own.epsilon
-  const total = steps.reduce((sum, step) => sum + (step.name === 'weight' ? weight : step.candidates.length * opinion), 0)
+  const losses = steps.map((step) => (step.name === 'weight' ? weight : step.candidates.length * opinion))
+  const total = losses.reduce((sum, loss) => sum + loss, 0)
   if (!(Math.abs(total - json.epsilon.total) <= 1e-9 * total)) {
     throw new Refusal('The terms state another privacy cost than what this page would draw.')
   }
@@ -93,27 +96,30 @@ const placesOf = (all) => all.map((_, place) => place)
 const ballotStep = (own) => ({ name: 'ballot', candidates: placesOf(own.candidates), law: null, isPublished: false })
 
 /** @param {Record<string, any>} own @param {any} channel @returns {Step} */
-function votesStep(own, channel) {
-  const law = { epsilon: own.epsilon_opinion ?? own.epsilon, choices: channel.choices, ...(channel.masses ? { masses: channel.masses } : {}) }
-  if (law.masses && !isPrivate(law)) throw new Refusal('The terms have a table of probabilities that costs more than they say.')
+function votesStep(own, { choices, masses }) {
+  /** @type {Law} */
+  const law = { epsilon: own.epsilon, choices }
+  if (masses) law.masses = masses
+  if (masses && !isPrivate(law)) throw new Refusal('The terms have a table that costs more than they say.')
   return { name: 'votes', candidates: placesOf(own.candidates), law, isPublished: false }
 }
 
 /** @param {Record<string, any>} own @param {number} numGroups @returns {Step[]} */
 function separateSteps(own, numGroups) {
   const half = own.public_weights ? own.epsilon : own.epsilon / 2
-  /** @type {Step} */
-  const weight = { name: 'weight', candidates: [], law: { epsilon: own.epsilon_weight ?? half, choices: numGroups }, isPublished: true }
-  const law = { epsilon: own.epsilon_opinion ?? half, choices: 2 }
+  const ofWeight = { epsilon: own.epsilon_weight ?? half, choices: numGroups }
+  const ofOpinion = { epsilon: own.epsilon_opinion ?? half, choices: 2 }
+  /** @type {Step[]} */
+  const weight = own.public_weights ? [] : [{ name: 'weight', candidates: [], law: ofWeight, isPublished: true }]
   const places = placesOf(own.candidates)
   const rounds = own.weight_collection === 'per_candidate' ? places.map((place) => [place]) : [places]
-  return rounds.flatMap((candidates) => [
-    ...(own.public_weights ? [] : [weight]), /** @type {Step} */ ({ name: 'opinions', candidates, law, isPublished: false })])
+  return rounds.flatMap((candidates) =>
+    [...weight, { name: 'opinions', candidates, law: ofOpinion, isPublished: false }])
 }
 
 /**
- * Return the values of votes, each a place in the increasing set of signed weights, if they can be those: a yes has more
- * than a no, a heavier yes more than a lighter one, and a heavier no not more.
+ * Return the values of votes, each a place in the increasing set of signed weights, if they can be those: a yes has
+ * more than a no, a heavier yes more than a lighter one, and a heavier no not more.
  * @param {number[][]} votes
  * @param {number} numGroups
  * @param {number} choices
@@ -121,7 +127,8 @@ function separateSteps(own, numGroups) {
 function checkVotes(votes, numGroups, choices) {
   const isOrdered = votes.length === numGroups && votes.every(([no, yes], group) => {
     const [lighterNo, lighterYes] = votes[group - 1] ?? [no, -1]
-    return Number.isInteger(no) && Number.isInteger(yes) && no >= 0 && yes < choices && no < yes && yes > lighterYes && no <= lighterNo
+    const arePlaces = Number.isInteger(no) && Number.isInteger(yes) && no >= 0 && yes < choices
+    return arePlaces && no < yes && yes > lighterYes && no <= lighterNo
   })
   if (!isOrdered) throw new Refusal('The terms take a yes for something else.')
   return votes
@@ -150,7 +157,8 @@ export function drawReports(terms, { weight, opinions }, draw = respond) {
       const bound = Math.max(terms.weights.length - 1, 1)
       return packRow(weight === null ? answers : [weight, ...answers], -bound, bound)
     }
-    const values = name === 'weight' ? [group] : name === 'votes' ? answers.map((answer) => terms.votes[group][answer]) : answers
+    const ofAnswers = name === 'votes' ? answers.map((answer) => terms.votes[group][answer]) : answers
+    const values = name === 'weight' ? [group] : ofAnswers
     return packRow(values.map((value) => draw(value, law)), 0, numReports(law) - 1)
   })
 }

@@ -171,6 +171,32 @@ def test_a_report_that_was_lost_is_sent_again_byte_for_byte(context: Any, server
     assert first == second
 
 
+RECORDS: Final = """() => new Promise((resolve) => {
+  indexedDB.open('psephos', 1).onsuccess = ({ target }) => {
+    const all = target.result.transaction('records').objectStore('records')
+    const [names, values] = [all.getAllKeys(), all.getAll()]
+    values.onsuccess = () =>
+      resolve(names.result.map(([, name], place) => [name, JSON.stringify(values.result[place])]))
+  }
+})"""
+
+
+def test_a_device_keeps_reports_and_no_answer(context: Any, server: BallotServer) -> None:
+    page = context.new_page()
+    go_to(page, server, "review")
+    assert [name for name, _ in page.evaluate(RECORDS)] == ["seat"]
+    press(page, "Cast this ballot")
+    page.get_by_text("Connected.").wait_for()
+    kept = {name: json.loads(value) for name, value in page.evaluate(RECORDS)}
+    assert kept.keys() == {"seat", "reserved", "reports"}
+    assert kept["seat"] == {"place": 2, "name": NAME, "row": []}
+    assert kept["reserved"]["losses"] == {"weight": 1, "opinion": 1, "total": 3}
+    weights, opinions = ([report[str(place)] for place in range(len(report))] for report in kept["reports"])
+    assert (weights[0], weights[1] in range(3), len(weights)) == (0x91, True, 2)
+    assert (opinions[0], {*opinions[1:]} <= {0, 1}, len(opinions)) == (0x92, True, 3)
+    assert page.locator("input").count() == 0
+
+
 def test_who_is_late_is_told_that_the_ballot_does_not_count(context: Any, server: BallotServer) -> None:
     page = context.new_page()
     go_to(page, server, "waiting")
