@@ -72,7 +72,7 @@ function pastOf(records, terms) {
 class Page {
   /** @type {Channel|null} */
   channel = null
-  wake = () => {}
+  wake = () => this.channel?.close()
 
   /** @param {Link} link @param {Terms} terms @param {Uint8Array} digest of the terms @param {Journal} journal */
   constructor(link, terms, digest, journal) {
@@ -131,7 +131,7 @@ class Page {
     show('enrolment', '', 'Connecting …', paragraph('This device shows the server your link.'))
     const channel = await this.connect()
     try {
-      await this.journal.keep('seat', await this.greet(channel, this.link.secret))
+      await this.journal.keep('seat', await this.greet(channel))
     } finally {
       channel.close()
     }
@@ -145,14 +145,13 @@ class Page {
   /**
    * Show that a channel is the party's, by its key.
    * @param {Channel} channel
-   * @param {Uint8Array|null} secret the link's, until the server knows the key
    * @returns {Promise<Seat>}
    */
-  async greet(channel, secret) {
+  async greet(channel) {
     const pair = await this.journal.key('Ed25519') ?? await this.journal.keep('Ed25519', await makeKey(), 'keys')
     const publicKey = new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey))
     const nonce = readChallenge(await channel.receive(ANSWER_SECONDS))
-    const { place } = this.link
+    const { place, secret } = this.link // which the server asks for again where the link is a new one
     const signed = signedBytes({ nonce, terms: this.digest, place, origin: await sha256(utf8(location.origin)) })
     const signature = await crypto.subtle.sign('Ed25519', pair.privateKey, /** @type {BufferSource} */ (signed))
     channel.send(pack([TAG.enrolment, place, publicKey, secret, new Uint8Array(signature)]))
@@ -208,7 +207,7 @@ class Page {
     const party = new Party(this.terms, records.get('seat'), pastOf(records, this.terms))
     const channel = this.channel = await this.connect()
     try {
-      const seat = await this.greet(channel, null)
+      const seat = await this.greet(channel)
       if (!isEqual(seat, party.seat)) throw new Refusal('The server holds another roster than before.')
       channel.send(party.hello())
       for (;;) {

@@ -201,3 +201,33 @@ def test_each_kind_of_vote(
     assert digest[:39] in ending.out
     assert any(words in text for text in seen), seen
     assert reports == reports_accepted(tmp_path / "vote" / "journal.sqlite", names=tuple(OF_THREE))
+
+
+def test_a_new_link_goes_on_where_the_old_one_was(tmp_path: Path, psephos: Callable[..., Any], browser: Any) -> None:
+    """The link of a voter is replaced who has cast a ballot: on the same device, the new one sends what was drawn."""
+    write_vote(tmp_path)
+    port = free_port()
+    assert psephos("roster", "vote.toml", "--links", f"http://127.0.0.1:{port}", "--out", "vote").status == 0
+    links = links_in(tmp_path / "vote" / "links.csv")
+    serving = ("serve", "vote.toml", "--roster", "vote", "--web", port, "--no-pictures")
+    with Process(*serving, folder=tmp_path, is_measured=False) as server:
+        server.line_with("ballots at ")
+        device = browser.new_context()
+        page = open_page(device, links["ann"])
+        cast(page, OF_THREE["ann"])
+        page.get_by_text("Connected.").wait_for()
+        drawn = reported_by(page)
+        ended = psephos("roster", "vote.toml", "--replace", "ann", "--out", "vote")
+        assert ended.status == 0
+        assert screen_of(page, "problem") == "problem"
+        (new_link,) = links_in(tmp_path / ended.out.partition(":")[0]).values()
+        page.close()
+        page = open_page(device, new_link)
+        page.get_by_text("Connected.").wait_for()
+        assert reported_by(page) == drawn
+        for name in ("bob", "cid"):
+            cast(open_page(browser.new_context(), links[name]), OF_THREE[name])
+        transcript_on(page)
+        assert server.ending().status == 0
+    accepted = reports_accepted(tmp_path / "vote" / "journal.sqlite", names=tuple(OF_THREE))
+    assert [accepted["ann", step] for step in (0, 1)] == drawn
