@@ -338,11 +338,11 @@ def read_server_session(
     except (OSError, ValueError, RecursionError) as error:
         allowed = f"Name a folder that `psephos roster` wrote. {path} cannot be read ({error})."
         raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
-    certificates = (
-        tuple(read_certificates(folder / _CERTIFICATES_FILE)) if set(fingerprints) - set(linked_fingerprints) else ()
-    )
+    certified = set(fingerprints).difference(linked_fingerprints)
+    has_certificates = bool(certified) or not linked_fingerprints
+    certificates = tuple(read_certificates(folder / _CERTIFICATES_FILE)) if has_certificates else ()
     keys = TLSKeys(folder / SERVER_KEY_FILE, certificates)
-    if unknown := sorted(set(fingerprints) - keys.fingerprints - set(linked_fingerprints)):
+    if unknown := sorted(certified - keys.fingerprints):
         allowed = f"the fingerprint of a certificate in {_CERTIFICATES_FILE}"
         raise ConfigurationError(field=f"fingerprint ({ROSTER_FILE})", value=unknown[0], allowed=allowed)
     revoked = _read_revoked(folder)
