@@ -159,6 +159,8 @@ def serve(
             if serving.web is not None:
                 seconds = f"{side.rules.phase_rules(JOIN).deadline_seconds:,g} s"
                 click.echo(f"{serving.web}; {seconds} to join (phases.{JOIN}.deadline_seconds)", err=as_json)
+            if page is not None:
+                click.echo(str(page), err=as_json)
 
         result = serve_in_folder(
             serving,
