@@ -367,7 +367,7 @@ async def test_of_too_many_who_watch_the_first_ones_give_way(vote: Vote) -> None
         return stream
 
     async with vote.served(), contextlib.AsyncExitStack() as stack:
-        first = await watch(stack)
+        first = last = await watch(stack)
         for _number in range(512):
             last = await watch(stack)
         with contextlib.suppress(trio.BrokenResourceError), trio.fail_after(PATIENCE):
