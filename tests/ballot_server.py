@@ -171,18 +171,18 @@ class BallotServer:
             return
         with self._lock:
             self.public_keys += [] if is_known else [public_key]
-            self._socket = connection
         _write_frame(connection, msgspec.msgpack.encode([22, NAME, [], not is_known]))
         while True:
-            self._receive(_read_frame(connection))
+            self._receive(_read_frame(connection), connection)
 
-    def _receive(self, frame: bytes) -> None:
+    def _receive(self, frame: bytes, connection: socket.socket) -> None:
         message = decode(frame)
         with self._lock:
             self.sent.append(frame)
             match message:
                 case Hello():
                     assert message.num_reports >= len(self.reports)
+                    self._socket = connection  # to which nothing is said before
                     self._send(self.welcome)
                     if self.reports:
                         self._send(self.receipt(max(self.reports)))
