@@ -258,7 +258,8 @@ class WebChannel(Channel):
                     if self._size > self._limit:
                         self._failure = refused_size(self._size, limit=self._limit)
                         break
-                    self._parts.append(bytes(event.data))
+                    if event.data:  # of empty ones there may be any number
+                        self._parts.append(bytes(event.data))
                     if event.message_finished:
                         payloads.append(b"".join(self._parts))
                         self._parts.clear()

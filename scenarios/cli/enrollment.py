@@ -10,6 +10,8 @@ from .group import cli
 from .options import file_option, folder_option, load, make_folder, scenario_options, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..running.resolution import ServerRun
 
 
@@ -101,7 +103,8 @@ def roster(
     from ..running.resolution import resolve_served
 
     if replace is not None:
-        _replace_link(resolve_served(load(scenario, settings, data), roster=out), replace, out)
+        others = {"--links": links, "--enrolled": enrolled, "--make-keys": make_keys, "--qr": qr}
+        _replace_link(resolve_served(load(scenario, settings, data), roster=out), replace, out, others=others)
         return
     if links is not None:
         allowed = "left out beside --links: parties without a certificate of their own get links"
@@ -157,11 +160,13 @@ def roster(
         click.echo(f"{folder.path / 'invitations'}: {note}")
 
 
-def _replace_link(side: "ServerRun", party: str, folder: Path | None) -> None:
+def _replace_link(side: "ServerRun", party: str, folder: Path | None, *, others: "Mapping[str, object]") -> None:
     from ...protocol.errors import refuse
     from ..deployment.links import replace_link
     from ..deployment.server import JOURNAL_FILE
 
+    for field, value in others.items():
+        refuse(value, field, "given", "left out beside --replace, which changes a roster that is there")
     refuse(folder is None or not folder.is_dir(), "--out", str(folder or "left out"), "the folder of the roster")
     folder = Path(folder or ".")
     path = replace_link(folder, party, side.names, folder / JOURNAL_FILE)

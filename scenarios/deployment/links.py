@@ -7,12 +7,18 @@ has the party's place, its secret, and the digest of the terms that its page has
 """
 
 import base64
+import contextlib
 import dataclasses
+import fcntl
 import hashlib
 import io
+import ipaddress
+import os
+import re
 import secrets
+import time
 import urllib.parse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -35,12 +41,19 @@ PAGE_FOLDER: Final = Path(__file__).with_name("page")
 """The files of the ballot's page."""
 LINKS_FILE: Final = "links.csv"
 """Name and link of each party: for a mail merge, and for nobody else."""
+KEYS_FILE: Final = "web_keys.jsonl"
+"""The public keys by which browsers have enrolled, one a line. It is there from the first on: where it has gone, so has
+who holds which seat, and anybody with a copy of a link could enrol anew."""
 DEFAULT_ORIGIN: Final = "http://127.0.0.1:8000"
 VOTE_PATH: Final = "/vote"
 _SECRETS_FILE: Final = "links.json"
 _TERMS_FILE: Final = "web.json"
 _SECRET_BYTES: Final = 16
 _KINDS: Final = frozenset({".html", ".css", ".js"})
+_HOST: Final = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{0,62}[a-z_-][a-z0-9_-]{0,62}")
+"""A host's name as browsers leave it: one that ends in a number is an address, which they write in their own way."""
+NOTICE_SECONDS: Final = 1.0
+"""How often a server looks for replaced links."""
 
 
 class BallotForm(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,16 +137,24 @@ def check_origin(origin: str, *, field: str) -> str:
     Examples:
         >>> check_origin("HTTPS://Vote.Example.org:443/", field="--links")
         'https://vote.example.org'
+        >>> check_origin("https://[2001:DB8:0::1]:8000", field="--links")
+        'https://[2001:db8::1]:8000'
     """
     allowed = "Name what people reach the page by, such as https://vote.example.org, without a path."
     try:
         parts = urllib.parse.urlsplit(origin)
-        port, host = parts.port, (parts.hostname or "").encode("idna").decode()
+        port, host = parts.port, parts.hostname or ""
+        if "[" in parts.netloc:
+            host = f"[{ipaddress.IPv6Address(host)}]"
+        elif not _HOST.fullmatch(host) and host.isascii():
+            host = str(ipaddress.IPv4Address(host))
     except ValueError:
         raise ConfigurationError(field=field, value=origin, allowed=allowed) from None
     is_bare = parts.path in {"", "/"} and not parts.query and not parts.fragment and parts.username is None
-    require(parts.scheme in {"http", "https"} and bool(host) and is_bare, field, origin, allowed)
-    host = f"[{host}]" if ":" in host else host
+    is_plain = origin.isprintable() and " " not in origin and "%" not in host and port != 0
+    require(parts.scheme in {"http", "https"} and bool(host) and is_bare and is_plain, field, origin, allowed)
+    allowed = "Write a host's name in ASCII, as browsers do when its address is copied: https://xn--mnchen-3ya.de."
+    require(host.isascii(), field, origin, allowed)
     allowed = "Browsers sign only on pages that came by HTTPS, or from their own machine. Write https://."
     require(parts.scheme == "https" or is_loopback(f"{host}:80"), field, origin, allowed)
     is_usual = port is None or port == {"http": 80, "https": 443}[parts.scheme]
@@ -147,6 +168,12 @@ def form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
     if make is None:
         raise ConfigurationError(field="--links", value=protocol.name, allowed=allowed)
     return make(protocol)
+
+
+class _PageDigests(msgspec.Struct, frozen=True):
+    """What the terms say of the page's files."""
+
+    page: dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,8 +238,9 @@ def _link(table: LinkTable, place: int, secret: bytes) -> str:
 
 def write_links(folder: Path, drawn_links: DrawnLinks) -> None:
     """Write links for a mail merge, and what the server keeps of them, into a roster's folder."""
+    write_private(folder / KEYS_FILE, b"")
     write_private(folder / _TERMS_FILE, drawn_links.terms)
-    write_private(folder / _SECRETS_FILE, msgspec.json.format(msgspec.json.encode(drawn_links.table), indent=1) + b"\n")
+    write_private(folder / _SECRETS_FILE, _encode(drawn_links.table))
     write_private(folder / LINKS_FILE, csv_of([["name", "link"], *map(list, drawn_links.links.items())]).encode())
 
 
@@ -261,11 +289,11 @@ def read_terms(folder: Path, table: LinkTable) -> bytes:
     check_regular(path, field="--roster")
     try:
         terms = path.read_bytes()
-        digests: dict[str, str] = msgspec.json.decode(terms)["page"]
-    except (OSError, ValueError, KeyError, RecursionError) as error:
+        digests = msgspec.json.decode(terms, type=_PageDigests).page
+    except (OSError, ValueError, RecursionError) as error:
         allowed = f"The terms in {path} cannot be read ({error}). Restore the file, or draw up a new roster."
         raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
-    allowed = f"{path} was changed since the links were made. Put the old one back, or draw up a new roster."
+    allowed = f"The terms in {path} were changed since links were made. Put the old ones back, or draw up a new roster."
     require(digest_of(terms) == table.terms, "--roster", str(path), allowed)
     own = {name: digest_of(content) for name, content in page_files().items()}
     changed = sorted(name for name in own.keys() | digests.keys() if own.get(name) != digests.get(name))
@@ -280,7 +308,8 @@ def read_terms(folder: Path, table: LinkTable) -> bytes:
 def replace_link(folder: Path, party: str, names: Sequence[str], journal: Path) -> Path:
     """Make a new link for a party whose link somebody else has used, and let the old one open nothing.
 
-    A server that is running notices. Whoever came by the old link is cut off.
+    A server that is running notices within `NOTICE_SECONDS`, and cuts off whoever came by the old link. Where a report
+    of theirs comes in before that, it stands, and so does their link.
 
     Args:
         folder: of the roster.
@@ -291,28 +320,58 @@ def replace_link(folder: Path, party: str, names: Sequence[str], journal: Path) 
         The new file, which holds the link.
 
     Raises:
-        ConfigurationError: the party has no link, or has reported: its first report stands.
+        ConfigurationError: the party has no link, or has reported: the first report stands; or they cannot be read.
         JournalError: the journal cannot be read.
         OSError: a file cannot be written.
     """
-    table = read_links(folder)
-    places = {} if table is None else {names[link.place]: link for link in table.links}
-    hint = did_you_mean(party, list(places))
-    if table is None or party not in places:
-        allowed = f"There is no link of {quote(party)} in {folder}{hint}. Links are made by psephos roster --links."
-        raise ConfigurationError(field="--replace", value=party, allowed=allowed)
-    old = places[party]
-    if journal.exists():
-        rows = read_journal(journal, kind=SESSION).rows
-        decoder = msgspec.msgpack.Decoder[ServerRecord](ServerRecord)
-        records = [decode_record(row.body, decoder, journal) for row in rows]
-        has_reported = any(isinstance(record, Accepted) and record.place == old.place for record in records)
-        allowed = f"A report of {quote(party)} is in, and the first one stands. Draw up a new roster to vote again."
-        refuse(has_reported, "--replace", party, allowed)
-    secret = secrets.token_bytes(_SECRET_BYTES)
-    new = Link(old.place, old.fingerprint, hashlib.sha256(secret).hexdigest())
-    table = msgspec.structs.replace(table, links=tuple(new if link == old else link for link in table.links))
-    path = folder / f"link-{stem_of(party)}.csv"
-    replace_private(path, csv_of([["name", "link"], [party, _link(table, old.place, secret)]]).encode())
-    replace_private(secrets_file_of(folder), msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n")
+    with _alone_in(folder):
+        table = read_links(folder)
+        places = {} if table is None else {names[link.place]: link for link in table.links if link.place < len(names)}
+        hint = did_you_mean(party, list(places))
+        if table is None or party not in places:
+            allowed = f"There is no link of {quote(party)} in {folder}{hint}. Links are made by psephos roster --links."
+            raise ConfigurationError(field="--replace", value=party, allowed=allowed)
+        old = places[party]
+        reported = f"A report of {quote(party)} is in, and the first one stands. Draw up a new roster to vote again."
+        refuse(_has_reported(journal, old.place), "--replace", party, reported)
+        secret = secrets.token_bytes(_SECRET_BYTES)
+        new = Link(old.place, old.fingerprint, hashlib.sha256(secret).hexdigest())
+        changed = msgspec.structs.replace(table, links=tuple(new if link == old else link for link in table.links))
+        path = folder / f"link-{stem_of(party)}.csv"
+        replace_private(path, csv_of([["name", "link"], [party, _link(table, old.place, secret)]]).encode())
+        _replace_table(folder, changed)
+        if journal.exists():
+            time.sleep(3 * NOTICE_SECONDS)  # and it has written down what it had heard by then
+            if _has_reported(journal, old.place):
+                _replace_table(folder, table)
+                path.unlink()
+                raise ConfigurationError(field="--replace", value=party, allowed=reported)
     return path
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Generator[None]:
+    """Keep other commands that replace links waiting: each would undo what another has changed."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace_table(folder: Path, table: LinkTable) -> None:
+    replace_private(secrets_file_of(folder), _encode(table))
+
+
+def _encode(table: LinkTable) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(table), indent=1) + b"\n"
+
+
+def _has_reported(journal: Path, place: int) -> bool:
+    if not journal.exists():
+        return False
+    rows = read_journal(journal, kind=SESSION).rows
+    decoder = msgspec.msgpack.Decoder[ServerRecord](ServerRecord)
+    records = [decode_record(row.body, decoder, journal) for row in rows]
+    return any(isinstance(record, Accepted) and record.place == place for record in records)

@@ -9,6 +9,7 @@ by the server. Scripts read it as JSON and show it as text.
 """
 
 import base64
+import collections
 import contextlib
 import hashlib
 import hmac
@@ -42,17 +43,23 @@ from ...transports.http_server import HttpAnswer, Room, Takeover
 from ...transports.web import MOST_STRANGERS, WebListener, WebTransport
 from ..reading.files import check_regular
 from .common import name_address_in_errors
-from .links import VOTE_PATH, LinkTable, check_origin, page_files, read_links, read_terms, secrets_file_of
+from .links import (
+    KEYS_FILE,
+    NOTICE_SECONDS,
+    VOTE_PATH,
+    LinkTable,
+    check_origin,
+    page_files,
+    read_links,
+    read_terms,
+    secrets_file_of,
+)
 
-KEYS_FILE: Final = "web_keys.jsonl"
-"""The public keys by which browsers have enrolled, one a line; in the roster's folder."""
 _TAG_OF_CHALLENGE, _TAG_OF_ENROLMENT, _TAG_OF_ADMISSION = 20, 21, 22
 _NONCE_BYTES: Final = 32
 _CONTEXT: Final = b"psephos web party 1\0"
 _PENALTY_SECONDS: Final = 1.0
 """Before a wrong link is refused; each guess also takes a connection and a signature."""
-_LOOK_SECONDS: Final = 1.0
-"""How often the pages for who watches are brought up to date, and replaced links are looked for."""
 _COMMENT_SECONDS: Final = 20.0
 _SEND_SECONDS: Final = 5.0
 _MOST_WATCHERS: Final = 512
@@ -111,13 +118,13 @@ class BrowserKeys:
         self._set_links(table)
         self._file_state = self._state_of_file()
         self._lock = trio.Lock()
-        self._channels = weakref.WeakValueDictionary[int, Channel]()
+        self._channels: dict[int, weakref.WeakSet[Channel]] = collections.defaultdict(weakref.WeakSet)
         self._keys: dict[int, _EnrolledKey] = {}  # on the disk
         self._claims: dict[int, _EnrolledKey] = {}  # not yet, and nobody was told
         path = folder / KEYS_FILE
         check_regular(path, field="--roster")
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
+            self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW)
             whole, _, torn = path.read_bytes().rpartition(b"\n")
             if torn:  # what was being written as the machine stopped: nobody was told of it
                 os.truncate(self._file, len(whole) + bool(whole))
@@ -126,7 +133,7 @@ class BrowserKeys:
                 self._keys[key.place] = key
             sync_folder(folder)
         except (OSError, ValueError) as error:
-            allowed = f"The keys in {path} cannot be read ({error}). Restore the file."
+            allowed = f"The keys in {path} cannot be read ({error}). Restore the file, or draw up a new roster."
             raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
 
     def close(self) -> None:
@@ -155,7 +162,7 @@ class BrowserKeys:
                 return None
             place = enrolment.place
             row: list[int] = self._roster.public[place].tolist()
-            self._channels[place] = channel
+            self._channels[place].add(channel)
             await channel.send([msgspec.msgpack.encode((_TAG_OF_ADMISSION, self._roster.names[place], row, is_new))])
             return self._links[place].fingerprint
         return None
@@ -199,6 +206,8 @@ class BrowserKeys:
                         del self._claims[each]
         if self._keys.get(place) != known:
             raise OSError("the key was not written")
+        if self._links.get(place) != link:  # it was replaced in the meantime
+            raise ValueError(_STRANGER)
         return True
 
     def look_for_replaced_links(self) -> None:
@@ -212,9 +221,9 @@ class BrowserKeys:
             if table is not None:
                 self._set_links(table)
                 for place, link in old_links.items():
-                    channel = self._channels.get(place)
-                    if channel is not None and self._links.get(place) != link:
-                        channel.close()
+                    if self._links.get(place) != link:
+                        for channel in self._channels.pop(place, ()):
+                            channel.close()
         self._file_state = state
 
     def _set_links(self, table: LinkTable) -> None:
@@ -297,9 +306,9 @@ class WebSite:
             while True:
                 self._publish(tell())
                 self._keys.look_for_replaced_links()
-                await trio.sleep(_LOOK_SECONDS)
+                await trio.sleep(NOTICE_SECONDS)
         finally:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + _LOOK_SECONDS):
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + NOTICE_SECONDS):
                 self._publish(tell())  # how it has ended
                 if len(self._watchers):
                     await trio.sleep_forever()

@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import ssl
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -17,16 +18,17 @@ import trio
 import trio.testing
 from deployments import ENTRIES, PATIENCE, Process, write_vote
 from psephos.protocol.errors import ConfigurationError, PsephosError
-from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Welcome, decode, encode
+from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Report, Request, Welcome, decode, encode
 from psephos.scenarios.deployment import Joining, join, web
 from psephos.scenarios.deployment.invitations import find_invitation
-from psephos.scenarios.deployment.links import LINKS_FILE, replace_link
+from psephos.scenarios.deployment.links import KEYS_FILE, LINKS_FILE, check_origin, replace_link
 from psephos.scenarios.deployment.server import JOURNAL_FILE
-from psephos.scenarios.deployment.web import KEYS_FILE, open_site
+from psephos.scenarios.deployment.web import open_site
+from psephos.transports import Channel
 from psephos.transports.addresses import parse_address
 from psephos.transports.keys import make_identity
-from psephos.transports.web import GONE_SECONDS, WebTransport
-from web_parties import ABORT, SEAT, Browser, Vote, free_port, links_in, settle, talk
+from psephos.transports.web import GONE_SECONDS, WebChannel, WebTransport
+from web_parties import ABORT, SEAT, Browser, Served, Vote, free_port, links_in, settle, talk
 
 STRANGER: Final = "This link opens nothing here. Open the whole link, and the newest one that you were sent."
 
@@ -210,10 +212,9 @@ async def test_a_new_link_cuts_off_whoever_came_by_the_old_one(vote: Vote) -> No
         thief, voter = vote.browser("bob"), vote.browser("bob")
         channel = await thief.connect()
         assert (await thief.greet(channel))[0] == SEAT
-        session_id = served.descriptor.id
-        await channel.send([encode(Hello(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", "bob", session_id))])
+        await channel.send([hello(served, "bob")])
         assert isinstance(decode((await channel.receive())[0]), Welcome)  # it has joined
-        path = replace_link(vote.folder, "bob", vote.side.names, vote.folder / JOURNAL_FILE)
+        path = await replace(vote, "bob")
         with pytest.raises((trio.EndOfChannel, trio.BrokenResourceError)), trio.fail_after(PATIENCE):
             await channel.receive()
         await channel.aclose()
@@ -229,6 +230,122 @@ async def test_a_new_link_cuts_off_whoever_came_by_the_old_one(vote: Vote) -> No
         replace_link(vote.folder, "bob", vote.side.names, vote.folder / JOURNAL_FILE)
     with pytest.raises(ConfigurationError, match=r"There is no link of 'bop' in .* \(did you mean 'bob'\?\)"):
         replace_link(vote.folder, "bop", vote.side.names, vote.folder / JOURNAL_FILE)
+
+
+async def replace(vote: Vote, party: str) -> Path:
+    """Replace a link while the server runs."""
+    names, journal = vote.side.names, vote.folder / JOURNAL_FILE
+    return await trio.to_thread.run_sync(replace_link, vote.folder, party, names, journal)
+
+
+def hello(served: Served, name: str) -> bytes:
+    return encode(Hello(PROTOCOL_VERSION, "vote", "dpwevote", "deployment", name, served.descriptor.id))
+
+
+async def test_a_new_link_cuts_off_each_connection_of_the_old_one(vote: Vote) -> None:
+    thief = vote.browser("bob")
+    async with vote.served() as served, await thief.connect() as first, await thief.connect() as second:
+        assert (await thief.greet(first))[0] == SEAT
+        await first.send([hello(served, "bob")])
+        assert isinstance(decode((await first.receive())[0]), Welcome)
+        assert (await thief.greet(second))[0] == SEAT
+        await replace(vote, "bob")
+        for channel in (first, second):
+            with pytest.raises((trio.EndOfChannel, trio.BrokenResourceError)), trio.fail_after(PATIENCE):
+                await channel.receive()
+
+
+async def test_a_link_that_is_replaced_while_its_key_is_written_lets_nobody_in(
+    vote: Vote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_begun, may_end = threading.Event(), threading.Event()
+    write = os.fsync
+
+    def wait(file: int) -> None:
+        if Path(f"/proc/self/fd/{file}").readlink().name == KEYS_FILE:
+            has_begun.set()
+            may_end.wait(PATIENCE)
+        write(file)
+
+    async with vote.served() as served:
+        monkeypatch.setattr(os, "fsync", wait)
+        told: list[Any] = []
+
+        async def come() -> None:
+            told.extend(await vote.browser("bob").come())
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(come)
+            await trio.to_thread.run_sync(has_begun.wait)
+            path = await replace(vote, "bob")
+            may_end.set()
+        assert told[:2] == [ABORT, STRANGER]
+        async with trio.open_nursery() as nursery:
+            for browser in (vote.browser("ann"), Browser(links_in(path)["bob"]), vote.browser("cid")):
+                nursery.start_soon(served.take_part, browser)
+        await served.ended.wait()
+
+
+async def test_a_report_that_comes_in_while_its_link_is_replaced_stands_and_so_does_the_link(
+    vote: Vote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web, "NOTICE_SECONDS", 1.5)  # for the report to be in before the server looks
+    browsers = {name: vote.browser(name) for name in ENTRIES}
+    told: list[ConfigurationError] = []
+
+    async def try_to_replace() -> None:
+        with pytest.raises(ConfigurationError, match="A report of 'bob' is in, and the first one stands") as refused:
+            await replace(vote, "bob")
+        told.append(refused.value)
+
+    async with vote.served() as served, contextlib.AsyncExitStack() as stack:
+        channels = dict[str, Channel]()
+        for name, browser in browsers.items():
+            channels[name] = await stack.enter_async_context(await browser.connect())
+            assert (await browser.greet(channels[name]))[0] == SEAT
+            await channels[name].send([hello(served, name)])
+        heard: list[Any] = []
+        while not any(isinstance(message, Request) for message in heard):
+            heard += map(decode, await channels["bob"].receive())
+        before = (vote.folder / "links.json").read_bytes()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(try_to_replace)
+            with trio.fail_after(PATIENCE):
+                while (vote.folder / "links.json").read_bytes() == before:  # noqa: ASYNC110  a file's
+                    await trio.sleep(0.001)
+            await channels["bob"].send([encode(Report(0, msgspec.Raw(msgspec.msgpack.encode([1]))))])
+        assert told
+        assert (vote.folder / "links.json").read_bytes() == before
+        assert not list(vote.folder.glob("link-*.csv"))
+        await trio.sleep(2.0)  # until the server has looked
+        assert (await browsers["bob"].come())[0] == SEAT
+
+
+async def test_links_that_are_replaced_at_once_are_all_replaced(vote: Vote) -> None:
+    old = {name: vote.browser(name) for name in ENTRIES}
+    paths: list[Path] = []
+
+    async def replace_one(name: str) -> None:
+        paths.append(await replace(vote, name))
+
+    for _round in range(5):
+        async with trio.open_nursery() as nursery:
+            for name in ENTRIES:
+                nursery.start_soon(replace_one, name)
+    async with vote.served():
+        for path in paths[-3:]:
+            for link in links_in(path).values():
+                assert (await Browser(link).come())[0] == SEAT
+        for browser in old.values():
+            assert (await browser.come())[0] == ABORT
+
+
+async def test_nothing_is_served_where_the_keys_of_browsers_have_gone(vote: Vote) -> None:
+    async with vote.served():
+        assert (await vote.browser("ann").come())[0] == SEAT
+    (vote.folder / KEYS_FILE).unlink()
+    with pytest.raises(ConfigurationError, match="Restore the file"):  # or a copy of ann's link would enrol anew
+        open_site(vote.folder, vote.side.roster, vote.address, origin=None, certificate=None, key=None)
 
 
 def test_the_folder_has_no_secret_of_a_link(vote: Vote) -> None:
@@ -426,6 +543,22 @@ async def test_a_message_above_the_limit_of_strangers_is_refused(vote: Vote) -> 
         assert (await vote.browser("ann").come())[0] == SEAT
 
 
+async def test_empty_fragments_take_no_memory() -> None:
+    transport = WebTransport()
+    async with (
+        await transport.open_listener() as listener,
+        await transport.connect(listener.address) as near,
+        await listener.accept() as far,
+    ):
+        assert isinstance(near, WebChannel)
+        assert isinstance(far, WebChannel)
+        frames = b"\x02\x80mask" + b"\x00\x80mask" * 5000
+        await near._stream.send_all(frames)  # pyright: ignore[reportPrivateUsage]
+        with trio.move_on_after(1.0):
+            await far.receive()
+        assert far._parts == []  # pyright: ignore[reportPrivateUsage]
+
+
 @pytest.mark.parametrize(
     "request_text",
     [
@@ -531,6 +664,45 @@ def test_pages_are_for_an_address_that_fits_their_links(
         open_site(vote.folder, vote.side.roster, address, origin=words.get("origin"), **files)
 
 
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://a b",
+        "https://a\nb",
+        "https://a%20b",
+        'https://a"b',
+        "https://a\\b",
+        "https://*.example",
+        "https://a:0",
+        "https://127.1",
+        "https://[v1.x]",
+        "https://[fe80::1%25eth0]",
+        "https://straße.example",  # two domains, by two standards
+    ],
+)
+def test_an_origin_that_browsers_write_otherwise_or_not_at_all_gets_no_links(origin: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"without a path|in ASCII"):
+        check_origin(origin, field="--links")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("web.json", b"[]"),
+        ("web.json", b'{"page":[]}'),
+        ("links.json", b"null"),
+        ("links.json", b'{"origin":"http://127.0.0.1","terms":"","links":[{"place":3,"fingerprint":"","secret":""}]}'),
+    ],
+)
+def test_files_of_links_that_are_of_another_form_are_refused(vote: Vote, name: str, content: bytes) -> None:
+    (vote.folder / name).write_bytes(content)
+    with pytest.raises(ConfigurationError, match=r"draw up a new roster|lead to"):
+        open_site(vote.folder, vote.side.roster, vote.address, origin=None, certificate=None, key=None)
+    if name == "links.json":
+        with pytest.raises(ConfigurationError, match=r"cannot be read|There is no link of"):
+            replace_link(vote.folder, "bob", vote.side.names, vote.folder / JOURNAL_FILE)
+
+
 @pytest.mark.parametrize("change", ["web.json", "links.json"])
 def test_terms_that_were_changed_are_not_served(vote: Vote, change: str) -> None:
     path = vote.folder / change
@@ -595,6 +767,8 @@ def test_links_are_qr_codes_on_request(tmp_path: Path, psephos: Callable[..., An
         (("roster", "vote.toml", "--links", "--set", "parameters.variant=laplace"), "variant 'laplace'"),
         (("roster", "canteen", "--links"), "take part by psephos join"),
         (("roster", "vote.toml", "--replace", "bob"), "the folder of the roster"),
+        (("roster", "vote.toml", "--replace", "bob", "--qr", "--out", "drawn"), "leave out --qr"),
+        (("roster", "vote.toml", "--replace", "bob", "--links", "--out", "drawn"), "leave out --links"),
         (("roster", "vote.toml", "--replace", "bob", "--out", "drawn"), "psephos roster --links"),
         (("serve", "vote.toml", "--roster", "drawn", "--web", "8000"), "This roster has no links"),
         (("serve", "vote.toml", "--roster", "drawn", "--web-origin", "https://a.example"), "--web HOST:PORT"),
