@@ -48,6 +48,9 @@ MOST_STRANGERS: Final = 512
 """Connections without a request at a time; and as many WebSockets that have not been greeted."""
 _MOST_REQUEST_BYTES: Final = 1 << 14
 _READ_BYTES: Final = 1 << 16
+_MOST_FRAMES: Final = 256
+"""Frames of payloads that are not complete, and control frames, in `PING_SECONDS`: each takes as long as a payload, and
+browsers send a few."""
 _VERSION: Final = b"13"
 
 Greeting: TypeAlias = Callable[[Channel], Awaitable[str | None]]
@@ -69,6 +72,7 @@ class WebChannel(Channel):
 
     __slots__ = (
         "__weakref__",
+        "_counted_from",
         "_failure",
         "_fingerprint",
         "_heard_at",
@@ -77,6 +81,7 @@ class WebChannel(Channel):
         "_is_receiving",
         "_is_sending",
         "_limit",
+        "_num_frames",
         "_owed",
         "_parts",
         "_peer",
@@ -101,7 +106,8 @@ class WebChannel(Channel):
         self._size = 0
         self._failure: Exception | None = None
         self._fingerprint = ""
-        self._heard_at = trio.current_time()
+        self._heard_at = self._counted_from = trio.current_time()
+        self._num_frames = 0
         self._is_closed = self._is_receiving = self._is_sending = False
         self._turn = trio.Lock()
         self._owed = (
@@ -239,7 +245,9 @@ class WebChannel(Channel):
     def _take_from(self, data: bytes) -> list[bytes]:
         """Return the payloads that bytes complete; raise what ends the channel, unless payloads come before it."""
         if data:
-            self._heard_at = trio.current_time()
+            self._heard_at = now = trio.current_time()
+            if now - self._counted_from > PING_SECONDS:
+                self._counted_from, self._num_frames = now, 0
             self._websocket.receive_data(data)
             payloads = self._take()
         else:
@@ -252,18 +260,21 @@ class WebChannel(Channel):
     def _take(self) -> list[bytes]:
         payloads: list[bytes] = []
         for event in self._websocket.events():
+            self._num_frames += not isinstance(event, BytesMessage) or event.frame_finished
+            if self._num_frames > _MOST_FRAMES:
+                self._failure = MalformedMessageError(f"more than {_MOST_FRAMES} frames without a payload")
+                break
             match event:
                 case BytesMessage():
                     self._size += len(event.data)
                     if self._size > self._limit:
                         self._failure = refused_size(self._size, limit=self._limit)
                         break
-                    if event.data:  # of empty ones there may be any number
-                        self._parts.append(bytes(event.data))
+                    self._parts.append(bytes(event.data))
                     if event.message_finished:
                         payloads.append(b"".join(self._parts))
                         self._parts.clear()
-                        self._size = 0
+                        self._size = self._num_frames = 0
                 case Ping():  # over TLS it waits for the next payload: no browser sends any
                     self._owed = self._websocket.send(event.response())
                     if self._stream is self._raw and not self._is_sending and not self._unsent:

@@ -17,7 +17,7 @@ import pytest
 import trio
 import trio.testing
 from deployments import ENTRIES, PATIENCE, Process, write_vote
-from psephos.protocol.errors import ConfigurationError, PsephosError
+from psephos.protocol.errors import ConfigurationError, MalformedMessageError, PsephosError
 from psephos.protocol.messages import PROTOCOL_VERSION, Hello, Report, Request, Welcome, decode, encode
 from psephos.scenarios.deployment import Joining, join, web
 from psephos.scenarios.deployment.invitations import find_invitation
@@ -543,7 +543,8 @@ async def test_a_message_above_the_limit_of_strangers_is_refused(vote: Vote) -> 
         assert (await vote.browser("ann").come())[0] == SEAT
 
 
-async def test_empty_fragments_take_no_memory() -> None:
+@pytest.mark.parametrize("frame", [b"\x00\x80mask", b"\x89\x80mask", b"\x8a\x80mask"])
+async def test_frames_without_a_payload_end_a_channel(frame: bytes) -> None:
     transport = WebTransport()
     async with (
         await transport.open_listener() as listener,
@@ -551,12 +552,12 @@ async def test_empty_fragments_take_no_memory() -> None:
         await listener.accept() as far,
     ):
         assert isinstance(near, WebChannel)
-        assert isinstance(far, WebChannel)
-        frames = b"\x02\x80mask" + b"\x00\x80mask" * 5000
-        await near._stream.send_all(frames)  # pyright: ignore[reportPrivateUsage]
-        with trio.move_on_after(1.0):
+        few = b"\x02\x83mask" + bytes([0x0C, 0x04, 0x16]) + frame * 200 + b"\x80\x80mask"
+        await near._stream.send_all(few)  # pyright: ignore[reportPrivateUsage]
+        assert await far.receive() == [b"aee"]
+        await near._stream.send_all(b"\x02\x80mask" + frame * 300)  # pyright: ignore[reportPrivateUsage]
+        with pytest.raises(MalformedMessageError, match="more than 256 frames without a payload"):
             await far.receive()
-        assert far._parts == []  # pyright: ignore[reportPrivateUsage]
 
 
 @pytest.mark.parametrize(
