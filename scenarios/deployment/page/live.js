@@ -35,7 +35,8 @@ function show(facts) {
     rows.push(row(`Have reported in “${phase}”`, `${number} of ${facts.parties}`))
   }
   if (facts.deadline !== null && ['gathering', 'collecting'].includes(facts.state)) {
-    rows.push(row(`“${facts.phase}” ends at the latest`, new Date(1000 * facts.deadline).toLocaleString()))
+    const until = new Date(1000 * facts.deadline).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })
+    rows.push(row(facts.phase === 'join' ? 'Voters may join until' : `“${facts.phase}” ends at the latest`, until))
   }
   find('facts').replaceChildren(...rows)
   find('state').textContent = STATES.get(facts.state) ?? facts.state

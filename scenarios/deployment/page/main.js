@@ -280,7 +280,7 @@ function explain(error) {
     showProblem(required ? 'The vote ended without a result' : 'The server has refused this', [
       'The server says:', foreign(message),
       ...(required ? [`In the step “${phase}” ${received} voters reported, and ${required} were needed.`] : []),
-      'If you do not expect that, please tell whoever sent you the link. This device draws nothing again.',
+      'If you do not expect that, please tell whoever sent you the link. Nothing more is sent.',
     ], again)
   } else if (error instanceof Refusal) {
     const advice = 'Nothing more is sent. Please tell whoever sent you the link.'

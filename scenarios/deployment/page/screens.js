@@ -102,8 +102,8 @@ function comparison({ descriptor, files }, digest) {
 /** @param {Terms} terms @returns {string} */
 function weightsInWords({ weights, isWeightPrivate }) {
   if (!isWeightPrivate) return 'Your weight is public, and on the list of voters.'
-  if (weights.length <= 12) return `And your weight: ${weights.join(', ')}.`
-  return `And your weight, from ${weights[0]} to ${weights[weights.length - 1]}.`
+  const range = weights.length <= 12 ? weights.join(', ') : `from ${weights[0]} to ${weights[weights.length - 1]}`
+  return `And your weight, by which your vote counts: ${range}.`
 }
 
 /**
@@ -125,7 +125,9 @@ export function showTerms(terms, digest) {
         : 'That you take part is known, and so is your weight: both are on the list of voters.')),
       section('What it costs your privacy', ...cost(terms)),
       section('What you trust', trust(terms)),
-      section('When', paragraph(until ? `Until ${dateOf(until)}, by this device's clock.` : 'No end is set.')),
+      section('When', paragraph('Vote as soon as you can: voters are waited for only as long as ',
+        make('a', { href: '/', target: '_blank' }, 'the page of the vote'), ' says. ',
+        until ? `All ends on ${dateOf(until)}, by this device’s clock, at the latest.` : '')),
       section('On this device', paragraph('Your link opens on one device, in one browser. Go on here if you can come '
         + 'back to this device until the result is there. Do not use a private window: it forgets what is needed to '
         + 'come back.')),
@@ -184,7 +186,7 @@ export function askBallot({ candidates, isWeightPrivate, options, question, titl
         const texts = missing.map((name) =>
           (name === 'weight' ? 'your weight' : `“${candidates[Number(name.split(' ')[1])]}”`))
         const more = texts.length > 3 ? ` and ${texts.length - 3} more` : ''
-        fault.textContent = `Please answer ${texts.slice(0, 3).join(', ')}${more}.`
+        fault.textContent = `Please answer: ${texts.slice(0, 3).join(', ')}${more}.`
         const first = form.elements.namedItem(missing[0])
         const input = first instanceof RadioNodeList ? first[0] : first
         if (input instanceof HTMLElement) input.focus()
@@ -220,8 +222,8 @@ export function confirmBallot({ candidates, isCentral, options, weights }, { wei
     show('review', 'Step 3 of 3: confirm', 'Is this right?', make('dl', { className: 'answers' }, ...rows),
       paragraph('Once it is cast, a ballot cannot be changed. ', isCentral
         ? 'This device keeps your answers, and sends them to the server as they are.'
-        : 'This device then draws what it will send, once, and forgets your answers: whoever looks into it later finds '
-          + 'only the randomized reports.'),
+        : 'This device then randomizes your answers, once, and forgets them: whoever looks into it later finds only '
+          + 'the randomized reports.'),
       actions(cast, button('Change it', () => resolve(false))))
   })
 }
@@ -245,7 +247,7 @@ export class WaitingScreen {
     this.connection = make('p', { className: 'connection' })
     this.retry = button('Try now', onRetry, 'small')
     show('waiting', '', 'Your ballot is cast',
-      paragraph('Ballot of ', make('strong', {}, foreign(seat.name)), ' in ', foreign(terms.title), '.'),
+      paragraph('Ballot of ', make('strong', {}, foreign(seat.name)), ': ', foreign(terms.title)),
       this.steps, this.advice, this.connection)
   }
 
@@ -262,7 +264,7 @@ export class WaitingScreen {
     }
     this.steps.replaceChildren(
       isCentral ? item('done', 'Kept', 'on this device')
-        : item('done', 'Drawn', 'and kept on this device: it will never draw again'),
+        : item('done', 'Randomized', 'once, and kept on this device'),
       ...steps.map((_, step) => {
         const text = stepInWords(this.terms, step)
         if (receipts.has(step)) return item('done', text, 'acknowledged by the server')
@@ -277,7 +279,7 @@ export class WaitingScreen {
       this.advice.replaceChildren(strong('Please keep this page open.'), paragraph('The server still has to ask this '
         + `device ${numLeft === 1 ? 'once' : `${numLeft} times`}. If the page closes, the device sleeps, or the `
         + 'network is gone, open your link again on this device before the others have finished. Otherwise your ballot '
-        + `does not count.${isCentral ? '' : ' It sends the same again, and draws nothing anew.'}`))
+        + `does not count. It sends the same again.`))
       announce(receipts.size ? `${receipts.size} of ${steps.length} reports acknowledged.` : '')
     } else {
       this.advice.replaceChildren(strong('You may close this page.'), paragraph('All of your ballot is with the '

@@ -162,7 +162,7 @@ def test_twelve_voters_of_whom_eight_have_browsers(tmp_path: Path, psephos: Call
     [
         ((), "0.5 for each report of your weight"),
         (("variant=printed", "epsilon_weight=0.25", "epsilon_opinion=0.75"), "0.25 for each report of your weight"),
-        (("groups=[[1.0], [2.0, 3.0]]",), "And your weight: 1, 2, 3."),
+        (("groups=[[1.0], [2.0, 3.0]]",), "And your weight, by which your vote counts: 1, 2, 3."),
         (("weight_collection=per_candidate",), "Report 2 of 2: your answer"),
         (("public_weights=true",), "whose weight is 3"),
         (("variant=two_point",), "2.72 times as likely"),
