@@ -278,8 +278,8 @@ export class WaitingScreen {
     if (numLeft) {
       this.advice.replaceChildren(strong('Please keep this page open.'), paragraph('The server still has to ask this '
         + `device ${numLeft === 1 ? 'once' : `${numLeft} times`}. If the page closes, the device sleeps, or the `
-        + 'network is gone, open your link again on this device before the others have finished. Otherwise your ballot '
-        + `does not count. It sends the same again.`))
+        + 'network is gone, open your link again on this device before the others have finished: it sends the same '
+        + 'again. Otherwise your ballot does not count.'))
       announce(receipts.size ? `${receipts.size} of ${steps.length} reports acknowledged.` : '')
     } else {
       this.advice.replaceChildren(strong('You may close this page.'), paragraph('All of your ballot is with the '
