@@ -27,7 +27,7 @@ from relays import Relay
 from runs import read_json, read_lines
 
 PHASES: Final = ("weights", "opinions")
-DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowledged", "left")
+DURABLE_STEPS: Final = ("reserved", "drawn", "acknowledged", "drawn", "acknowledged", "sessionended")
 """Of a party in a vote: what its journal holds in the end."""
 Dying = tuple[str, int]
 """When a process is killed, before or after, and at which of its durable steps."""
