@@ -16,6 +16,15 @@ import click
 
 from .asking import use_or_ask
 from .completion import complete_shipped
+from .draft_files import (
+    check_characters,
+    check_free,
+    check_page,
+    check_scenario,
+    target_of,
+    write_new,
+    write_with_links,
+)
 from .group import SuggestingGroup, cli, with_traceback
 from .options import out_option
 from .reports import command_of_context
@@ -28,7 +37,6 @@ if TYPE_CHECKING:
 _PROTOCOL: Final = "protocol"
 """The word that begins no session, but a package."""
 _MAX_TITLE: Final = 100
-_MAX_NAME: Final = 64
 _ROWS_SHOWN: Final = 3
 _OF_TABLES: Final = {
     "sheet": ("NAME", "The worksheet of a workbook (default: the first visible one with a table)."),
@@ -154,6 +162,7 @@ def new() -> None:
     psephos new vote board.csv
     psephos new vote board.csv --partner Name --yes agree --no disagree
     psephos new crowd answers.csv --worker Student --no-run
+    psephos new vote names.csv --candidate Merger --web   # of names alone: a page, and a link for each
 
     `new` finds out the encoding, the separator, the columns and the words of FILE. What it cannot find out it asks in a
     terminal; without one, an error names the option to add. The scenario that it writes is short, and yours to change.
@@ -167,6 +176,14 @@ def _table_options() -> list[click.Parameter]:
     ]
 
 
+def _option_of(option: "Option") -> click.Option:
+    settings: dict[str, Any] = {"is_flag": option.is_flag or None}
+    if option.flag_value:
+        settings = {"is_flag": False, "flag_value": option.flag_value}
+    metavar = None if option.is_flag else option.metavar
+    return click.Option([f"--{option.name}"], help=option.help, metavar=metavar, multiple=option.multiple, **settings)
+
+
 def _command_of(protocol: str, beginning: "ScenarioTemplate") -> click.Command:
     from ..system import find_protocol
 
@@ -176,16 +193,7 @@ def _command_of(protocol: str, beginning: "ScenarioTemplate") -> click.Command:
 
     parameters: list[click.Parameter] = [
         click.Argument(["file"], required=False, type=click.Path(path_type=Path), metavar="[FILE]"),
-        *(
-            click.Option(
-                [f"--{option.name}"],
-                help=option.help,
-                metavar=None if option.is_flag else option.metavar,
-                multiple=option.multiple,
-                is_flag=option.is_flag or None,
-            )
-            for option in beginning.options
-        ),
+        *map(_option_of, beginning.options),
         *_table_options(),
         click.Option(
             ["--epsilon"],
@@ -220,46 +228,55 @@ def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate",
     from .simulation import run
 
     data_file: Path | None = values["file"]
+    links: str | None = values.get("web")
     sample = samples()[beginning.sample]
-    target = _target(values["to"], data_file or sample)
+    target = target_of(values["to"], data_file or sample)
+    folder: Path = values["out"] or target.with_suffix("")
+    if links is not None:
+        links = check_page(links, data_file, folder)
     data_path = sample.name if data_file is None else os.path.relpath(data_file, target.parent)
     answers = list[tuple[str, str]]()
     option_values = _chosen(values, beginning.options, target.parent)
     sheet, draft = _draft_until_clear(beginning, data_file or sample, data_path, option_values, answers)
     trust, note = _trust(protocol, beginning, values.get("trust"), answers)
     title = values["title"] or draft.title
+    words = ["psephos", "new", beginning.word, *([data_file.name] if data_file else []), *(["--web"] if links else [])]
+    use = f"Run it again, changed or not: psephos run {target.name}"
+    if links is not None:
+        use = f"Draw up new links: {shlex.join(['psephos', 'roster', target.name, '--links', links])}"
     text = scenario_text(
         dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
-        name=target.name,
+        head=f"Made by `{shlex.join(words)}`. {use}",
         protocol=protocol,
         epsilon=values["epsilon"],
-        made_by=shlex.join(["psephos", "new", beginning.word, *([] if data_file is None else [data_file.name])]),
         synthetic=digest_of([sample]) if data_file is None else "",
         trust=trust,
         options=sheet.options,
     )
-    _check_characters(title, field="--title")
-    _check_characters(text, field="FILE")
+    check_characters(title, field="--title")
+    check_characters(text, field="FILE")
     copy = target.parent / sample.name
     if data_file is None:
-        _check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", way_out="Name it as FILE to use it.")
-    _check_free(target, text, field="--to", way_out="Add --to with another name.")
+        check_free(copy, sample.read_text(encoding="utf-8"), field="FILE", way_out="Name it as FILE to use it.")
+    check_free(target, text, field="--to", way_out="Add --to with another name.")
     try:
-        _check(text, target, data_file or sample, data_path)
+        check_scenario(text, target, data_file or sample, data_path, is_served=links is not None)
     except ConfigurationError as error:
         if not answers:
             raise
         raise _with_answers(error, answers) from None
     if data_file is None:
-        _write(sample.read_text(encoding="utf-8"), copy)
-    _write(text, target)
+        write_new(sample.read_text(encoding="utf-8"), copy)
+    if links is None:
+        write_new(text, target)
     console = make_console()
     synthetic = f"No file was given: {copy} is made up. Put your own in its place, and delete synthetic and seed."
-    synthetic = synthetic if data_file is None else ""
-    for sentence in (synthetic, *draft.said, note, sheet.note):
-        if sentence:
-            show_note(console, sentence)
+    for sentence in filter(None, ("" if data_file else synthetic, *draft.said, note, sheet.note)):
+        show_note(console, sentence)
     console.print(f"\n{text}", soft_wrap=True)
+    if links is not None:
+        write_with_links(context, text, target, folder, links)
+        return
     console.print(f"Written to {target}", soft_wrap=True)
     if values["runs"]:
         context.invoke(run, scenario=str(target), out=values["out"])
@@ -371,7 +388,8 @@ def _draft_until_clear(
                 sheet = [*sheets.values()][-1]
                 rows = [list(row) for row in sheet.rows[:_ROWS_SHOWN]]
                 show_table(make_console(), Table(columns=list(sheet.header), rows=rows, labels=len(sheet.header)))
-            option, question = error.option, f"{capitalize(error.question)}? ({', '.join(error.choices)})"
+            choices = f" ({', '.join(error.choices)})" if error.choices else ""
+            option, question = error.option, f"{capitalize(error.question)}?{choices}"
             answer = _asked(error.field, question, () if error.is_open else error.choices)
         except ConfigurationError as error:
             if not answers:
@@ -497,66 +515,6 @@ def _merge_gaps(one: "UnclearError", other: "UnclearError") -> "UnclearError":
     """Return a gap with the choices of both."""
     choices = list(dict.fromkeys([*one.choices, *other.choices]))
     return type(one)(one.option, one.question, choices)
-
-
-def _target(path: Path | None, file: Path) -> Path:
-    """Return where the scenario is written: by default here, under the file's name in small letters."""
-    from ...protocol.errors import refuse
-
-    if path is not None:
-        refuse(path.name in {"", ".."}, "--to", str(path), "the name of a file")
-        return path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
-    stem = file.name.removesuffix(".gz").removesuffix(file.suffix)
-    slug = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-")[:_MAX_NAME].strip("-")
-    return Path(f"{slug or 'scenario'}.toml")
-
-
-def _check_characters(text: str, *, field: str) -> None:
-    """Raise ConfigurationError if a text has bytes that are no characters, as the name of a file may."""
-    from ...protocol.errors import ConfigurationError
-
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        excerpt = text[max(0, error.start - 20) : error.end]
-        raise ConfigurationError(field=field, value=excerpt, allowed="named in UTF-8, as a scenario is") from None
-
-
-def _write(text: str, path: Path) -> None:
-    """Write a file unless it is there, where `_check_free` has found the same in it."""
-    from ..reading.files import readable
-
-    with readable(path, field="--to", what="where a file can be written"):
-        if not path.exists():
-            with path.open("x", encoding="utf-8") as file:  # which follows no link
-                file.write(text)
-
-
-def _check_free(path: Path, text: str, *, field: str, way_out: str) -> None:
-    """Raise ConfigurationError if a file is there that holds something else: nothing of anybody's is lost."""
-    from ...protocol.errors import refuse, require
-    from ..reading.files import readable
-
-    allowed = f"There is no folder {path.parent}. Make it first, or choose another."
-    require(path.parent.is_dir(), field, str(path), allowed)
-    allowed = f"The file {path} exists and holds something else. {way_out}"
-    with readable(path, field=field):
-        refuse(path.exists() and path.read_bytes() != text.encode(), field, str(path), allowed)
-
-
-def _check(text: str, target: Path, file: Path, data_path: str) -> None:
-    """Raise ConfigurationError if the scenario, to be written at `target`, cannot be run: nothing is written then."""
-    import tomllib
-
-    from ..running.config import scenario_of
-    from ..running.resolution import resolve
-
-    tables: dict[str, dict[str, Any]] = tomllib.loads(text)
-    *_, parties = tables.values()  # the last table
-    for key, value in parties.items():
-        if value == data_path:
-            parties[key] = str(file.absolute())  # a sample is not copied yet
-    resolve(scenario_of({"name": target.stem, **tables}, folder=target.parent))
 
 
 @cli.command(short_help="Print a shipped scenario, to copy and change.")

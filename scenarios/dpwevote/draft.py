@@ -39,9 +39,10 @@ from .draft_columns import (
     names_persons,
     partner_of,
     plain_name,
+    questions_of,
     weight_of,
 )
-from .draft_weights import any_number, draft_weights
+from .draft_weights import Weights, any_number, draft_weights
 from .draft_words import BECOME, Words, abstentions_of, check_answers, complete_words, num_absent_of, words_by_meaning
 from .words import CODES, word_of
 
@@ -58,23 +59,29 @@ def _draft(sheet: SavedTable, option_values: Chosen) -> Draft:
     options = ("partner", "weight", "candidate", "leave-out")
     names = {name for name in sheet.header if names_persons(name) or plain_name(name) == "id"}
     check_header(sheet, option_values, options=options, names={*names, *WEIGHTS}, example="name,proposal")
-    sheet, one_of = merge_answer_columns(_drop_totals(sheet, option_values), option_values)
+    sheet, one_of = _drop_totals(sheet, option_values), list[str]()
+    if not (has_page := "web" in option_values):
+        sheet, one_of = merge_answer_columns(sheet, option_values)
+    for option in ("yes", "no", "abstain", "abstentions", "one-of", "round-weights") if has_page else ():
+        allowed = "Leave it out beside --web: partners answer on the page."
+        refuse(option in option_values, f"--{option}", answer(option_values, option), allowed)
     words = Words.of(option_values, sheet)
     left_out = [check_column(sheet, name, "leave-out") for name in option_values.get("leave-out", ()) if name != NONE]
     partner, about_names = partner_of(sheet, option_values, words)
     sheet, repeats = keep_one_line_each(sheet, option_values, partner)
     weight = weight_of(sheet, option_values, {partner, *left_out}, words)
     other_columns = [name for name in sheet.header if name not in {partner, weight, *left_out}]
-    candidates = candidates_of(sheet, option_values, other_columns, words)
-    words = complete_words(sheet, option_values, candidates, words)
-    check_answers(sheet, candidates, words)
-    abstentions = abstentions_of(sheet, option_values, candidates, words)
+    candidates = (questions_of if has_page else candidates_of)(sheet, option_values, other_columns, words)
+    answered = [] if has_page else candidates
+    words = complete_words(sheet, option_values, answered, words)
+    check_answers(sheet, answered, words)
+    abstentions = abstentions_of(sheet, option_values, answered, words)
     renamed_columns = {
         field_name: column
         for field_name, column in (("partner", partner), ("weight", weight))
         if column and column != field_name
     }
-    words_of_meaning = words_by_meaning(sheet, option_values, candidates, words)
+    words_of_meaning = words_by_meaning(sheet, option_values, answered, words)
     lines = filled(
         ScenarioLine("file", sheet.written, "a line for each partner"),
         ScenarioLine("numbered", not partner, "it has no names"),
@@ -95,26 +102,19 @@ def _draft(sheet: SavedTable, option_values: Chosen) -> Draft:
     sentences += about_names
     if abstentions:
         sentences.append(f"Abstentions: {BECOME[abstentions]}.")
-    parameters = [ScenarioLine("candidates", candidates, "the columns that are voted on, each by itself")]
-    majority, needed_votes = _majority(
-        sheet, option_values, weight, num_absent_of(sheet, candidates, words, abstentions)
-    )
+    comment = "what the page asks" if has_page else "the columns that are voted on, each by itself"
+    parameters = [ScenarioLine("candidates", candidates, comment)]
+    majority, needed_votes = _majority(sheet, option_values, weight, num_absent_of(sheet, answered, words, abstentions))
     parameters += majority
     sentences.append(needed_votes)
-    if weight:
-        drafted_weights = draft_weights(sheet, option_values, weight)
-        parameters += drafted_weights.parameters
-        lines += drafted_weights.parties
-        sentences.append(drafted_weights.said)
-    else:
-        for option in ("public-weights", "round-weights", "decimal"):
-            allowed = "left out: there is no column of weights, unless --weight COLUMN names one"
-            refuse(option in option_values, f"--{option}", answer(option_values, option), allowed)
-        sentences.append("No column of weights: one person, one vote, and nothing is spent on weights.")
+    drafted_weights = draft_weights(sheet, option_values, weight) if weight else _one_vote(option_values)
+    parameters += drafted_weights.parameters
+    lines += drafted_weights.parties
+    sentences.append(drafted_weights.said)
     further_columns = [name for name in sheet.header if name not in {partner, weight, *candidates}]
     if further_columns:
         sentences.append(f"Not used: {', '.join(further_columns)}.")
-    for name in further_columns:
+    for name in () if has_page else further_columns:
         if _holds_several(entries := sheet.column(name)):
             example = next(entry for entry in entries if ";" in entry or "," in entry)
             sentences.append(
@@ -127,6 +127,16 @@ def _draft(sheet: SavedTable, option_values: Chosen) -> Draft:
     parameters.append(ScenarioLine("variant", "auto", "the most exact at this price with this trust"))
     title = f"A vote on {', '.join(candidates)}"
     return Draft(title=title, role="partner", price=price, parameters=parameters, parties=lines, said=sentences)
+
+
+def _one_vote(options: Chosen) -> Weights:
+    """Return what a scenario says where one person has one vote: a file without votes does not tell it by itself."""
+    for option in ("public-weights", "round-weights", "decimal"):
+        allowed = "left out: there is no column of weights, unless --weight COLUMN names one"
+        refuse(option in options, f"--{option}", answer(options, option), allowed)
+    weights = [ScenarioLine("weights", [1], "one person, one vote"), ScenarioLine("public_weights", value=True)]
+    said = "No column of weights: one person, one vote, and nothing is spent on weights."
+    return Weights(weights if "web" in options else [], [], said)
 
 
 def _majority(sheet: SavedTable, options: Chosen, weight: str, num_absent: int) -> tuple[list[ScenarioLine], str]:
@@ -214,6 +224,13 @@ BEGINNING: Final = ScenarioTemplate(
             f"Which line counts of a partner who has several ({NONE}: names that differ in case or blanks alone are "
             "different persons')",
             *("last", "first", NONE),
+        ),
+        Option(
+            "web",
+            "FILE has names and no votes yet: draw up a link for each partner, to a page at ORIGIN (default: this "
+            "machine). --candidate is then any title, --out the folder of the links, and nothing is run.",
+            "[ORIGIN]",
+            flag_value="http://127.0.0.1:8000",
         ),
         Option("quota", "So much or more passes: 2/3, 75% or a decimal (default: more than half).", "SHARE"),
     ),

@@ -9,11 +9,12 @@ import dataclasses
 import itertools
 import math
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from typing import Final
 
 from ...protocol.columns import normalize_name
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.errors import ConfigurationError, refuse, require
 from ..presentation.numbers import join_words
 from ..running.drafts import (
     NONE,
@@ -121,7 +122,7 @@ def partner_of(sheet: SavedTable, options: Chosen, words: Words) -> tuple[str, l
     if len(person_columns) == 1 and len(sheet.rows) > _TWO:
         return person_columns[0], []
     if len(sheet.header) == 1:
-        return "", []  # it is voted on, and nothing names anybody
+        return sheet.header[0] if "web" in options else "", []  # it is voted on, and nothing names anybody
     if rows and not person_columns:
         return "", [f"Each line counts as one person's: {rows[0]!r} numbers lines, and no column names persons."]
     question = f"which column has a different name for each partner, or {NONE!r}: they are numbered"
@@ -355,6 +356,31 @@ def candidates_of(sheet: SavedTable, options: Chosen, columns: Sequence[str], wo
         return list(columns)
     likely = sorted(columns, key=lambda name: _is_noted(sheet, name))
     raise UnclearError("candidate", "which column has the answers, yes or no", likely)
+
+
+def questions_of(sheet: SavedTable, options: Chosen, columns: Sequence[str], words: Words) -> list[str]:
+    """Return what partners will be asked on a page, as it was named.
+
+    Raises:
+        UnclearError: nothing was named.
+        ConfigurationError: the file has votes already, which nothing would count.
+    """
+    questions = list(options.get("candidate", ()))
+    for name in sheet.header:
+        entries = sheet.column(name)
+        is_voted = name in questions or (name in columns and _looks_voted(sheet, name, words))
+        allowed = (
+            "Partners answer on the page, and nothing in the file counts as an answer. Empty this column, or leave out "
+            "--web to count it. If it holds no votes, "
+            + ("name the question otherwise." if name in questions else f"add --leave-out {shlex.quote(name)}.")
+        )
+        row = next((row for row, entry in enumerate(entries) if entry), 0)
+        refuse(is_voted and any(entries), sheet.where(name, row), "filled in", allowed)
+    if not questions:
+        empty_columns = [name for name in columns if not any(sheet.column(name))]
+        question = "what do partners answer yes or no to: a title of yours, or an empty column"
+        raise UnclearError("candidate", question, empty_columns, is_open=True)
+    return questions
 
 
 def names_persons(name: str) -> bool:

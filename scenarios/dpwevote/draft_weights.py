@@ -104,6 +104,8 @@ def draft_weights(sheet: SavedTable, options: Chosen, column: str) -> Weights:
     weights_note = (
         f"Weights are those of the column {column!r}, and {'public' if is_public else 'private'}." + rounding_note
     )
+    if "web" in options and not is_public:
+        weights_note += " Each partner chooses its own on the page. If everybody knows them, add --public-weights."
     comment = "public: nothing is spent on them" if is_public else "everybody may know that these are possible"
     weight_list = [int(weight) if weight.is_integer() else weight for weight in weights]
     parameters = [ScenarioLine("weights", weight_list, comment), *rounding]
@@ -140,6 +142,10 @@ def _share(options: Chosen, weights: Sequence[float], *, is_public: bool) -> flo
     is_few = number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(weights))
     if is_few or (is_public and number <= MAX_WEIGHTS):
         return 0.0
+    if "web" in options:
+        way_out = "Write" if is_public else "Add --public-weights, where everybody knows who has which, or write"
+        allowed = f"{number:,} different weights are too many for the page, which lists them. {way_out} fewer."
+        raise ConfigurationError(field="--web", value=f"{number} weights", allowed=allowed)
     grids = {share: _grid(min(weights), max(weights), float(share.removesuffix("%")) / 100)[0] for share in _SHARES}
     grids = {share: grid for share, grid in grids.items() if len(grid) <= MAX_GROUPS}
     shares = "; ".join(f"{share}: {len(grid)} possible weights" for share, grid in grids.items())

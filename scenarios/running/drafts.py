@@ -158,6 +158,7 @@ class Option:
         multiple: whether it may be given again.
         is_file: whether it names a file.
         is_flag: whether it has no value: then it is chosen or not.
+        flag_value: what it is without a value, where that may be left out.
         words: what it may be, anything, if there are none.
 
     Examples:
@@ -171,6 +172,7 @@ class Option:
     multiple: bool = False
     is_file: bool = False
     is_flag: bool = False
+    flag_value: str = ""
     words: Sequence[str] = ()
 
 
@@ -221,9 +223,8 @@ class Draft:
 
     Examples:
         >>> draft = Draft(title="The roof", role="partner", price="each opinion")
-        >>> how = {"protocol": "dpwevote", "epsilon": 2, "made_by": "psephos new", "synthetic": "", "trust": ""}
-        >>> print(scenario_text(draft, name="roof.toml", **how))
-        # Made by `psephos new`. Run it again, changed or not: psephos run roof.toml
+        >>> print(scenario_text(draft, head="By hand", protocol="dpwevote", epsilon=2, synthetic="", trust=""))
+        # By hand
         ...
         epsilon = 2  # the price of each opinion: less is more private, and less exact
         ...
@@ -518,10 +519,9 @@ def table_lines(options: TableOptions) -> list[ScenarioLine]:
 def scenario_text(
     draft: Draft,
     *,
-    name: str,
+    head: str,
     protocol: str,
     epsilon: float,
-    made_by: str,
     synthetic: str,
     trust: str,
     options: TableOptions = USUAL,
@@ -529,12 +529,12 @@ def scenario_text(
     """Return a scenario as TOML, of at most `MOST_LINES` lines.
 
     Args:
-        made_by: the command that made it.
+        head: the first line: the command that made it, and what to do with it.
         synthetic: the digest of a file behind which nobody real stands; empty of one of somebody's own.
         trust: the model of trust; empty where the protocol has one alone.
         options: what was said of the parties' file as a table.
     """
-    lines = [f"# Made by `{printable(made_by)}`. Run it again, changed or not: psephos run {printable(name)}"]
+    lines = [f"# {printable(head)}"]
     lines += map(format_line, [ScenarioLine("title", draft.title), ScenarioLine("protocol", protocol)])
     if trust:
         lines.append(format_line(trust_line(trust)))

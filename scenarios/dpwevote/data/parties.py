@@ -87,7 +87,8 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
 def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
     """Return the partners of a file (a path or a table of `VoteFile`), or those of `synthetic.WeightedVotes`.
 
-    Beside a table of `VoteFile` that names candidates, the file's other columns are left out.
+    Beside a table of `VoteFile` that names candidates, the file's other columns are left out. It may have names
+    alone, for a session whose partners hold their opinions.
     """
     if isinstance(parties, Mapping) and "file" not in parties:
         return make_partners(parties, parameters=parameters)
@@ -123,8 +124,11 @@ def load_partners(parties: str | Mapping[str, Any], *, parameters: Mapping[str, 
     if _WEIGHT in read_table.table:
         own_columns = {name: read_table.table[name] for name in other_columns if name in read_table.table}
         return dataclasses.replace(read_table, table={**own_columns, **table})
-    if not any(name in candidates if candidates else name not in KEY_COLUMNS for name in table):
-        return read_table  # of names, and no opinion: whoever holds the rest says it
+    has_opinions = any(name in candidates if candidates else name not in KEY_COLUMNS for name in table)
+    is_one_vote = parameters.get("public_weights") is True and parameters.get("weights") == [1]
+    if not has_opinions and not is_one_vote:
+        kept = {name: entries for name, entries in read_table.table.items() if name in {*table, *KEY_COLUMNS}}
+        return dataclasses.replace(read_table, table=kept)  # whoever holds the rest says it
     _check_without_weights(read_table, candidates, parameters)
     note = f"{path.name} has no column {_WEIGHT!r}: one person, one vote, and nothing is spent on weights."
     table = {_WEIGHT: np.broadcast_to(1.0, len(read_table.names)), **table}

@@ -23,9 +23,7 @@ def counted(path: Path, chosen: dict[str, tuple[str, ...]]) -> dict[str, float] 
     """Return what a session of a file counts, once its questions are answered; None where it was refused."""
     try:
         draft = BEGINNING.draft(SavedTable.of(path, data_path=str(path)), chosen)
-        text = scenario_text(
-            draft, name="t.toml", protocol="dpwevote", epsilon=1, made_by="x", synthetic="", trust="local"
-        )
+        text = scenario_text(draft, head="x", protocol="dpwevote", epsilon=1, synthetic="", trust="local")
         resolved = resolve(scenario_of({"name": "t", **tomllib.loads(text)}, folder=path.parent))
     except UnclearError:
         raise
@@ -52,9 +50,7 @@ def test_a_verdict_is_what_a_second_reader_counts_where_noise_is_next_to_nothing
         if found is None:
             continue
         draft = BEGINNING.draft(SavedTable.of(path, data_path=str(path)), chosen)
-        text = scenario_text(
-            draft, name="t.toml", protocol="dpwevote", epsilon=30, made_by="x", synthetic="", trust="central"
-        )
+        text = scenario_text(draft, head="x", protocol="dpwevote", epsilon=30, synthetic="", trust="central")
         content: dict[str, Any] = {"name": "t", "noise": "simulated", **tomllib.loads(text)}
         content["parameters"] |= {"variant": variant}
         if variant == "masked":

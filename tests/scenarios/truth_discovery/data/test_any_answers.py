@@ -86,8 +86,8 @@ def test_a_session_counts_what_the_file_and_the_answers_to_questions_say(
                 known = dict[str, str](zip(("task", "worker", "label"), names, strict=True)).get(error.option)
                 choices = [known] if known else list(error.choices) or ["no,yes=Yes,maybe"]
                 chosen[error.option] = (*chosen.get(error.option, ()), data.draw(st.sampled_from(choices)))
-        how: dict[str, Any] = {"protocol": "truth-discovery", "epsilon": 1.0, "made_by": "x", "synthetic": ""}
-        text = scenario_text(draft, name="own.toml", trust="local", options=options, **how)
+        how: dict[str, Any] = {"protocol": "truth-discovery", "epsilon": 1.0, "synthetic": ""}
+        text = scenario_text(draft, head="x", trust="local", options=options, **how)
         (folder / "own.toml").write_text(text)
         session = resolve(load_scenario(str(folder / "own.toml")))
     except ConfigurationError:
