@@ -154,10 +154,11 @@ def _greatest_block(values: FloatArray, chances: FloatArray, room: int) -> float
     """
     rarity = ln(2 / _OUTSIDE)
     most = 1.0
+    either_side = np.where(chances > 0, np.stack([values, -values]), -np.inf)
+    farthest = either_side.max(axis=2, keepdims=True)
     for slope in (rarity / room * 2.0 ** np.arange(0.25, 6.0, 0.25)).tolist():
-        exponents = sp.special.logsumexp(
-            np.stack([slope * values, -slope * values]), b=np.broadcast_to(chances, (2, *chances.shape)), axis=2
-        )
+        sums = (chances * np.exp(slope * (either_side - farthest))).sum(axis=2)
+        exponents = slope * farthest[:, :, 0] + np.log(sums)
         most = max(most, (slope * room - rarity) / max(float(exponents.max()), 1e-300))
     return most
 
