@@ -80,7 +80,7 @@ def check_page(origin: str, data_file: Path | None, folder: Path) -> str:
 
     allowed = "Name a file with those who may vote, before --web: psephos new vote FILE --web"
     refuse(data_file is None, "FILE", "left out", allowed)
-    allowed = f"{folder} is there already, perhaps with links that were sent. Add --out with a new folder."
+    allowed = f"There is a folder {folder} already, perhaps with links that were sent. Add --out with a new folder."
     refuse(os.path.lexists(folder), "--out", str(folder), allowed)
     return check_origin(origin, field="--web")
 

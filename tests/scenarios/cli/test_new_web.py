@@ -230,7 +230,7 @@ def test_links_that_may_have_been_sent_stay(psephos: Psephos, write: Write) -> N
     assert psephos(*words).status == 0
     links = Path("own/links.csv").read_bytes()
     refusal = psephos(*words).refusal
-    assert "own is there already, perhaps with links that were sent. Add --out with a new folder." in refusal
+    assert "There is a folder own already, perhaps with links that were sent. Add --out with a new folder." in refusal
     assert Path("own/links.csv").read_bytes() == links
     assert psephos(*words, "--out", "own-2").status == 0
 
