@@ -65,9 +65,11 @@ class Room:
         seconds: how long each of them may take.
 
     Examples:
-        >>> room = Room(1)
-        >>> with room.enter() as older, room.enter():
-        ...     older.cancel_called
+        >>> async def hold_two():
+        ...     room = Room(1)
+        ...     with room.enter() as older, room.enter():
+        ...         return older.cancel_called
+        >>> trio.run(hold_two)
         True
     """
 

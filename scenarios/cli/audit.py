@@ -100,7 +100,7 @@ def audit(
     \b
     mechanisms  k-rr subset-selection hadamard-response local-hashing channels laplace vector-laplace
                 spherical-laplace threshold answers rankings joint-rankings exponential permute-and-flip
-                sampled-choice released-sums subsample disclosure noise-shares
+                sampled-choice released-sums response-sum subsample disclosure noise-shares
     protocols   dpwevote truth-discovery moral-preferences fair-voting
     papers      each claim of the papers, what is true, the numbers, and the command that shows them
 

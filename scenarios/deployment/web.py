@@ -92,6 +92,9 @@ class _Enrolment(msgspec.Struct, frozen=True, array_like=True, tag=_TAG_OF_ENROL
     secret: bytes | None
     signature: bytes
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(place={self.place})"
+
 
 class _EnrolledKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A line of `KEYS_FILE`: whose key it is, and by the secret of which link (its SHA-256) it came."""

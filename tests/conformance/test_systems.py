@@ -44,6 +44,7 @@ KINDS: Final[Mapping[str, Any]] = {
     "file_form": FileForm,
     "forecasts": Callable,
     "reproduction": Paper,
+    "web_ballot": Callable,
 }
 CLASSES: Final[Mapping[str, type]] = {
     "attack": Attack,

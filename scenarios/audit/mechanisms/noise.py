@@ -14,7 +14,15 @@ from typing import Final
 
 import numpy as np
 
-from ....protocol.mechanisms import DiscreteLaplace, RowMechanism, SphericalLaplace, ThresholdDecision, VectorLaplace
+from ....protocol.mechanisms import (
+    DiscreteLaplace,
+    GeneralizedRandomizedResponse,
+    ResponseSum,
+    RowMechanism,
+    SphericalLaplace,
+    ThresholdDecision,
+    VectorLaplace,
+)
 from ..case import Case, LawCheck, Pair
 from .checking import checks_of
 from .sampling import EPSILONS, PrivateRow, finite_pairs, local_case, pair_of
@@ -33,7 +41,7 @@ _ROW_SHARE: Final = 0.3  # of the outputs asked for, where they are rows with su
 
 
 def noise_cases() -> Iterator[Case]:
-    """Yield discrete, vector and spherical Laplace noise, and decisions by a threshold."""
+    """Yield discrete, vector and spherical Laplace noise, decisions by a threshold, and sums of responses."""
     for epsilon in EPSILONS:
         scale = _STEPS * max(1.0, 1 / epsilon)
         steps = round(epsilon * scale)
@@ -57,6 +65,16 @@ def noise_cases() -> Iterator[Case]:
             functools.partial(finite_pairs, decision, sides, is_secure=is_secure),
             proven=epsilon,
             law_checks=functools.partial(_checks, decision, [[-30], [-9], [-1], [0], [7], [30]]),
+        )
+        response = GeneralizedRandomizedResponse(epsilon, 2)
+        response_sum = ResponseSum(None, response, gains=(4, 9), numbers=(2, 1), width=1)
+        yield local_case(
+            f"sum of responses, ε = {epsilon:g}",
+            "response-sum",
+            "number",
+            functools.partial(finite_pairs, response_sum, np.array([[0, 1, 0], [0, 1, 1]]), is_secure=is_secure),
+            proven=epsilon,
+            law_checks=functools.partial(_checks, response_sum, [[0, 0, 0], [0, 1, 1], [0, 2, 0]]),
         )
         distant_row = [steps, *([0] * (_WIDTH - 1))]
         spread = [steps - (_WIDTH - 1) * (steps // _WIDTH), *([steps // _WIDTH] * (_WIDTH - 1))]

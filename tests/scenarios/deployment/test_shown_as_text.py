@@ -44,6 +44,9 @@ _SHOWN: Final = {
     "PartyCommand.values": "a path",
     "RehearsalResult.server": "how its process ended",
     "Invitation.server": "a certificate",
+    "Link.secret": "its hash",
+    "_EnrolledKey.key": "a public one",
+    "_Enrolment.key": "likewise",
 }
 """Fields of such a name that anybody may read, each with why."""
 
