@@ -40,7 +40,7 @@ _MOST_TRIED: Final = 16
 _CELLS: Final = 1 << 16  # on either side of 0, of the worst case
 _FARTHEST: Final = 14.0  # standard deviations
 _MOST_STEPWISE: Final = 1_000
-"""More heavy partners than these are own_weights against Chernoff's bound."""
+"""More heavy partners than these are held against Chernoff's bound."""
 _MORE: Final = 1 + 1e-9  # than rounding takes off
 _SLACK: Final = 2.0  # more variance than this times that of noise for all is no better
 _ALIKE: Final = 1e-9
@@ -146,22 +146,22 @@ def decision_chances(
         >>> {weight: round(chance, 3) for weight, chance in chances.items()}
         {10.0: 0.792, 1.0: 0.853, 0.0: 0.831}
     """
-    own_weights = np.repeat(np.array(weights)[::-1], np.array(numbers, dtype=np.int64)[::-1])
-    if not len(own_weights):
+    partner_weights = np.repeat(np.array(weights)[::-1], np.array(numbers, dtype=np.int64)[::-1])
+    if not len(partner_weights):
         return {}
     keep = GeneralizedRandomizedResponse(epsilon, 2).keep_probability
-    units, per_weight, is_exact = _units_of(own_weights)
+    units, per_weight, is_exact = _units_of(partner_weights)
     tables = _Tables(units, is_exact=is_exact, keep=keep, share=share)
     own_variance = keep * (1 - keep) / square(2 * keep - 1)
-    squares = np.concatenate([[0.0], np.cumsum(own_weights * own_weights)])
+    squares = np.concatenate([[0.0], np.cumsum(partner_weights * partner_weights)])
     chances: dict[float, float] = {}
-    firsts = [0, *(np.flatnonzero(np.diff(own_weights)) + 1).tolist()]
+    firsts = [0, *(np.flatnonzero(np.diff(partner_weights)) + 1).tolist()]
     for first in _thinned(firsts):
-        heaviest = float(own_weights[first])
+        heaviest = float(partner_weights[first])
         variance = 2 * square(heaviest / epsilon) + own_variance * float(squares[first])
-        if variance <= _SLACK * 2 * square(own_weights[0] / epsilon):
+        if variance <= _SLACK * 2 * square(partner_weights[0] / epsilon):
             chances[heaviest] = tables.chance(first, per_weight * heaviest / epsilon)
-    chances[0.0] = tables.chance(len(own_weights), 0.0)
+    chances[0.0] = tables.chance(len(partner_weights), 0.0)
     return chances
 
 
@@ -173,14 +173,14 @@ def _thinned(places: Sequence[int]) -> Iterator[int]:
             yield place
 
 
-def _units_of(own_weights: FloatArray) -> tuple[IntArray, float, bool]:
+def _units_of(partner_weights: FloatArray) -> tuple[IntArray, float, bool]:
     """Return the weights in units, `_UNITS` at most in all, how many a weight of 1 has, and whether that is exact."""
-    least = float(own_weights[-1])
-    ratios = own_weights / least
+    least = float(partner_weights[-1])
+    ratios = partner_weights / least
     if np.all(ratios == np.rint(ratios)) and ratios.sum() <= _UNITS:
         return ratios.astype(np.int64), 1 / least, True
-    per_weight = _UNITS / float(own_weights.sum())
-    return np.diff(np.rint(np.cumsum(own_weights) * per_weight), prepend=0.0).astype(np.int64), per_weight, False
+    per_weight = _UNITS / float(partner_weights.sum())
+    return np.diff(np.rint(np.cumsum(partner_weights) * per_weight), prepend=0.0).astype(np.int64), per_weight, False
 
 
 class _Tables:

@@ -230,7 +230,7 @@ BEGINNING: Final = ScenarioTemplate(
             "FILE has names and no votes yet: draw up a link for each partner, to a page at ORIGIN (default: this "
             "machine). --candidate is then any title, --out the folder of the links, and nothing is run.",
             "[ORIGIN]",
-            flag_value="http://127.0.0.1:8000",
+            flag_value="http://127.0.0.1:8000",  # `links.DEFAULT_ORIGIN`, whose module is heavy
         ),
         Option("quota", "So much or more passes: 2/3, 75% or a decimal (default: more than half).", "SHARE"),
     ),

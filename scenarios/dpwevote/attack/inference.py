@@ -266,9 +266,9 @@ class DPWeVoteAttack(Attack):
             draws = [phase.fixed_release(tally, 0).drawn for tally in tallies]
             (mechanism, _), values = draws[0][0], np.array([numbers for ((_, numbers),) in draws], dtype=np.int64)
             # Numbers by public weight, which stand behind what is drawn, are the same of all candidates.
-            told = released[None, : mechanism.num_reports_of(values.shape[1])]
+            sums = released[None, : mechanism.num_reports_of(values.shape[1])]
             try:
-                logs.append(mechanism.log_likelihoods(told, values)[0])
+                logs.append(mechanism.log_likelihoods(sums, values)[0])
             except NotImplementedError:
                 allowed = "with the server: what a release tells of so many heavy partners is not computed"
                 raise ConfigurationError(field="coalition", value="without the server", allowed=allowed) from None

@@ -246,7 +246,7 @@ Object.defineProperty(WebSocket.prototype, 'onmessage', { set(act) {
 
 def test_a_browser_that_is_killed_in_each_step_draws_once_and_sends_the_same(browser: Any, tmp_path: Path) -> None:
     """Killed by SIGKILL at every durable step and message, before and after, and started again."""
-    playwright = pytest.importorskip("playwright.sync_api")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
     def take_part(profile: Path, server: BallotServer, dies_at: int = -1) -> list[str]:
         """Take part until the result is there, or until the browser is killed at a moment; return all moments."""

@@ -553,9 +553,9 @@ async def test_frames_without_a_payload_end_a_channel(frame: bytes) -> None:
     ):
         assert isinstance(near, WebChannel)
         few = b"\x02\x83mask" + bytes([0x0C, 0x04, 0x16]) + frame * 200 + b"\x80\x80mask"
-        await near._stream.send_all(few)  # pyright: ignore[reportPrivateUsage]
+        await near._stream.send_all(few)  # pyright: ignore[reportPrivateUsage]  below its frames
         assert await far.receive() == [b"aee"]
-        await near._stream.send_all(b"\x02\x80mask" + frame * 300)  # pyright: ignore[reportPrivateUsage]
+        await near._stream.send_all(b"\x02\x80mask" + frame * 300)  # pyright: ignore[reportPrivateUsage]  below its frames
         with pytest.raises(MalformedMessageError, match="more than 256 frames without a payload"):
             await far.receive()
 
