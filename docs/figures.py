@@ -4,7 +4,8 @@
 
 `evidence.md` has one number of each page of measurements and of each reproduced paper, from the files that these keep.
 `how-many-people.md` has the least shares of yes that votes of one person, one vote can tell, and the prices that are
-said to tell 10 %, beside those that the exact law needs.
+said to tell 10 %, beside those that the exact law needs. `planning.md` compares the ε of one answer with that of all
+numbers, by the exact laws of the noise.
 """
 
 import csv
@@ -17,9 +18,11 @@ from typing import Final
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 from psephos.protocol.dpwevote import DPWeVote, Parameters
 from psephos.protocol.dpwevote.parameters import VariantName
 from psephos.protocol.estimators import DEFAULT_LEVEL
+from psephos.protocol.mechanisms.exponential import greatest_flip_deficit
 from psephos.scenarios.dpwevote.forecasts import forecasts_of
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
@@ -39,6 +42,12 @@ _EPSILONS: Final = (0.5, 1.0, 2.0, 4.0)
 _MANY: Final = 1_000
 _LADDER: Final = (10, 20, 30, 40, 100, 150, 300, 1_000)
 _NEAR: Final = 1e-4
+_ASKED: Final = (2, 3, 4, 8, 16, 52)
+_CHOICES: Final = (2, 3, 5, 10, 20)
+_FEATURES: Final = (2, 5, 9, 20, 40)
+_NODES: Final = (np.arange(4_000) + 0.5) / 4_000
+"""Probabilities whose quantiles stand for a law in an integral."""
+_RIGHT: Final = 1 - DEFAULT_LEVEL
 _PAPERS: Final = {
     "dpwevote": "weighted votes",
     "truth-discovery": "truths from a crowd",
@@ -198,8 +207,76 @@ def _needed(number: int) -> float:
     return high
 
 
+def _laplace_cdf(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(scipy.stats.laplace.cdf(numbers))
+
+
+def _least(is_right: Callable[[float], float]) -> float:
+    """Return the least margin at which an answer is right with the wanted probability."""
+    return float(scipy.optimize.brentq(lambda margin: is_right(margin) - _RIGHT, 0.0, 1e4))
+
+
+_ALONE: Final = _least(lambda margin: float(_laplace_cdf(np.array(margin))))
+"""The margin that one answer needs at ε = 1, times the most by which one person moves it."""
+
+
+def _asked() -> str:
+    """Return the table of one threshold that is asked often, until it is first reached.
+
+    Adding ε draws noise of scale number/ε each time. The sparse vector (Lyu, Su and Li 2017, Algorithm 1 with one
+    "yes") adds noise of scale 1/ε₁ to the threshold and of 2/ε₂ to each number, ε₁ + ε₂ = ε, here as is best.
+    """
+
+    def least_of(number: int, share: float) -> float:
+        thresholds = scipy.stats.laplace.ppf(_NODES) / share
+        rate = (1 - share) / 2
+
+        def is_right(margin: float) -> float:
+            no, miss = (_laplace_cdf((thresholds + by) * rate) for by in (margin, -margin))
+            last = np.mean(no ** (number - 1) * (1 - miss))
+            return float(min(np.mean(no**number), last, np.mean(1 - miss)))
+
+        return _least(is_right)
+
+    rows: list[list[str]] = []
+    for number in _ASKED:
+        adding = number * _least(lambda margin, number=number: float(_laplace_cdf(np.array(margin))) ** number)
+        vector = min(least_of(number, float(share)) for share in np.linspace(0.2, 0.6, 21))
+        rows.append([str(number), f"{adding:.1f}", f"{vector:.1f}"])
+    return _markdown(("times asked", "adding ε", "sparse vector"), rows)
+
+
+def _winners() -> str:
+    """Return the table of ε for all utilities over ε for the winner alone, where all others are equally good."""
+    row = ["ε of all, by ε of the winner"]
+    noise = scipy.stats.laplace.ppf(_NODES)
+    for number in _CHOICES:
+        gap = _least(lambda margin, number=number: float(np.mean(_laplace_cdf(noise + margin) ** (number - 1))))
+        row.append(f"{gap * (number**2 // 2) / (2 * (number - 1) * greatest_flip_deficit(number, DEFAULT_LEVEL)):.1f}")
+    return _markdown(["alternatives", *map(str, _CHOICES)], [row])
+
+
+def _dilemmas() -> str:
+    """Return the table of ε for all preferences over ε for one dilemma that is known before."""
+    preferences, directions = ["`laplace`"], ["`direction`"]
+    for number in _FEATURES:
+        radii = scipy.stats.gamma.ppf(_NODES, number)  # of the noise's ℓ₂ norm; and one part of a sum of Laplace noise
+
+        def sum_is_right(margin: float, number: int = number, radii: NDArray[np.float64] = radii) -> float:
+            return float(np.mean(scipy.stats.gamma.cdf(radii + margin, number)))
+
+        def direction_is_right(margin: float, number: int = number, radii: NDArray[np.float64] = radii) -> float:
+            squares = np.minimum(margin / radii, 1.0) ** 2
+            return float(1 - np.mean(scipy.stats.beta.sf(squares, 0.5, (number - 1) / 2)) / 2)
+
+        preferences.append(f"{_least(sum_is_right) / _ALONE:.1f}")
+        directions.append(f"{_least(direction_is_right) / _ALONE:.1f}")
+    return _markdown(["features", *map(str, _FEATURES)], [preferences, directions])
+
+
 TABLES: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
     "evidence.md": {"measured": _measured, "papers": _papers},
+    "planning.md": {"winners": _winners, "dilemmas": _dilemmas, "asked": _asked},
     "how-many-people.md": {"local": lambda: _people("joint"), "central": lambda: _people("central"), "prices": _prices},
 }
 """Of each page, its tables by the names of their marks."""
