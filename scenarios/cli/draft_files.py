@@ -106,5 +106,6 @@ def write_with_links(context: click.Context, text: str, target: Path, folder: Pa
     is_proxied = parts.scheme == "https"
     scenario = f"./{target}" if str(target).startswith("-") else str(target)  # which is no option
     words = ["psephos", "serve", scenario, "--roster", str(folder), "--web", "8000" if is_proxied else address]
+    words += ["--web-hours", "24"]
     after = f", behind a proxy that passes {origin} on to port 8000 of this machine" if is_proxied else ""
     click.echo(f"{target}: the scenario. Hold the vote{after}:\n\n{shlex.join(words)}")

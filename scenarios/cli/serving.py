@@ -72,6 +72,13 @@ if TYPE_CHECKING:
 @click.option("--web-origin", metavar="ORIGIN", help="Where people reach the pages (default: where the links lead).")
 @file_option("--web-certificate", help="The certificate for HTTPS without a proxy, in PEM with its authorities'.")
 @file_option("--web-key", help="The private key of --web-certificate, where that file has none.")
+@click.option(
+    "--web-hours",
+    type=click.FloatRange(min=0, max=8784),
+    default=0.0,
+    metavar="HOURS",
+    help="How long the pages stay after the vote with its result; Ctrl-C ends it (default: 0).",
+)
 @simulate_options
 @out_option
 @json_option("result.json")
@@ -91,6 +98,7 @@ def serve(
     web_origin: str | None,
     web_certificate: Path | None,
     web_key: Path | None,
+    web_hours: float,
     seed: int | None,
     out: Path | None,
     *,
@@ -110,7 +118,7 @@ def serve(
     \b
     psephos serve eu-council --roster vote
     psephos serve eu-council --roster vote --status 9100
-    psephos serve eu-council --roster vote --web 8000
+    psephos serve eu-council --roster vote --web 8000 --web-hours 24
     psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
     """  # noqa: D301  click reads the character, by which it leaves the lines as they are
     from ...agents.noise import check_secure_noise
@@ -141,10 +149,12 @@ def serve(
     for said in () if serving.keys is None else serving.keys.warn_of_expiry(names):
         click.echo(f"warning: {said}", err=True)
     console = make_console()
-    with contextlib.ExitStack() as stack:
+    sites = _open_site(
+        side, roster_file, web, origin=web_origin, certificate=web_certificate, key=web_key, hours=web_hours
+    )
+    with sites as site, contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
-        site = _open_site(side, roster_file, web, origin=web_origin, certificate=web_certificate, key=web_key)
-        serving = dataclasses.replace(serving, web=stack.enter_context(site))
+        serving = dataclasses.replace(serving, web=site)
         folder = make_folder(out, side.scenario.name)
         stack.enter_context(leave_page(folder, is_wanted=with_report))
         if not as_json:
@@ -171,9 +181,8 @@ def serve(
             on_listening=tell_address,
             beside=() if page is None else (page.serve,),
         )
-    if not as_json:
-        console.print()
-    _show_result(side, result, folder, console, as_json=as_json)
+        stack.close()
+        _end(side, result, folder, console, site, as_json=as_json)
 
 
 def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None, has_web: bool = False) -> "Serving":
@@ -231,19 +240,43 @@ def _open_site(
     origin: str | None,
     certificate: Path | None,
     key: Path | None,
+    hours: float,
 ) -> "contextlib.AbstractContextManager[WebSite | None]":
     """Return the pages of `--web`, whose libraries nobody else waits for."""
     from ...protocol.errors import refuse
 
     if address is None:
-        for field, value in (("origin", origin), ("certificate", certificate), ("key", key)):
+        for field, value in (("origin", origin), ("certificate", certificate), ("key", key), ("hours", hours or None)):
             refuse(value is not None, f"--web-{field}", str(value), "left out, or given together with --web HOST:PORT")
         return contextlib.nullcontext()
     from ..deployment.web import open_site
 
     folder = roster_file or Path()
     refuse(roster_file is None or not folder.is_dir(), "--roster", str(roster_file), "the folder of psephos roster")
-    return open_site(folder, side.roster, address, origin=origin, certificate=certificate, key=key)
+    return open_site(folder, side.roster, address, origin=origin, certificate=certificate, key=key, hours=hours)
+
+
+def _end(
+    side: "ServerRun",
+    result: "SessionResult",
+    folder: "RunFolder",
+    console: "Console",
+    site: "WebSite | None",
+    *,
+    as_json: bool,
+) -> None:
+    """Show the result, and then on the pages for as long as was asked, or until somebody interrupts it."""
+    import trio
+
+    from ..presentation import verdict_of
+
+    if not as_json:
+        console.print()
+    _show_result(side, result, folder, console, as_json=as_json)
+    if site is not None and site.hours > 0:
+        click.echo(f"the result is at {site.origin}/ for {site.hours:g} hours; Ctrl-C ends that", err=as_json)
+        with contextlib.suppress(KeyboardInterrupt):
+            trio.run(site.show_result, verdict_of(result.outcome), folder.path)
 
 
 def _show_session(console: "Console", side: "ServerRun", *, kind: str, has_links: bool) -> None:

@@ -69,7 +69,10 @@ _TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".json": "application/json",
+    ".svg": "image/svg+xml",
 }
+_RESULTS: Final = ("result.json", "estimates.svg", "estimates-narrow.svg")
+"""Of a run's folder what was released, and nothing that depends on who came."""
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -111,9 +114,13 @@ class BrowserKeys:
         folder: of the roster.
         table: its links.
         origin: of the page, as the browser says it.
+
+    Attributes:
+        refusal: why nobody is let in any more, in a sentence; empty while the session goes on.
     """
 
     def __init__(self, folder: Path, table: LinkTable, roster: Roster, *, origin: str) -> None:
+        self.refusal = ""
         self._folder = folder
         self._roster = roster
         self._about = hashlib.sha256(origin.encode()).digest()
@@ -148,6 +155,9 @@ class BrowserKeys:
         nonce = secrets.token_bytes(_NONCE_BYTES)
         channel.limit_payloads(MAX_GREETING_BYTES)
         with contextlib.suppress(trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
+            if self.refusal:
+                await channel.send([encode(Abort(self.refusal))])
+                return None
             await channel.send([msgspec.msgpack.encode((_TAG_OF_CHALLENGE, nonce))])
             payloads = await channel.receive()
             try:
@@ -262,13 +272,22 @@ class WebSite:
         tls: for HTTPS.
         keys: of browsers.
         terms: the bytes of /session.json.
+        hours: how long the pages stay after the end (`show_result`), which those who watch are told.
 
     Closed, it closes the file of the keys.
     """
 
     def __init__(
-        self, address: str, *, origin: str, tls: ssl.SSLContext | None, keys: BrowserKeys, terms: bytes
+        self,
+        address: str,
+        *,
+        origin: str,
+        tls: ssl.SSLContext | None,
+        keys: BrowserKeys,
+        terms: bytes,
+        hours: float = 0.0,
     ) -> None:
+        self.hours = hours
         self.most_connections: Final = 2 * MOST_STRANGERS + _MOST_WATCHERS
         """How many there are at a time that are no party's."""
         self.address = address
@@ -279,6 +298,7 @@ class WebSite:
         for path, name in ((VOTE_PATH, "index.html"), ("/", "live.html")):
             self._files[path] = files[name]
         self._files["/session.json"] = _file("session.json", terms)
+        self._facts: dict[str, Any] = {}
         self._event = b""
         self._has_changed = trio.Event()
         self._watchers = Room(_MOST_WATCHERS)
@@ -307,17 +327,35 @@ class WebSite:
         """Bring the page for who watches up to date, for ever; a companion of the session."""
         try:
             while True:
-                self._publish(tell())
+                self._publish(_facts_of(tell()))
                 self._keys.look_for_replaced_links()
                 await trio.sleep(NOTICE_SECONDS)
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + NOTICE_SECONDS):
-                self._publish(tell())  # how it has ended
+                self._publish(_facts_of(tell()))  # how it has ended
                 if len(self._watchers):
                     await trio.sleep_forever()
 
-    def _publish(self, session_status: SessionStatus) -> None:
-        event = b"data: " + json.dumps(_facts_of(session_status)).encode() + b"\n\n"
+    async def show_result(self, verdict: str, folder: Path) -> None:
+        """Show what came of the session for as many `hours`, and tell voters who come that it is over.
+
+        Args:
+            verdict: what was released, in words.
+            folder: of the run, with what was released in `result.json` and its pictures.
+        """
+        self._keys.refusal = f"The vote is over. Its result is at {self.origin}/"
+        for name in _RESULTS:
+            with contextlib.suppress(FileNotFoundError):  # where no pictures are wanted
+                self._files[f"/{name}"] = _file(name, (folder / name).read_bytes())
+        result = {"verdict": verdict, "has_picture": f"/{_RESULTS[-1]}" in self._files}
+        self._publish({**self._facts, "result": result})
+        with trio.move_on_after(3600 * self.hours):
+            async with await self.open_listener():
+                await trio.sleep_forever()
+
+    def _publish(self, facts: dict[str, Any]) -> None:
+        self._facts = facts
+        event = b"data: " + json.dumps({**facts, "stays": self.hours > 0}).encode() + b"\n\n"
         if event != self._event:
             self._event = event
             self._has_changed.set()
@@ -354,7 +392,14 @@ class WebSite:
 
 
 def open_site(
-    folder: Path, roster: Roster, address: str, *, origin: str | None, certificate: Path | None, key: Path | None
+    folder: Path,
+    roster: Roster,
+    address: str,
+    *,
+    origin: str | None,
+    certificate: Path | None,
+    key: Path | None,
+    hours: float = 0.0,
 ) -> WebSite:
     """Return the pages of a session that was drawn up with links.
 
@@ -365,6 +410,7 @@ def open_site(
         certificate: its file, in PEM with those of its authorities: for HTTPS. Without it somebody in front of it has
             to see to that.
         key: the file of its private key, where the certificate's has none.
+        hours: how long the pages stay after the end.
 
     Raises:
         ConfigurationError: the roster has no links, or its page is another; an address, origin or file is of no use, or
@@ -393,7 +439,7 @@ def open_site(
     refuse(not is_there, "--web", address, allowed)
     tls = None if certificate is None else _tls_of(certificate, key)
     keys = BrowserKeys(folder, table, roster, origin=origin)
-    return WebSite(address, origin=origin, tls=tls, keys=keys, terms=terms)
+    return WebSite(address, origin=origin, tls=tls, keys=keys, terms=terms, hours=hours)
 
 
 def _tls_of(certificate: Path, key: Path | None) -> ssl.SSLContext:

@@ -1,7 +1,7 @@
 // The page for who watches: where the session stands, as the server sends it. All text is shown as text.
 
 /** @typedef {{ state: string, phase: string, deadline: number|null, parties: number, joined: number|null,
- *   reported: Record<string, number>|null }} Facts */
+ *   reported: Record<string, number>|null, stays: boolean, result?: { verdict: string, has_picture: boolean } }} Facts */
 
 const STATES = new Map([
   ['gathering', 'Open: voters are joining.'],
@@ -39,7 +39,32 @@ function show(facts) {
     rows.push(row(facts.phase === 'join' ? 'Voters may join until' : `“${facts.phase}” ends at the latest`, until))
   }
   find('facts').replaceChildren(...rows)
-  find('state').textContent = STATES.get(facts.state) ?? facts.state
+  find('state').textContent = facts.result ? 'Over. This is the result:' : STATES.get(facts.state) ?? facts.state
+  if (facts.result) showResult(facts.result)
+}
+
+/** @param {{ verdict: string, has_picture: boolean }} result */
+function showResult({ verdict, has_picture: hasPicture }) {
+  const words = document.createElement('p')
+  words.className = 'question'
+  words.dir = 'auto'
+  words.textContent = verdict
+  const link = document.createElement('a')
+  link.href = '/result.json'
+  link.textContent = 'All that was released, as data'
+  find('result').replaceChildren(words, ...(hasPicture ? [picture()] : []), link)
+}
+
+/** @returns {HTMLElement} the estimates, which for a phone are drawn narrower */
+function picture() {
+  const [frame, narrow, image] = [
+    document.createElement('picture'), document.createElement('source'), document.createElement('img')]
+  narrow.media = '(max-width: 40rem)'
+  narrow.srcset = '/estimates-narrow.svg'
+  image.src = '/estimates.svg'
+  image.alt = 'The estimates with their errors; the words above say what they mean.'
+  frame.append(narrow, image)
+  return frame
 }
 
 async function showTerms() {
@@ -51,16 +76,17 @@ async function showTerms() {
 
 function watch() {
   const events = new EventSource('/events')
-  let isOver = false
+  let [isOver, isReleased] = [false, false]
   events.onmessage = ({ data }) => {
     /** @type {Facts} */
     const facts = JSON.parse(data)
-    isOver = ['released', 'aborted'].includes(facts.state)
+    isOver = facts.state === 'aborted' || (facts.state === 'released' && (!facts.stays || Boolean(facts.result)))
+    isReleased = facts.state === 'released'
     if (isOver) events.close()
     show(facts)
   }
   events.onerror = () => {
-    if (!isOver) find('state').textContent = 'The server does not answer. This page tries again by itself.'
+    if (!isOver && !isReleased) find('state').textContent = 'The server does not answer. This page tries again by itself.'
   }
 }
 

@@ -78,11 +78,11 @@ async def test_two_commands_lead_from_names_to_a_result(
     assert first.status == 0
     program, *words = command_in(first.out)
     port = origin.rpartition(":")[2]
-    assert [program, *words] == ["psephos", *f"serve members.toml --roster members --web {port}".split()]
+    assert [program, *words] == ["psephos", *f"serve members.toml --roster members --web {port} --web-hours 24".split()]
     links = links_in(Path("members/links.csv"))
     assert list(links) == ["Ann", "Bob", "Cid"]
     assert "members/links.csv: a link for each of 3 of them" in first.out
-    with Process(*words, "--listen", "127.0.0.1:0", "--out", "held", folder=tmp_path) as server:
+    with Process(*words, "--web-hours", "0", "--listen", "127.0.0.1:0", "--out", "held", folder=tmp_path) as server:
         server.address()
         async with trio.open_nursery() as nursery:
             for link in links.values():
@@ -165,7 +165,8 @@ def test_the_command_fits_the_links_and_a_shell(
     ended = psephos("new", "vote", "names.csv", "--candidate", "x", "--to", "-our $HOME/roof", "--web", origin)
     assert (ended.status, said in ended.out) == (0, True)
     assert command_in(ended.out) == [
-        *("psephos", "serve", "./-our $HOME/roof.toml", "--roster", "-our $HOME/roof", "--web", address)
+        *("psephos", "serve", "./-our $HOME/roof.toml", "--roster", "-our $HOME/roof", "--web", address),
+        *("--web-hours", "24"),
     ]
 
 

@@ -660,9 +660,9 @@ async def test_a_browser_that_answers_no_ping_is_gone() -> None:
 def test_pages_are_for_an_address_that_fits_their_links(
     vote: Vote, tmp_path: Path, address: str, words: dict[str, str], sentence: str
 ) -> None:
-    files = {name: tmp_path / words[name] if name in words else None for name in ("certificate", "key")}
+    certificate, key = (tmp_path / words[name] if name in words else None for name in ("certificate", "key"))
     with pytest.raises(ConfigurationError, match=re.escape(sentence)):
-        open_site(vote.folder, vote.side.roster, address, origin=words.get("origin"), **files)
+        open_site(vote.folder, vote.side.roster, address, origin=words.get("origin"), certificate=certificate, key=key)
 
 
 @pytest.mark.parametrize(
@@ -773,6 +773,7 @@ def test_links_are_qr_codes_on_request(tmp_path: Path, psephos: Callable[..., An
         (("roster", "vote.toml", "--replace", "bob", "--out", "drawn"), "psephos roster --links"),
         (("serve", "vote.toml", "--roster", "drawn", "--web", "8000"), "This roster has no links"),
         (("serve", "vote.toml", "--roster", "drawn", "--web-origin", "https://a.example"), "--web HOST:PORT"),
+        (("serve", "vote.toml", "--roster", "drawn", "--web-hours", "1"), "--web HOST:PORT"),
         (("serve", "vote.toml", "--roster", "linked"), "--web 8000"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -97,9 +98,11 @@ def test_three_phones_vote_while_somebody_watches(
     tmp_path: Path, psephos: Callable[..., Any], browser: Any, scheme: str
 ) -> None:
     words, links, origin = draw_up(tmp_path, psephos, scheme=scheme)
-    if scheme == "https":
+    stays = scheme == "https"
+    if stays:
         make_identity().write(tmp_path / "both.pem")
-        words += ["--web-certificate", "both.pem"]
+        words += ["--web-certificate", "both.pem", "--web-hours", "1"]
+        words.remove("--no-pictures")
     with Process(*words, "--out", "run", folder=tmp_path, is_measured=False) as server:
         server.line_with("ballots at ")
         watcher = Phone(browser, f"{origin}/")
@@ -113,7 +116,18 @@ def test_three_phones_vote_while_somebody_watches(
             phone.hears("Yes. The server acknowledged all of it in time.")
             assert TITLE in phone.page.inner_text("main")
             phone.hears("Transcript")
-        watcher.hears("Over: the voters are told the outcome.")
+        watcher.hears("This is the result" if stays else "Over: the voters are told the outcome.")
+        if stays:
+            latecomer = Phone(browser, f"{origin}/")
+            for seen in (watcher, latecomer):
+                seen.hears("reported")
+                seen.page.wait_for_function("document.querySelector('picture img').naturalWidth > 0")
+                assert violations_of(seen.page) == []
+            watcher.faults = [fault for fault in watcher.faults if "net::" not in fault]  # between the two servers
+            again = Phone(browser, links["ann"])
+            again.press("Vote on this device")
+            again.hears(f"The vote is over. Its result is at {origin}/")
+            server.send(signal.SIGINT)
         ended = server.ending()
         told = {phone.page.inner_text("dl code").replace(" ", "") for phone in phones.values()}
         for phone in (watcher, *phones.values()):
