@@ -1,6 +1,6 @@
 """What a protocol is: messages, phases, machines, mechanisms, estimators, privacy accounting.
 
-This room is pure: no trio, no sockets, no files, no clock, no randomness of its own.
+This package is pure: it uses no trio, sockets, files or clock, and all randomness comes in as an argument.
 """
 
 from . import on_arrays  # noqa: F401  # pyright: ignore[reportUnusedImport]  it registers itself with mechanisms

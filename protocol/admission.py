@@ -1,7 +1,7 @@
 """Admission to a session: the terms for a party that asks, the welcome for a party that joins, or a refusal.
 
-What a party says here is compared with the session that the server runs and with its roster. Whether the party comes in
-time is not decided here, but by the machine.
+This module compares a party's message with the server's session and roster. The machine decides whether the party comes
+in time.
 """
 
 from collections.abc import Sequence
@@ -36,11 +36,11 @@ _WIDEST_CHARTER: Final = SessionDescriptor("0" * 32, "0" * 64, _MOST)
 
 
 class Admission:
-    """The door of one session.
+    """The admission checks of one session.
 
     Attributes:
-        public: everybody's public rows, with what those who have joined have chosen of theirs.
-        welcome: the Welcome of every party that joins, without its public row.
+        public: the public rows of all parties, int64, shape (n, public columns); with the choices of those that joined.
+        welcome: the Welcome for every party, without its public row.
 
     Raises:
         ValueError: the parameters, or a release, would not fit into a message, or a Hello into `MAX_GREETING_BYTES`.
@@ -86,7 +86,7 @@ class Admission:
         """Return the session's terms for a party with a certificate of this fingerprint.
 
         Raises:
-            StrangerError: the party is not on the roster, or the certificate is not its own.
+            StrangerError: the party is not on the roster, or the certificate is another one's.
             RemoteProtocolError: the version differs.
         """
         place = self._check_party(inquiry, fingerprint)
@@ -97,10 +97,10 @@ class Admission:
         """Check that a party means this session, and is the party that it claims to be.
 
         Raises:
-            StrangerError: the party is not on the roster, or the certificate is not its own: asked first, since whoever
-                is no party shall learn nothing else.
-            RemoteProtocolError: version, session, its id, protocol or kind differ; or what the party chooses is not
-                allowed, or not what it has chosen before.
+            StrangerError: the party is not on the roster, or the certificate is another one's. This is checked first,
+                so that an unauthenticated peer learns nothing else.
+            RemoteProtocolError: version, session, its id, protocol or kind differ; or the party's choice is not
+                allowed, or differs from its earlier one.
         """
         place = self._check_party(hello, fingerprint)
         if hello.version != PROTOCOL_VERSION:
@@ -116,10 +116,10 @@ class Admission:
         raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
 
     def choose(self, place: int, chosen: Sequence[int]) -> bool:
-        """Take note of what the party at a place chooses of its public row; return whether that is new.
+        """Record the choice of the party at a roster index; return whether it is new.
 
         Raises:
-            ValueError: it is not allowed, or not what the party has chosen before.
+            ValueError: the choice is not allowed, or differs from the party's earlier one.
         """
         if not chosen and not self._protocol.num_chosen:
             return False
@@ -151,7 +151,7 @@ class Admission:
             try:
                 self._protocol.check_public((*row[: len(row) - number], *chosen))
             except ConfigurationError as error:
-                reason = f"{error.field} must be {error.allowed}, got {quote(error.value)}"  # as the wire has it
+                reason = f"{error.field} must be {error.allowed}, got {quote(error.value)}"  # wire format
                 return f"chooses what is not allowed: {reason}"
             return ""
         return "chose otherwise as it joined, and is held to that"
@@ -187,7 +187,7 @@ def check_sizes(
     terms: Terms | None = None,
     descriptor: SessionDescriptor = _WIDEST_CHARTER,
 ) -> None:
-    """Raise ValueError, before parties with these public rows come, if what a session sends fits into no message.
+    """Raise ValueError if a message to parties with these public rows could exceed the limit.
 
     Examples:
         >>> import numpy as np

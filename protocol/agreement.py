@@ -1,8 +1,8 @@
 """The terms that a party agreed to before its session, and the check that the server's Welcome has the same.
 
-It is the client's counterpart of the server's `admission`: until all terms agree, nothing is reserved, charged or
-drawn. An error shows what is public on both sides, field by field. Of the party's private row it only says that
-something does not fit, and not what.
+This is the client's counterpart of the server's `admission`: nothing is reserved, charged or drawn until all terms
+agree. An error shows the public values of both sides, field by field. It never shows the party's private row; it says
+only that the rows do not fit.
 """
 
 from typing import Any
@@ -22,10 +22,10 @@ class Agreement:
     """The terms of a session that one party has agreed to.
 
     Attributes:
-        chosen: what the party chooses of its public row, which leaves with the Hello.
+        chosen: the part of the public row that the party chooses and sends in its Hello.
 
     Raises:
-        ConfigurationError: what the party chooses is missing or not allowed.
+        ConfigurationError: the choice is missing or not allowed.
     """
 
     __slots__ = ("_party", "_protocol", "chosen", "descriptor")
@@ -37,11 +37,11 @@ class Agreement:
         self.chosen = self._choice() if protocol.num_chosen else ()
 
     def check(self, welcome: Welcome) -> tuple[int, ...]:
-        """Return the party's public row, if the server welcomes it to the session that it agreed to.
+        """Return the party's public row if the server's Welcome has the terms that the party agreed to.
 
         Raises:
-            RemoteProtocolError: version, parameters, descriptor or public row is another one, or does not fit the
-                party's own row.
+            RemoteProtocolError: version, parameters, descriptor or public row differ, or the public row does not fit
+                the private row.
         """
         if reason := self._difference(welcome):
             raise RemoteProtocolError(reason, sender=SERVER, role="client")
@@ -64,7 +64,7 @@ class Agreement:
         except ConfigurationError as error:
             return f"{SERVER}'s public row for {self._party.name} is none: {error}"
         except ValueError:
-            # Why not is the party's own business: which places of its private row are filled.
+            # The reason would reveal which columns of the private row are filled.
             return f"{SERVER}'s public row does not fit {self._party.name}'s own values"
         return ""
 

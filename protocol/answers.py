@@ -1,8 +1,8 @@
 """A party's answers in one session: one report for each step, and never a second one.
 
-A report is drawn once, after its loss was charged. Or it repeats that of an earlier session (`memoized_reports`), and
-is neither drawn nor charged. The same request again gets the same bytes again: a second draw would let an averaging
-attack in.
+A report is drawn once, after its loss is charged. A memoized report repeats that of an earlier session, and is neither
+drawn nor charged (`memoized_reports`). A repeated request gets the same bytes again, since a second draw would allow an
+averaging attack.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ class PartyAnswers:
         masking: the party's part of a masked phase, if there is one.
 
     Attributes:
-        exchanges: the requests that have their answer, step by step; None for a step of a dispute that was left out.
+        exchanges: the answered requests, by step; None for a step of a dispute that was skipped.
 
     Raises:
-        ConfigurationError: the noise cannot sample a mechanism, or a kept report is of another scope, law or value.
+        ConfigurationError: the noise cannot sample a mechanism, or a memoized report is of another scope, law or value.
         ValueError: a value is out of its mechanism's range.
     """
 
@@ -56,7 +56,7 @@ class PartyAnswers:
             for value in values:
                 is_allowed = is_allowed and low <= value <= high
             if not is_allowed:
-                # The values are private: the message says what is allowed and not what was given.
+                # The values are private, so the message shows only the allowed range.
                 raise ValueError(f"{party.name}: phase {phase.name!r} takes {number} values in [{low}, {high}]")
         if party.memoized_reports:
             self._check_kept()
@@ -97,10 +97,10 @@ class PartyAnswers:
     def answer(
         self, request: Request, public: Sequence[int], reservation: Reservation, *, session: str
     ) -> tuple[Report, list[Charge]]:
-        """Charge and draw the next step's report, or repeat an earlier session's; return it with what was charged.
+        """Charge and draw the next step's report, or repeat that of an earlier session; return it with the charges.
 
         Raises:
-            RemoteProtocolError: of a masked phase, what the server asks cannot be right.
+            RemoteProtocolError: in a masked phase, an honest server could not have sent this request.
         """
         step = self._protocol.steps[request.step]
         phase = step.phase

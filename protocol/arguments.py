@@ -1,10 +1,10 @@
-"""Arguments from outside: numbers of whatever kind and width, made Python's own, or refused by their names.
+"""Conversion of arguments: numbers of any type and width become Python numbers, or are refused by name.
 
-A caller may hold a NumPy scalar, an array or a list where a number or a sequence is meant. Computed with as they are,
-small integers wrap around, single precision stays single, and a float that is cut to an integer is another number. So a
-public function converts by its own annotations, once and at its door (`exact_arguments`), and so does a frozen class
-(`make_fields_exact`): equal numbers then give equal results, and what is no such number is a ConfigurationError that
-says which: a truth value, a float for an integer whatever it holds, a number too large for a float or for 64 bits.
+A caller may pass a NumPy scalar, an array or a list for a number or a sequence. Without conversion, small integers
+would wrap around, single precision would stay single, and a float cut to an integer would be another number. So public
+functions convert their arguments by their annotations (`exact_arguments`), and frozen classes their fields
+(`make_fields_exact`). Equal numbers then give equal results. ConfigurationError names an argument that cannot be
+converted: a Boolean, any float for an integer, or a number too large for a float or for 64 bits.
 """
 
 import dataclasses
@@ -32,16 +32,16 @@ _Converter: TypeAlias = Callable[[Any, str], Any]
 
 MAX_NAME_LENGTH: Final = 256
 NAMES: Final = f"names of 1 to {MAX_NAME_LENGTH} printable characters, without blanks around"
-"""The rule for names of what a session is about; `roles` has the rule for parties."""
+"""The rule for names in a session's parameters, such as candidates; `roles` has the rule for parties."""
 
 _MOST_INT64: Final = 2**63 - 1
 _UNCONVERTED: Final = "unconverted"
 
 
 def check_aligned(**columns: Sized) -> None:
-    """Raise ConfigurationError where columns of one table have more or fewer entries than the first.
+    """Raise ConfigurationError unless all columns have as many entries as the first.
 
-    An outcome is also somebody else's: a server's message, or a file. Who reads it goes through its columns together.
+    An outcome may come from a server's message or a file, and its readers iterate over its columns together.
 
     Examples:
         >>> check_aligned(names=["a", "b"], counts=[1, 2])
@@ -68,7 +68,7 @@ def is_name(name: object) -> bool:
 
 
 def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
-    """Raise ConfigurationError unless names are distinct ones of `NAMES`, without some text in them.
+    """Raise ConfigurationError unless names are distinct, comply with `NAMES`, and do not contain the text `without`.
 
     Examples:
         >>> check_names("candidates", ["tea", "coffee"])
@@ -84,7 +84,7 @@ def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
 
 
 def first_repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that was there before; None where all are distinct.
+    """Return the first name that repeats an earlier one; None if all are distinct.
 
     Examples:
         >>> first_repeated(["a", "b", "a"])
@@ -95,7 +95,7 @@ def first_repeated(names: Iterable[str]) -> str | None:
 
 
 def integer_of(value: Any, field: str) -> int:
-    """Return an integer of any kind as Python's own.
+    """Convert an integer of any type to a Python integer.
 
     Examples:
         >>> integer_of(np.int8(7), "n")
@@ -116,7 +116,7 @@ def integer_of(value: Any, field: str) -> int:
 
 
 def number_of(value: Any, field: str) -> float:
-    """Return a real number of any kind as a float; nan and infinity are the caller's to judge.
+    """Convert a real number of any type to a float. NaN and infinity pass.
 
     Examples:
         >>> number_of(np.float32(0.5), "x"), number_of(2, "x")
@@ -160,7 +160,7 @@ def _exact_of(value: Any, field: str) -> float | Fraction:
 
 
 def integers_of(values: Any, field: str) -> IntArray:
-    """Return integers of any width, in an array or in lists, as an array of int64.
+    """Convert an array or lists of integers of any width to an array of int64.
 
     Examples:
         >>> integers_of([1, 2], "values").dtype.name
@@ -201,7 +201,7 @@ def _row_of(
     """Return a converter of sequences and one-dimensional arrays to tuples; the exact type passes unchanged.
 
     Args:
-        is_right: what each of it has to be as well.
+        is_right: a further condition on each element.
     """
 
     def convert_row(values: Any, field: str) -> Sequence[Any]:
@@ -234,7 +234,7 @@ def _tuple_of(convert: _Converter) -> _Converter:
     """Return a converter of rows to tuples, so that a frozen value can be hashed."""
 
     def convert_tuple(values: Any, field: str) -> tuple[Any, ...]:
-        return tuple(convert(values, field))  # of a tuple itself
+        return tuple(convert(values, field))  # the row may be an element of a longer tuple
 
     return convert_tuple
 
@@ -247,7 +247,7 @@ _OWN_INTEGERS: Final = {int}
 
 
 def row_of_integers(values: Sequence[int], field: str) -> Sequence[int]:
-    """Return a row of integers of any kind as Python's own; one that holds nothing else is taken as it is.
+    """Convert a row of integers of any type to Python integers; a row of these is returned unchanged.
 
     Examples:
         >>> row_of_integers(np.array([1, 2], dtype=np.int8), "row")
@@ -304,7 +304,7 @@ def _converter_for(annotation: Any) -> _Converter | None:
 
 
 def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a public function take numbers of any kind, by its annotations; use it as a decorator.
+    """Decorate a public function so that it accepts numbers of any type, as its annotations say.
 
     It converts integers, floats, fractions, and sequences and arrays of these.
 
@@ -332,7 +332,7 @@ def exact_arguments(function: Callable[P, T]) -> Callable[P, T]:
         }
         return cast("Callable[..., T]", function)(*placed, *args[len(placed) :], **keywords)
 
-    # Whoever wraps it copies what is written on it, and is another function.
+    # functools.wraps copies this attribute to other functions, so it also holds the function that it belongs to.
     setattr(converting, _UNCONVERTED, (converting, function))
     return converting
 
@@ -344,9 +344,9 @@ def unconverted(function: Any) -> Any:
 
 
 def make_fields_exact(instance: Any, *, prefix: str = "") -> None:
-    """Convert the fields of a frozen dataclass or structure, by their annotations, as it is made.
+    """Convert the fields of a frozen dataclass or struct by their annotations.
 
-    It is the first line of `__post_init__`; the prefix is that of the fields' names in errors.
+    Call it first in `__post_init__`. Errors show `prefix` in front of a field's name.
     """
     for name, convert in _fields_of(instance.__class__):
         value = getattr(instance, name)

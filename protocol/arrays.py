@@ -1,4 +1,4 @@
-"""The array types of this room, exact sums, and linear systems whose bits do not depend on the processor."""
+"""Array types, exact sums, and a solver of linear systems whose bits do not depend on the processor."""
 
 import functools
 import math
@@ -14,18 +14,18 @@ IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 
 _MAX_INT64 = 2**63 - 1
-_MOST_EXACT = 2**53  # up to which floats are all integers
-_FIRST_BITS, _MOST_COUNTS = 32, 2**20  # of numbers and of their counts, whose products floats hold
+_MOST_EXACT = 2**53  # floats represent all integers up to this one
+_FIRST_BITS, _MOST_COUNTS = 32, 2**20  # bits of numbers, and greatest count: floats represent their products exactly
 _MANY = 16
-_MOST_BITS = 900  # of a number's power of two, either way: two floats of it are then normal, as are its sums
-_MOST_COUNTED = 2**16  # codes of rows of which each is counted
+_MOST_BITS = 900  # the greatest exponent, up or down, at which both parts of a number and all sums are normal floats
+_MOST_COUNTED = 2**16  # the most codes of rows that are counted in an array
 _ROWS_COUNTED = 1 << 17
 ROWS_AT_A_TIME = 1 << 13
-"""The number of rows at a time that stay in the processor's cache."""
+"""The number of rows that fit into the processor's cache."""
 
 
 def sums_fit(values: IntArray) -> bool:
-    """Return whether the sum of so many integers of these sizes fits into 64 bits, whatever their signs.
+    """Return whether the sum of these integers fits into 64 bits for any choice of their signs.
 
     Examples:
         >>> sums_fit(np.array([1, 2])), sums_fit(np.array([2**62, 2**62, 2**62]))
@@ -44,14 +44,14 @@ def exact_column_sums(values: IntArray) -> IntArray:
         int64, shape (columns,).
 
     Raises:
-        OverflowError: a sum does not fit into 64 bits; never a wrong sum.
+        OverflowError: a sum does not fit into 64 bits.
 
     Examples:
         >>> exact_column_sums(np.array([[1, 2], [3, 4]])).tolist()
         [4, 6]
     """
     if not sums_fit(values):
-        # They might not fit: add them as Python's integers, which have no limit, and see.
+        # A sum might overflow, so Python's integers of unlimited size add them up.
         column_sums = [sum(column) for column in values.T.tolist()]
         if any(not -_MAX_INT64 - 1 <= total <= _MAX_INT64 for total in column_sums):
             raise OverflowError(f"a sum of {len(values)} integers does not fit into 64 bits")
@@ -60,11 +60,11 @@ def exact_column_sums(values: IntArray) -> IntArray:
 
 
 class ExactSums:
-    """Linear forms: sums of multiples of given numbers, and a constant.
+    """Sums Σ count·number + constant, exactly.
 
     Args:
-        numbers: one for each kind of report.
-        constant: the summand of each sum that does not depend on counts.
+        numbers: the number of each kind of report.
+        constant: the summand that does not depend on counts.
 
     Examples:
         >>> sums = ExactSums([0.1, 0.2], constant=0.5)
@@ -80,11 +80,11 @@ class ExactSums:
         )
 
     def numerators(self, counts: IntArray) -> NDArray[Any]:
-        """Return the sums of many rows of counts, int64 of shape (rows, numbers), as multiples of one small number.
+        """Return the sums for many rows of counts, int64 of shape (rows, numbers), times the common denominator.
 
-        Their signs are those of the sums. They are int64 where floats hold them all, and else Python's integers.
+        So they have the signs of the sums. They are int64 if floats represent all of them, and else Python integers.
         """
-        used: list[int] = np.flatnonzero(counts.any(axis=0)).tolist()  # who is absent from a vote is nobody in trials
+        used: list[int] = np.flatnonzero(counts.any(axis=0)).tolist()  # skips kinds of report that do not occur
         constant, numerators = self._constant, [self._numerators[place] for place in used]
         greatest = max(int(counts.max(initial=0)), -int(counts.min(initial=0)))
         if max(greatest * sum(map(abs, numerators)) + abs(constant), self._denominator) <= _MOST_EXACT:
@@ -93,10 +93,11 @@ class ExactSums:
         return np.array(sums, dtype=object)
 
     def to_floats(self, counts: IntArray) -> FloatArray:
-        """Return these sums as floats, shape (rows,), each rounded once; OverflowError for one that is too large.
+        """Return the sums as floats, shape (rows,), each correctly rounded; OverflowError for one that is too large.
 
-        Of many rows two floats stand for each number: sums of the first are exact, and those of the second err by so
-        little that the nearest float is sure, but where a sum is next to the middle of two.
+        For many rows, each number is split into two floats. Sums of the first are exact. Sums of the second have so
+        small an error that the nearest float is certain, unless a sum is close to the middle between two floats; such
+        sums are computed one by one.
         """
         greatest = max(map(abs, (*self._numerators, self._constant)))
         is_moderate = abs(greatest.bit_length() - self._denominator.bit_length()) < _MOST_BITS
@@ -107,7 +108,7 @@ class ExactSums:
         high, low = numbers @ firsts[:-1] + firsts[-1], numbers @ seconds[:-1] + seconds[-1]
         sums = high + low
         part = sums - high
-        off = np.abs((high - (sums - part)) + (low - part))  # exactly: Knuth's sum of two
+        off = np.abs((high - (sums - part)) + (low - part))  # the exact rounding error, by Knuth's two-sum
         unsure = off + error >= np.spacing(np.nextafter(np.abs(sums), 0)) / 2
         sums[unsure] = self._round_each(counts[unsure])
         return sums
@@ -127,7 +128,7 @@ class ExactSums:
 
 
 def counts_of_rows(rows: IntArray, size: int) -> IntArray:
-    """Return how often each row of codes, shape (rows, n), has each code of 0 to size − 1: shape (rows, size).
+    """Return how often each row of codes, shape (rows, n), contains each code from 0 to size − 1: shape (rows, size).
 
     Examples:
         >>> counts_of_rows(np.array([[0, 1, 1], [2, 2, 2]]), 3).tolist()
@@ -138,7 +139,7 @@ def counts_of_rows(rows: IntArray, size: int) -> IntArray:
 
 
 def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the distinct rows of a table, shape (n, columns), in ascending order, and how many there are of each.
+    """Return the distinct rows of a table, shape (n, columns), in ascending order, and the number of each.
 
     Examples:
         >>> rows, counts = distinct_rows(np.array([[1, 0], [0, 1], [1, 0]]))
@@ -147,7 +148,8 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
     """
     if not rows.size:  # all rows without columns are the same
         return rows[:1], np.full(len(rows[:1]), len(rows), dtype=np.int64)
-    # Along columns a maximum is many times as fast as over narrow rows; of millions a copy of some at a time is enough.
+    # A maximum along columns is many times as fast as along narrow rows. For millions of rows, copying a batch at a
+    # time saves memory.
     is_small = len(rows) <= _ROWS_COUNTED
     parts = [
         np.asfortranarray(rows) if is_small else rows[start : start + _ROWS_COUNTED]
@@ -169,25 +171,26 @@ def distinct_rows(rows: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def select_distinct(rows: IntArray, *, most: int, sized_by: slice) -> IntArray:
-    """Return all distinct rows of a table, shape (n, columns), or, where they are more than `most`, so many at most.
+    """Return the distinct rows of a table, shape (n, columns), or a selection of at most `most` of them.
 
-    Those are spread by size, the sum of absolute values in some columns, least and greatest included.
+    The selection is spread evenly by size, which is the sum of absolute values in the columns `sized_by`. It includes a
+    smallest and a largest row.
     """
     distinct = rows[:0]
     for start in range(0, len(rows), ROWS_AT_A_TIME):
         distinct, _ = distinct_rows(np.concatenate([distinct, rows[start : start + ROWS_AT_A_TIME]]))
         if len(distinct) > most:
-            sizes = np.abs(rows[:, sized_by].astype(np.float64)).sum(axis=1)  # in which nothing overflows
+            sizes = np.abs(rows[:, sized_by].astype(np.float64)).sum(axis=1)  # float, which does not overflow
             places = np.argsort(sizes, kind="stable")[np.arange(most) * (len(rows) - 1) // (most - 1)]
             return np.unique(rows[places], axis=0)
     return distinct
 
 
 def solve_positive_definite(matrix: NDArray[Any], right: NDArray[Any]) -> NDArray[Any]:
-    """Return the solution of a symmetric positive definite system, for some right-hand sides.
+    """Solve a symmetric positive definite system for some right-hand sides.
 
-    Gauss's elimination, whose every step is elementwise: unlike a library's solver it gives the same bits on every
-    processor, and takes decimal numbers as well as floats.
+    This is Gaussian elimination with elementwise steps. Unlike a library's solver, it gives the same bits on every
+    processor, and accepts decimal numbers as well as floats.
 
     Args:
         matrix: shape (n, n).

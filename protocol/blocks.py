@@ -1,8 +1,8 @@
-"""Many sessions of the same parties at once, for trials: the same bits as `population.run_population` gives for each.
+"""Many sessions of the same parties at once, for trials, with the same bits as `population.run_population` of each.
 
-Sessions differ in their noise, and in the parties' values if these are drawn anew. Values, the range of reports and the
-losses of phases are checked for all sessions together. Not checked are whether tallies of halves add up, and whether
-outcomes survive encoding: callers of blocks also run whole sessions for that.
+Sessions differ in their noise, and in the parties' values if these are drawn for each. Values, the range of reports and
+the losses of phases are checked for all sessions together. Whether the tallies of halves merge into the whole, and
+whether outcomes survive encoding, is not checked here; callers also run whole sessions for that.
 """
 
 import dataclasses
@@ -21,11 +21,14 @@ from .randomness import SimulatedRounds
 from .tally import Decisions, TallyBlock
 
 _MOST_SESSIONS: Final = 512
-_MOST_UNIFORMS: Final = 1 << 16  # of one phase: they stay in the cache
+_MOST_UNIFORMS: Final = 1 << 16  # per phase, so that they fit into the cache
 
 
 def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:
-    """Return whether a protocol decides many sessions at once: it says how, and of all that single parties are told.
+    """Return whether a protocol decides many sessions at once.
+
+    It does if it overrides `decisions`, no subclass overrides only `outcome` or `own_outcomes`, and no phase is
+    memoized.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -42,7 +45,7 @@ def decides_in_blocks(protocol: PhasedProtocol[Any, Any]) -> bool:
 
 
 def goes_with(kind: type, many: str, one: str) -> bool:
-    """Return whether a class's method for many sessions is as late as that for one, which nobody overrides alone.
+    """Return whether a class's method for many sessions is valid: no subclass overrides only the method for one.
 
     Examples:
         >>> goes_with(Phase, "tally_block", "tally")
@@ -53,11 +56,11 @@ def goes_with(kind: type, many: str, one: str) -> bool:
 
 
 def sessions_at_once(protocol: PhasedProtocol[Any, Any], public: IntArray, *, are_alike: bool) -> int:
-    """Return how many sessions fit into memory and cache at a time; 0 where one does not.
+    """Return the number of sessions that fit into memory and cache at a time; 0 if one does not fit.
 
     Args:
         public: the parties' public rows.
-        are_alike: whether the parties hold the same in all sessions; what they disclose is then looked at once.
+        are_alike: whether the parties hold the same values in all sessions; disclosed values are then checked once.
     """
     np.empty(KEPT_BYTES, dtype=np.uint8)
     drawn_phases = [phase for phase in protocol.phases if not (are_alike and discloses(phase, public))]
@@ -69,11 +72,11 @@ def sessions_at_once(protocol: PhasedProtocol[Any, Any], public: IntArray, *, ar
 def decide_sessions(
     protocol: PhasedProtocol[Any, Any], inputs: InputBlock, noise: SimulatedRounds
 ) -> tuple[Decisions, list[TallyBlock]]:
-    """Return what many sessions decide, and each phase's tallies: one or more, at most `sessions_at_once`.
+    """Return the decisions of many sessions, from one up to `sessions_at_once`, and the tallies of each phase.
 
     Raises:
-        ValueError, ConfigurationError, PluginError: something is wrong in one of the sessions, or cannot be computed at
-            once. Held one by one, the sessions say which, and what.
+        ValueError, ConfigurationError, PluginError: something is wrong in one of the sessions, or cannot be computed in
+            blocks. To find out which, run the sessions one by one.
     """
     for number in range(len(inputs.private) if protocol.compared_phases else 0):
         protocol.check_rows(inputs.inputs(number))
@@ -83,7 +86,7 @@ def decide_sessions(
     tallies, reports = list[TallyBlock](), list[IntArray]()
     for phase in protocol.phases:
         slots = phase.mechanism.slots_of(phase.num_values)
-        if discloses(phase, inputs.public):  # the same in all sessions whose parties hold the same
+        if discloses(phase, inputs.public):  # these reports equal the values, so they may be the same in all sessions
             rows, uniforms = once, np.broadcast_to(np.float64(0.0), (len(once), slots))
         else:
             draws = noise.uniforms(

@@ -1,14 +1,14 @@
 """The client's machine: one party's side of a session, without I/O.
 
-It takes the server's messages and returns effects. It never waits and never draws by itself: a noise source is
-given to it, and it asks that source for each report once, after the loss was charged (`answers`). What was not agreed
-to is refused before anything is reserved (`agreement`). Another request for the same step is a fault, and so is a
-release before the last request: nobody forges the end of a session that was not held. Only who was late is released
-earlier, is told so, and says so.
+It takes the server's messages and returns effects. It never waits. It draws each report once, from a noise source that
+it is given, and only after the loss is charged (`answers`). Terms that the party did not agree to are refused before
+any budget is reserved (`agreement`). A second request for the same step is a fault. So is a release before the last
+request, since that would let a server forge the end of a session; only a client whose report came too late gets the
+release earlier, marked as such.
 
-A machine that is durable asks, before anything shows outside, to keep what it has reserved, drawn and charged. It is
-made again from these records after a restart or a lost connection (`replay`). Then it joins as if anew, and the steps
-that it has answered stay answered.
+A durable machine writes records of what it has reserved, drawn and charged, before anything becomes visible outside.
+After a restart or a lost connection it is made again from these records (`replay`). It then joins again, and does not
+draw again for steps that it has answered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,20 +69,21 @@ class ClientMachine:
 
     Args:
         view: records what the party sees; simulations only.
-        records: what the party has kept of this session, if it keeps records; None if it does not. Its ledger holds
-            the losses of what was drawn.
+        records: the party's records of this session; None if it keeps none. With records, the ledger must already hold
+            the losses of the reports in them.
 
     Raises:
-        ConfigurationError: the noise source cannot sample a mechanism, the view is of another kind than the noise,
-            there are records and no id of the session that they are of, what the party chooses is missing, or no
-            public row has it, or a kept report is of another scope, law or value.
-        JournalError: the records are not of this party, session and protocol, or the party chose otherwise before.
+        ConfigurationError: the noise source cannot sample a mechanism; the view is of another kind than the noise;
+            there are records, but the session has no id; the party's choice is missing, or no public row has it; or a
+            memoized report is of another scope, law or value.
+        JournalError: the records are of another party, session or protocol, or contain another choice.
         ValueError: a value is out of its mechanism's range.
 
     Privacy:
-        Whatever the server sends, no more than the losses of `protocol` for the public row is ever charged or drawn,
-        and nothing before the ledger has reserved room for all of it, or if what is stated is less than what is drawn.
-        With records this holds over restarts as well: a session has one report a step, however often it is joined.
+        Whatever the server sends, the client never draws or charges more than the losses of `protocol` for the public
+        row. It draws nothing before the ledger has reserved all of them, and nothing if the protocol states a smaller
+        loss than it draws. With records this holds across restarts: a session has one report per step, however often
+        the party joins.
 
     Examples:
         >>> from psephos.protocol import SimulatedNoise
@@ -146,7 +147,7 @@ class ClientMachine:
             self._masking = PartyMasking(protocol, masked, party, mode, is_kept=self._is_durable)
         self._answers = PartyAnswers(protocol, party, mode.noise, self._masking)
         self._receipts: dict[int, bytes] = {}
-        self._has_reserved = False  # on record, by an earlier conversation
+        self._has_reserved = False  # true if the records hold a reservation
         self._end_record: SessionEnded | None = None
         if records is not None:
             require(mode.descriptor.id, "descriptor", mode.descriptor, "with an id where records are kept")
@@ -175,10 +176,10 @@ class ClientMachine:
 
     @property
     def recorded_finish(self) -> Finish | None:
-        """The release that was heard before, as it is kept; None where none was.
+        """The release in the records; None if there is none.
 
         Raises:
-            JournalError: something else stands where it was kept.
+            JournalError: the record of the release cannot be decoded.
         """
         if self._end_record is None:
             return None
@@ -231,8 +232,8 @@ class ClientMachine:
     def receive(self, sender: str, message: Message) -> list[Effect]:
         """Take one message from the server.
 
-        A fault of the server ends the session (`Fail`) rather than raising; messages that arrive after the
-        end are ignored, since they were on their way.
+        A fault of the server ends the session with `Fail`; nothing is raised. Messages that arrive after the end are
+        ignored.
         """
         if not self._position.moves:
             return []
@@ -261,14 +262,13 @@ class ClientMachine:
         if self._view is not None:
             self._view.record(Happening.LOST, sender)
         self._close(Move.BREAK)
-        # Nothing is kept of it: a durable party may come back, and its room on the ledger waits for it.
+        # This is not recorded: a durable party may return, and its budget stays reserved.
         return [Fail(ConnectionLostError(reason="the connection was lost before the release", by=SERVER))]
 
     def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
-        """Take note that the server has said nothing for so long.
+        """Take note that the server was silent for this many seconds, which is its fault.
 
-        That is its fault. Where it has not even answered the Hello, a durable party takes it for a lost connection, and
-        may try another one.
+        If it has not even answered the Hello, a durable party treats this as a lost connection, and may try again.
         """
         if self._is_durable and self.state is State.GREETED:
             self._close(Move.BREAK)
@@ -279,7 +279,7 @@ class ClientMachine:
     def receive_fault(self, sender: str, error: RemoteProtocolError, *, is_silence: bool = False) -> list[Effect]:
         """Take note that the server sent bytes that are no message, or nothing.
 
-        A handshake that broke off is nobody's fault: the connection is lost, as any other may be.
+        A handshake that broke off is not the server's fault: it counts as a lost connection.
         """
         if not self._position.moves:
             return []
@@ -310,11 +310,11 @@ class ClientMachine:
         for request, _ in filter(None, self._answers.exchanges):
             if not self._protocol.steps[request.step].is_in_dispute:
                 self._transcript.add(request)
-        if self._answers.exchanges:  # in an earlier conversation; in this one it has nothing to answer yet
+        if self._answers.exchanges:  # reports of an earlier conversation
             self._position.move(Move.REQUEST)
             self._position.move(Move.REPORT)
         if not self._is_durable or self._has_reserved or self._answers.is_complete:
-            return []  # who comes back for the release pays nothing
+            return []  # a party that returns for the release pays nothing
         entries = tuple(
             LedgerEntry.from_loss(loss, person=self._party.ledger.person, session=self._mode.session, phase=phase.name)
             for phase, loss in losses
@@ -349,7 +349,7 @@ class ClientMachine:
             self._check_payload(message)
         except MalformedMessageError as error:
             return self._blame(error)
-        if self._masking is None or not self._protocol.steps[message.step].is_in_dispute:  # that is for some alone
+        if self._masking is None or not self._protocol.steps[message.step].is_in_dispute:  # only some clients get these
             self._transcript.add(message)
         position.move(Move.REQUEST)
         try:
@@ -374,9 +374,9 @@ class ClientMachine:
         return effects
 
     def _check_payload(self, request: Request) -> None:
-        """Raise MalformedMessageError if a request carries anything but what the step before it announces.
+        """Raise MalformedMessageError if a request's payload is not the outcome that the step before it declares.
 
-        What those of a masked phase carry is read by the party's part of it.
+        The masking code reads the payloads of a masked phase.
         """
         if self._masking is not None:
             return
@@ -395,12 +395,12 @@ class ClientMachine:
             return []  # the server has the report too, from an earlier session
         scope = None if message.step >= self._num_steps else self._protocol.steps[message.step].phase.memo_scope
         if is_new and scope is not None and Move.WELCOME not in moves:
-            # Somebody has reported in the party's name, and from here it could only draw again.
+            # Somebody else has reported in the party's name, and this side could only draw again.
             scope_text = f"{scope}, from this session or an earlier one"
             reason = f"does not know a report that {SERVER} has from {self._party.name} in {scope_text}"
             return self._leave(JournalError(f"{reason}; nothing was drawn"), "the party's journal lacks its own report")
         if is_new and Move.WELCOME not in moves:
-            # The Hello said how many reports there are: a server that has more lets nobody in.
+            # The Hello gives the party's number of reports, and an honest server that has more refuses it.
             reason = f"{SERVER} says that it has a report of phase {message.step}, which was never sent"
             state = self.state.value
             return self._blame(
@@ -428,7 +428,7 @@ class ClientMachine:
             return self._blame(error)
         self._transcript.add(message)
         self._close(Move.RELEASE)
-        # A server that keeps a journal stays until it knows that all have heard.
+        # A server with a journal waits until all parties have acknowledged the release.
         acknowledgements = [self._send(Acknowledgement(self._num_steps))] if self._receipts or self._is_durable else []
         end_record = (
             SessionEnded(release=encode(message), transcript=self._transcript.digest or "")
@@ -438,10 +438,10 @@ class ClientMachine:
         return [*([] if end_record is None else [Keep(end_record)]), *acknowledgements, ending]
 
     def _read(self, release: Release) -> Finish:
-        """Decode a release, and take note of a report that came too late.
+        """Decode a release, and note whether a report came too late.
 
         Raises:
-            MalformedMessageError: it is not what the protocol declares.
+            MalformedMessageError: its payload is not of the declared type.
         """
         decode_all, decode_own = self._protocol.outcome_decoder.decode, self._protocol.own_outcome_decoder.decode
         problem = f"{SERVER}'s release is no {self._protocol.outcome_type.__name__}"
@@ -469,16 +469,17 @@ class ClientMachine:
             self._reservation.release()
 
     def _blame(self, error: ProtocolError, *, is_silence: bool = False) -> list[Effect]:
-        """End the session because the server erred; tell it so.
+        """End the session because of the server's fault, and tell the server.
 
-        A masked one ends for good, once terms are agreed to: what a lie has not opened another one might.
+        A masked session then ends for good, once its terms are agreed on: another attempt might reveal what this
+        attempt of the server has not.
         """
         self._close(Move.BREAK)
         is_final = self._masking is not None and self.has_agreed and not is_silence
         return [*self._leave_effects(str(error), is_final=is_final), self._send(Abort.from_error(error)), Fail(error)]
 
     def _leave(self, error: PrivacyError | ConfigurationError | JournalError, reason: str) -> list[Effect]:
-        """End the session on this side's own account. The server learns the reason, and no number of the ledger's."""
+        """End the session for a reason of this side. The server learns the reason, but no number of the ledger."""
         self._close(Move.BREAK)
         return [*self._leave_effects(str(error)), self._send(Abort(reason=reason)), Fail(error)]
 

@@ -1,7 +1,7 @@
-"""A state for each party on a roster: where the server stands with it, and for how many parties it waits.
+"""The state of each party's conversation with the server, and the number of parties that the server waits for.
 
-Each client state holds one conversation, which moves by the server's table alone (`states`). Numbers and states change
-together: only `ClientTable` moves one where that changes who is waited for.
+Each state changes only as the server's table allows (`states`). If a change affects whom the server waits for, only
+`ClientTable` makes it, so that states and numbers stay consistent.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,11 +16,11 @@ class ClientState(Position[State, Move]):
     """One party's conversation, as the server has it.
 
     Attributes:
-        num_reports: how many steps have passed as its last report came that counts.
-        is_lost: whether its connection was lost, so that it may come back: as long as it has reported nothing, or any
-            time where the session is durable.
-        has_heard: whether it has the release for good.
-        reason: why the party has ended its part, as it said.
+        num_reports: the number of the step of its last accepted report, plus 1; 0 without one.
+        is_lost: whether its connection was lost, so that it may return: any time in a durable session, and otherwise
+            before its first report.
+        has_heard: whether it has acknowledged the release, or left after it.
+        reason: the reason in the party's Abort.
     """
 
     __slots__ = ("has_heard", "is_lost", "num_reports", "party", "place", "reason")
@@ -40,8 +40,8 @@ class ClientTable:
 
     Attributes:
         by_party: the states, in roster order.
-        num_awaited: how many parties can still report in the open step, or join before the first.
-        num_joined: how many have joined, before the first step.
+        num_awaited: the number of parties that can still report in the open step, or join before the first.
+        num_joined: the number of parties that have joined, before the first step.
 
     Examples:
         >>> table = ClientTable(["ann", "bob"])
@@ -72,7 +72,7 @@ class ClientTable:
         return cleared
 
     def welcome(self, client: ClientState) -> None:
-        """Let a party in. While the first step is open it is asked at once, though nobody waited for it any longer."""
+        """Admit a party. While the first step is open, it gets its request at once, even if it comes late."""
         client.move(Move.HELLO)
         client.move(Move.WELCOME)
         if self._is_joining:
@@ -107,7 +107,7 @@ class ClientTable:
         if self._is_joining:
             has_joined = client.state is State.JOINED
             self.num_joined -= has_joined
-            # Whose connection was lost is waited for again until the deadline; who leaves on purpose is not.
+            # The server waits again, until the deadline, for a party that lost its connection, not for one that left.
             self.num_awaited += has_joined if client.is_lost else has_joined - 1
         else:
             self.num_awaited -= client.state is State.ASKED

@@ -1,4 +1,4 @@
-"""The columns of the table that a protocol's users fill in: what they are called, and what is wrong with others."""
+"""The columns of the table that a protocol's users fill in, and the errors for missing and unknown ones."""
 
 import dataclasses
 import unicodedata
@@ -13,20 +13,20 @@ from .arrays import IntArray
 from .errors import ConfigurationError, did_you_mean, refuse
 
 Entries: TypeAlias = Sequence[Any] | NDArray[Any]
-"""One column of a table as its users know it: text or numbers, a party each."""
+"""One column of a table as users write it: text or numbers, one entry per party."""
 
 _MOST_NAMED: Final = 12
-"""Columns in an error message."""
+"""The most columns that an error message names."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CodedColumn(Sequence[str]):
-    """A column of text in which entries stand often: whoever reads it reads each distinct one once.
+    """A column of text with few distinct entries, stored as codes, so that each distinct entry is processed once.
 
     Args:
         names: the distinct entries, in the order of their first rows.
-        codes: integers, shape (rows,), in [0, len(names)): which one each row has; int64 but where they are from a file
-            and a byte or two do.
+        codes: the index in `names` of each row's entry: integers, shape (rows,); int64, or one or two bytes from a
+            file.
 
     Examples:
         >>> column = CodedColumn.from_values(["tea", "coffee", "tea"])
@@ -51,7 +51,7 @@ class CodedColumn(Sequence[str]):
         return int(np.argmax(self.codes == code)) + 1
 
     def recode(self, index: Mapping[str, int]) -> IntArray:
-        """Return the codes that `index` has for the entries, and -1 where it has none.
+        """Return the code in `index` of each row's entry; -1 for an entry that `index` does not have.
 
         Examples:
             >>> CodedColumn.from_values(["tea", "coffee", "milk"]).recode({"coffee": 0, "tea": 1}).tolist()
@@ -82,14 +82,14 @@ class Column(msgspec.Struct, frozen=True):
     """A column of the table that a protocol's users fill in.
 
     Args:
-        name: its header.
-        private: whether only its owner may know it.
-        description: what it holds and what is allowed, as a phrase.
-        chosen: whether it is public and each party says its own as it joins, so that no roster has it: an integer at
-            the end of its public row (`PhasedProtocol.num_chosen`).
+        name: the column's header.
+        private: whether only the party itself may know its entry.
+        description: the content and the allowed entries, as a phrase.
+        chosen: whether each party chooses its entry as it joins. The entry is then public, absent from the roster, and
+            an integer at the end of the public row (`PhasedProtocol.num_chosen`).
 
     Raises:
-        ConfigurationError: it is chosen and private.
+        ConfigurationError: it is both chosen and private.
 
     Examples:
         >>> Column("weight", private=False, description="1 to 3").is_own
@@ -112,7 +112,7 @@ class Column(msgspec.Struct, frozen=True):
 
 
 def normalize_name(name: object) -> str:
-    """Return a name without what people write in two ways: large letters and blanks.
+    """Return a name with case folded and blanks normalized, to compare names that people write differently.
 
     Example:
         >>> normalize_name(" Ann  Lee") == normalize_name("ann lee")
@@ -122,7 +122,7 @@ def normalize_name(name: object) -> str:
 
 
 def first_alike(names: Iterable[str]) -> tuple[int, int] | None:
-    """Return the places of the first name that differs from one before it in large letters or blanks alone, if at all.
+    """Return the indices of the first two names that are equal after `normalize_name`; None if there are none.
 
     Example:
         >>> first_alike(["ann", "bob", "Ann"])
@@ -145,9 +145,9 @@ def missing_column(name: str) -> ConfigurationError:
 
 
 def unknown_column(name: str, names: Sequence[str], *, field: str = "") -> ConfigurationError:
-    """Return the error for a table with a column that it does not take: a misspelled one, or another table's.
+    """Return the error for a table with an unknown column, such as a misspelled one.
 
-    The error calls it `field`, or by its name.
+    The error calls the column `field`; by default its name.
 
     Examples:
         >>> unknown_column("wieght", ["weight", "opinion"]).allowed
@@ -160,7 +160,7 @@ def unknown_column(name: str, names: Sequence[str], *, field: str = "") -> Confi
 
 
 def check_columns(columns: Iterable[Column], names: Iterable[str]) -> None:
-    """Raise ConfigurationError unless a table has these columns and no other.
+    """Raise ConfigurationError unless the names are exactly those of the columns.
 
     Examples:
         >>> check_columns([Column("weight", private=False, description="")], ["weight"])
@@ -179,10 +179,10 @@ def check_columns(columns: Iterable[Column], names: Iterable[str]) -> None:
 
 
 class Observed(Mapping[str, Entries]):
-    """A table that notes of which columns somebody looks at the entries.
+    """A table that records which of its columns are read.
 
     Attributes:
-        seen: those that were looked at.
+        seen: the columns that were read.
 
     Examples:
         >>> table = Observed({"weight": [1, 2], "opinion": ["yes", "no"]})

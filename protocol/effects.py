@@ -1,4 +1,4 @@
-"""What a machine asks of the driver: values, acted on in one place (`psephos.agents.driver`)."""
+"""What a machine asks of the driver, as values; `psephos.agents.driver` carries all of them out."""
 
 import enum
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ class Drop(msgspec.Struct, frozen=True):
 
 
 class LiarNamed(msgspec.Struct, frozen=True):
-    """This party was found to have lied in a masked phase.
+    """There is proof that this party cheated in a masked phase.
 
     Args:
-        deed: what it has done, as a phrase.
-        evidence: what proves that to whoever knows the session's rules, as JSON.
-        is_known: whether it was told before the server was begun anew.
+        deed: what it did, as a phrase.
+        evidence: the proof, as JSON, which anybody who knows the session's terms can check.
+        is_known: whether this was reported before the server restarted.
     """
 
     party: str
@@ -59,7 +59,7 @@ class Presence(enum.Enum):
 
 
 class Attended(msgspec.Struct, frozen=True, gc=False):
-    """A party came or went; told where it is not private who takes part. `reason` is its own, where it has left."""
+    """A party joined, returned or left; not used if participation is private. `reason` is the reason of its Abort."""
 
     party: str
     presence: Presence
@@ -74,7 +74,7 @@ class Opened(msgspec.Struct, frozen=True, gc=False):
 
 
 class Closed(msgspec.Struct, frozen=True, gc=False):
-    """A phase ended with so many reports; None where that is private.
+    """A phase ended with this number of reports; None if the number is private.
 
     `outcome` is what it publishes, as plain data, or None.
     """
@@ -98,9 +98,9 @@ class Keep(msgspec.Struct, frozen=True, gc=False):
 
 
 class Finish(msgspec.Struct, frozen=True, gc=False):
-    """The session is over for this party, and this is its result; everything queued is sent first.
+    """The session is over for this party, with this result; everything queued is sent first.
 
-    `own_outcome` is what a client alone was told.
+    `own_outcome` is the part of the outcome for this client alone.
     """
 
     result: msgspec.Struct
@@ -117,7 +117,7 @@ Effect: TypeAlias = Send | SetDeadline | Drop | LiarNamed | Attended | Opened | 
 
 
 def send(recipients: Sequence[str], message: Message, *, view: View | None) -> Send:
-    """Return the effect that sends a message, and record it where the sender has a view.
+    """Return the effect that sends a message, and record the message if the sender has a view.
 
     Examples:
         >>> from psephos.protocol.messages import Abort

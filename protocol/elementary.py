@@ -1,9 +1,9 @@
 """Functions of a single number whose last bit is the same on every processor.
 
-The C library picks its code for `exp` and its kin by the processor (fused multiply-add or not), and the last bit of
-the result with it: seldom seen, and enough for two machines to disagree about a tie or a file. Decimal arithmetic has
-no such choice. It takes microseconds, which parameters and outcomes can afford; arrays of noise are transformed by
-`scipy.special` instead.
+The C library chooses its code for `exp` and similar functions by the processor, with or without fused multiply-add. The
+last bit of a result may depend on that, which is rare, but enough for two machines to disagree about a tie or a file.
+Decimal arithmetic has no such choice. It takes microseconds, which is fast enough for parameters and outcomes; arrays
+of noise are transformed by `scipy.special` instead.
 """
 
 import decimal
@@ -11,11 +11,11 @@ import functools
 import math
 from fractions import Fraction
 
-# Twice the digits of a float, so that rounding to a float is the only rounding that counts.
+# Twice the digits of a float, so that only the final rounding to a float matters.
 _DIGITS = 34
-# erfc is below the least float beyond this.
+# Beyond this number, erfc is below the least float.
 _GREATEST_ERFC = 27.3
-# From here on so many terms of erfc's continued fraction leave an error below 1e-37 of it.
+# From this number on, the continued fraction of erfc with this number of terms has a relative error below 1e-37.
 _FRACTION_FROM = 5.0
 _FRACTION_TERMS = 60
 
@@ -33,7 +33,7 @@ def exp(x: float) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def expm1(x: float) -> float:
-    """Return e^x − 1, precisely also for small `x` (of at least 1e-30 in size, or 0).
+    """Return e^x − 1, accurately also for small `x` (0, or |x| ≥ 1e-30).
 
     Examples:
         >>> expm1(1e-20)
@@ -46,8 +46,8 @@ def expm1(x: float) -> float:
 def erfc(x: float) -> float:
     """Return the complementary error function, 1 − (2/√π)·Σ (−1)^n x^(2n+1)/(n!(2n+1)).
 
-    The terms of the series grow to e^(x²) and their sum falls to e^(−x²), so that more digits are carried; where these
-    would be many, Laplace's continued fraction e^(−x²)/√π · 1/(x + (1/2)/(x + (2/2)/(x + (3/2)/(x + ...)))) takes few
+    The terms of the series grow to e^(x²), while the sum falls to e^(−x²), so more digits are carried as x grows. For
+    large x, Laplace's continued fraction e^(−x²)/√π · 1/(x + (1/2)/(x + (2/2)/(x + (3/2)/(x + ...)))) takes fewer
     terms.
 
     Examples:
@@ -88,7 +88,7 @@ def ln(x: float) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def log1p(x: float) -> float:
-    """Return ln(1 + x) for `x` > −1, precisely also where `x` is small (of at least 1e-30 in size, or 0).
+    """Return ln(1 + x) for `x` > −1, accurately also for small `x` (0, or |x| ≥ 1e-30).
 
     Examples:
         >>> log1p(1e-20)
@@ -99,7 +99,7 @@ def log1p(x: float) -> float:
 
 
 def quotient_up(numerator: float | Fraction, denominator: float | Fraction) -> float:
-    """Return the least float of at least `numerator`/`denominator`, of numbers ≥ 0; or infinity.
+    """Return the least float that is at least `numerator`/`denominator`, both ≥ 0; infinity if there is none.
 
     Examples:
         >>> quotient_up(1, 3), 1 / 3
@@ -145,7 +145,7 @@ def power_of_two_above(x: float) -> float:
 
 
 def square(x: float) -> float:
-    """Return x·x; `x ** 2` asks the C library's `pow`.
+    """Return x·x; `x ** 2` would call the C library's `pow`.
 
     Examples:
         >>> square(3.0)

@@ -1,8 +1,8 @@
-"""The errors of Psephos: who is to blame, and the numbers that show it.
+"""The errors of Psephos.
 
-A message names the value, the limit and the party, and the same facts stand on the error as attributes, so
-that a program need not parse a sentence. Wrong arguments to pure functions are plain `ValueError` or
-`TypeError`; channels raise trio's own exceptions.
+A message names the value, the limit and the party. The same facts are attributes of the error, so that a program need
+not parse a sentence. Pure functions raise `ValueError` or `TypeError` for wrong arguments; channels raise trio's
+exceptions.
 """
 
 import difflib
@@ -10,18 +10,18 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-# So much of what somebody else wrote is shown; a sentence that quotes a megabyte could not be sent, or read.
+# The most characters quoted from a peer or a file: a sentence with a megabyte could not be sent, or read.
 MAX_QUOTED_CHARACTERS = 120
-# Of words that are likelier meant than not: below, "cube" is as close to "number".
+# The least similarity of a suggested word, from 0 to 1; at smaller ones, "cube" would be suggested for "number".
 _CLOSE = 0.65
-# So many missing parties are spelled out in a sentence; the attribute holds all of them.
+# The most missing parties that a sentence names; the attribute holds all of them.
 MAX_NAMES_IN_A_SENTENCE = 12
 
 
 def printable(text: str) -> str:
-    """Return a text without what a terminal would obey rather than show: "�" stands where there was any of it.
+    """Return a text with "�" in place of characters that a terminal would interpret.
 
-    Control characters, new lines among them, marks that turn the direction of what follows, and halves of characters.
+    These are control characters, including new lines, marks that change the direction of text, and lone surrogates.
 
     Examples:
         >>> printable("two" + chr(10) + "lines")
@@ -31,7 +31,7 @@ def printable(text: str) -> str:
 
 
 def quote(value: object) -> str:
-    """Return `repr(value)`, cut where it is long: for sentences that quote a peer.
+    """Return `repr(value)`, truncated if it is long, for sentences that quote a peer.
 
     Examples:
         >>> quote("short"), quote("x" * 500)[-20:]
@@ -42,7 +42,7 @@ def quote(value: object) -> str:
 
 
 def did_you_mean(word: object, words: Iterable[str]) -> str:
-    """Return a hint at the known word that is closest, to end a sentence with; empty where none is close.
+    """Return the end of a sentence that suggests the closest known word; empty if none is close.
 
     Examples:
         >>> did_you_mean("wieghts", ["weights", "opinions"])
@@ -56,8 +56,8 @@ def join_names(names: Sequence[str], total: int = 0) -> str:
     """Return names as a list in a sentence, a dozen at most.
 
     Args:
-        names: all of them, or the first ones.
-        total: how many there are, where they are more than `names`.
+        names: all names, or the first ones.
+        total: the number of all names, if it is larger than that of `names`.
 
     Examples:
         >>> join_names(["ann", "bob"]), join_names([str(number) for number in range(20)])[-14:]
@@ -68,21 +68,21 @@ def join_names(names: Sequence[str], total: int = 0) -> str:
 
 
 def list_choices(choices: Iterable[str], word: object) -> str:
-    """Describe the allowed words, and those that a mistyped word may have meant.
+    """List the allowed words, and suggest those that a mistyped word may mean.
 
     Examples:
         >>> list_choices(["local", "masked"], "maskd")
         "one of local, masked (did you mean 'masked'?)"
     """
     words = tuple(choices)
-    hint = "" if word in words else did_you_mean(word, words)  # asked also where all is right: milliseconds each time
+    hint = "" if word in words else did_you_mean(word, words)  # the search takes milliseconds
     return f"one of {', '.join(words)}{hint}"
 
 
 class PsephosError(Exception):
     """Base of every error that Psephos raises on purpose.
 
-    Its sentence may quote a peer, and is shown and logged: all of them pass here, and are `printable`.
+    Its sentence may quote a peer, and is shown and logged, so it is made `printable` here.
 
     Examples:
         >>> isinstance(ConfigurationError(field="n", value=0, allowed="positive"), PsephosError)
@@ -97,8 +97,8 @@ class ProtocolError(PsephosError):
     """A step that the protocol does not allow.
 
     Attributes:
-        role: the side that noticed ("client" or "server"), or None.
-        state: the state in which it stood, or None.
+        role: the side that noticed it ("client" or "server"), or None.
+        state: the state of that side, or None.
         message_type: the name of the message concerned, or None.
     """
 
@@ -117,7 +117,7 @@ class RemoteProtocolError(ProtocolError):
     """A peer did what the protocol forbids.
 
     Attributes:
-        sender: the peer's name, or None while it has not named itself.
+        sender: the peer's name, or None before its Hello.
 
     Examples:
         >>> error = RemoteProtocolError("p1 sent no report", sender="p1", role="server")
@@ -139,13 +139,13 @@ class RemoteProtocolError(ProtocolError):
 
 
 class StrangerError(RemoteProtocolError):
-    """A connection that has not shown that it is a party's. It is told no more (`messages.Abort.from_error`)."""
+    """A peer that did not authenticate as a party. The reply reveals nothing (`messages.Abort.from_error`)."""
 
 
 class HandshakeError(RemoteProtocolError):
-    """A handshake failed: the other end's identity could not be established, or it did not accept ours.
+    """A handshake failed: the peer's identity could not be established, or the peer did not accept this side's.
 
-    Its sentence is one of a few, and quotes nothing of the other end: servers count connections by it.
+    Its sentence is one of a few, and quotes nothing from the peer, since servers count connections by it.
     """
 
 
@@ -169,12 +169,11 @@ class QuorumError(PsephosError):
     """A phase closed with fewer reports than its quorum.
 
     Attributes:
-        received: the number of reports when it closed.
+        received: the number of reports when the phase closed.
         required: the quorum.
-        missing: the parties that had not, in roster order (a client may know only the first ones).
-        num_missing: how many they are.
-        first_drop: why the first one was dropped or left, as the server knows it; empty where none was or did, and for
-            clients.
+        missing: the parties without a report, in roster order (a client may know only the first ones).
+        num_missing: the number of all parties without a report.
+        first_drop: why the first party was dropped or left, as the server knows it; empty if none was, and on a client.
 
     Examples:
         >>> error = QuorumError(phase="opinions", received=2, required=3, missing=["p2"])
@@ -196,9 +195,9 @@ class QuorumError(PsephosError):
     ) -> None:
         self.phase, self.received, self.required, self.first_drop = phase, received, required, first_drop
         self.missing = tuple(missing)
-        self.num_missing = max(len(self.missing), num_missing or 0)  # what a peer says need not add up
+        self.num_missing = max(len(self.missing), num_missing or 0)  # a peer's numbers need not be consistent
         dropped = f"; the first is out because {first_drop}" if first_drop else ""
-        # A quorum that is out of reach closes a phase before its deadline.
+        # A phase closes before its deadline once its quorum is out of reach.
         ending = "; the others were no longer waited for" if received + self.num_missing < required else ""
         super().__init__(
             f"phase {phase!r} closed with {received} of the {required} parties that its quorum requires; "
@@ -232,8 +231,8 @@ class JournalError(PsephosError):
     """A journal that cannot be read or written, or that belongs to something else.
 
     Attributes:
-        path: the file's; empty for one that is no file.
-        reason: the problem, and what helps.
+        path: the path of the journal's file; empty if it is no file.
+        reason: the problem, and what to do.
 
     Examples:
         >>> str(JournalError("does not exist", path="p1.journal"))
@@ -253,9 +252,9 @@ class UnheardError(PsephosError):
     """A session whose release no party received.
 
     Attributes:
-        role: the parties' name in this protocol.
-        num_parties: how many there were.
-        first: why the first of them did not hear it; empty where nobody knows.
+        role: the protocol's word for a party.
+        num_parties: the number of parties.
+        first: why the first party did not receive it; empty if unknown.
     """
 
     def __init__(self, *, role: str, num_parties: int, first: str = "") -> None:
@@ -265,15 +264,15 @@ class UnheardError(PsephosError):
 
 
 class PluginError(PsephosError):
-    """The code of a protocol, a transport or a role raised something, or breaks its contract; ours or anybody's.
+    """The code of a protocol, transport or role raised an exception, or breaks its contract.
 
-    What it raised is the cause (`__cause__`).
+    This covers the protocols of Psephos and of others. The exception is the cause (`__cause__`).
 
     Attributes:
-        plugin: its kind and name: "protocol 'mean'".
-        step: the step that failed: "outcome".
+        plugin: kind and name of the plug-in, such as "protocol 'mean'".
+        step: the operation that failed, such as "outcome".
         reason: the problem.
-        place: file and line of its own code; empty where nothing was raised.
+        place: file and line in the plug-in's code; empty if it raised nothing.
 
     Examples:
         >>> error = PluginError(plugin="protocol 'mean'", step="outcome", reason="ZeroDivisionError")
@@ -296,10 +295,10 @@ class PrivacyError(PsephosError):
 
 
 class RefutedLedgerError(PrivacyError):
-    """An exact attack that learns more than a ledger says is proven.
+    """An exact attack learns more than the proven loss in a ledger allows.
 
     Attributes:
-        adversary: who infers, as a phrase.
+        adversary: the adversary, as a phrase.
     """
 
     def __init__(self, adversary: str) -> None:
@@ -308,15 +307,15 @@ class RefutedLedgerError(PrivacyError):
 
 
 class BudgetExceededError(PrivacyError):
-    """A loss that does not fit into what is left; raised before anything is drawn.
+    """A loss exceeds the remaining budget; raised before anything is drawn.
 
     Attributes:
-        requested: the proven loss asked for (ε, in nats).
-        remaining: the remainder of the budget.
+        requested: the proven loss of the request (ε, in nats).
+        remaining: the remaining budget (ε, in nats).
         unit: the unit of protection of the request.
         relation: the neighboring relation of the budget; empty if unknown.
         cap: the budget that is exceeded: that of the `person`, or that of one `datum`.
-        least: the least budget that would hold it in addition to all that was spent; 0 if unknown.
+        least: the least total budget that would admit the request, given all that was spent; 0 if unknown.
 
     Examples:
         >>> error = BudgetExceededError(requested=0.5, remaining=0.25, unit="vote")
@@ -337,7 +336,7 @@ class BudgetExceededError(PrivacyError):
         self.requested, self.remaining, self.unit, self.relation = requested, remaining, unit, relation
         self.cap, self.least = cap, least
         holds, asks, hint = f"{remaining:g}", f"{requested:g}", ""
-        if holds == asks:  # ten losses of 0.1, a float that is a little more, are a little more than 1
+        if holds == asks:  # the float 0.1 is slightly more than a tenth, so ten such losses exceed 1
             holds, asks = repr(remaining), repr(requested)
             hint = f"; a budget of {least!r} would hold it" if least else ""
         neighbors, owner = f", {relation} neighbors" if relation else "", " of one datum" if cap == "datum" else ""
@@ -351,7 +350,7 @@ class UnsupportedEventError(PrivacyError):
     """An accountant cannot bound this event under its neighboring relation.
 
     Attributes:
-        event: the offending event, the innermost one where events are nested.
+        event: the event that cannot be bounded; the innermost one of nested events.
         accountant: the accountant's name.
     """
 
@@ -418,7 +417,7 @@ _SENTENCES: Final = (
     (r"('[^']*')(?! or left out)(?=[ ,:]|$)", r"{field} is {value}: use {0}"),
     (rf"({_THINGS})(?!\w)", r"{field} is {value}: use {0}"),
 )
-"""Sentences about a setting, by the beginning of the phrase that says what is allowed."""
+"""Patterns of the beginning of `allowed`, and the beginning of the sentence for each."""
 _LACKING: Final = {
     "''": "empty",
     "'left out'": "missing",
@@ -443,7 +442,7 @@ class ConfigurationError(PsephosError, ValueError):
 
     Attributes:
         field: the setting's name.
-        value: the given value.
+        value: the value.
         allowed: the allowed values, as a phrase.
 
     Examples:
@@ -471,7 +470,7 @@ def refuse(condition: object, field: str, value: object, allowed: str) -> None:
 
 
 class UnusablePluginError(PluginError, ConfigurationError):
-    """A plug-in fails before a session begins: as it is imported, made, or given parameters and entries.
+    """A plug-in failed before a session began: in its import, its constructor, or with its parameters and entries.
 
     Attributes:
         plugin, step, reason, place: see `PluginError`.
@@ -490,7 +489,7 @@ class UnusablePluginError(PluginError, ConfigurationError):
         allowed: str = "",
     ) -> None:
         PluginError.__init__(self, plugin=plugin, step=step, reason=reason, place=place)
-        if allowed:  # what was given may be to blame instead, and is what the sentence is about
+        if allowed:  # the value may be to blame instead of the plug-in, so the sentence is about the value
             ConfigurationError.__init__(self, field=field, value=value, allowed=allowed)
         else:
             self.field, self.value, self.allowed = plugin, reason, f"one whose {step} does not fail"

@@ -15,8 +15,8 @@ class Estimate(msgspec.Struct, frozen=True):
     """An estimated number.
 
     Args:
-        standard_error: the standard deviation of `value` over the randomizers' draws, the inputs held fixed; itself
-            estimated where it depends on the inputs; 0 where nothing was randomized.
+        standard_error: the standard deviation of `value` over the randomizers' draws for fixed inputs. If it depends on
+            the inputs, it is an estimate itself. It is 0 if nothing was randomized.
 
     Examples:
         >>> Estimate(value=12, standard_error=1.5)
@@ -31,12 +31,12 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 class Estimates(Shown, tuple[Estimate, ...]):  # noqa: SLOT001  a tuple that has an attribute
-    """A tuple of estimates, which is an array to numpy, and a table in a notebook.
+    """A tuple of estimates, which numpy converts to an array, and a notebook shows as a table.
 
-    `to_frame()` has a row for each, with the value or column, its `estimate` and its `estimate_standard_error`.
+    `to_frame()` has a row for each estimate: its value or column, its `estimate` and its `estimate_standard_error`.
 
     Args:
-        of: what their places are called: each is of a "value" that persons hold, or of a "column" of reports.
+        of: what each estimate is for: a "value" that persons hold, or a "column" of reports.
 
     Examples:
         >>> counts = Estimates([Estimate(12, 1.5), Estimate(3, 1.5)])

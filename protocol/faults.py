@@ -1,6 +1,6 @@
-"""Errors of both sides about a peer's faults: a message out of turn, or a report that differs.
+"""Errors of both sides about a peer's faults: an unexpected message, or a conflicting report.
 
-They say who did it, and the state of this side's conversation. None shows the content of a report.
+They name the peer, and the state of this side's conversation. None shows the content of a report.
 """
 
 from typing import Final
@@ -11,18 +11,19 @@ from .messages import Acknowledgement, Message, Report, Request
 from .roles import Side
 from .states import State
 
-# A server that is told an acknowledgement says nothing of its step: only the server acknowledges steps.
+# The messages whose step an error names. For a server this excludes acknowledgements, since clients acknowledge no
+# steps.
 _OF_A_STEP: Final = {Side.CLIENT: (Request, Report, Acknowledgement), Side.SERVER: (Request, Report)}
 
 
 def unexpected_message(
     message: Message, *, sender: str, side: Side, state: State, phase: str = "", article: str = "a "
 ) -> UnexpectedMessageError:
-    """Return the error for a message that is not allowed where the conversation of the side that it came to stands.
+    """Return the error for a message that the receiving side's state does not allow.
 
     Args:
-        phase: the open step's name; empty where the side does not know it.
-        article: what else to say of the message, in front of its name.
+        phase: the name of the open step; empty if the side does not know it.
+        article: the words in front of the message's name.
 
     Examples:
         >>> from psephos.protocol.messages import Abort
@@ -44,7 +45,7 @@ def unexpected_message(
 def conflicting_report(*, sender: str, phase: str, state: State, scope: Scope | None = None) -> ConflictingReportError:
     """Return the error for a report that differs from an earlier one of the same step.
 
-    The earlier one is kept in the scope; without one it is of this session.
+    The earlier report is memoized in `scope`; without a scope it is of this session.
 
     Examples:
         >>> error = conflicting_report(sender="ann", phase="opinions", state=State.REPORTED)

@@ -1,20 +1,19 @@
-"""The guard: it refuses a phase that states a smaller loss than its mechanism has, for every public row.
+"""The guard: a check that a phase states at least the privacy loss of the mechanism it draws with.
 
-The losses that a phase states (`losses`, `losses_of`, `loss_groups`) are compared with the mechanism that it draws by
-(`mechanism_of`, `mechanism_groups`, or a trusted server's mechanism), in two ways. They must be at least as large as
-either finds:
+A phase states losses (`losses`, `losses_of`, `loss_groups`). It draws with a mechanism (`mechanism_of`,
+`mechanism_groups`, or a trusted server's mechanism). The guard computes two lower limits for the stated losses:
 
-- the event: a mechanism says what one application costs a row of the values that a public row allows (`values_of`),
-  and a phase says of how many such parts a person's row is made (`num_parts`);
-- the law: where it is written down, what reports realize between two rows of one person
-  (`psephos.protocol.mechanisms.realized`), so a mechanism's own event is not simply believed. If rows and reports are
-  few, that is the smallest true ε.
+- From the event: the mechanism gives the privacy event of one application to values that a public row allows
+  (`values_of`). The phase gives the number of such parts in a person's row (`num_parts`).
+- From the law, where the mechanism implements its probabilities: the loss realized between two rows of one person
+  (`psephos.protocol.mechanisms.realized`). So the mechanism's event is checked too. If rows and reports are few enough
+  to enumerate, this is the smallest true ε.
 
-What is not drawn in a release is the same for all rows of a person: releases are compared with all draws fixed.
+The part of a release that is not drawn must be the same for all rows of a person. To check this, the guard compares
+releases with all draws fixed.
 
-So a phase states facts about rows, which a client checks, and its mechanisms set the prices. The check is made for the
-person who pays most when a phase is made; for its public row before a client reserves; and for all rows, once for each
-kind, before a server begins with a roster or an array is charged.
+The guard runs three times: when a phase is made, for the person who pays most; before a client reserves budget, for its
+public row; and before a server begins or arrays are charged, for all public rows, once for each kind of row.
 """
 
 import abc
@@ -46,33 +45,34 @@ from .privacy import NeighboringRelation, PrivacyEvent, PrivacyLoss, PureAccount
 from .tally import NOT_THERE, Tally, describe_earlier
 
 Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
-"""Applies a mechanism to a row, with randomness of its owner's."""
+"""A function that applies a mechanism to a row, with the randomness of the party that owns the row."""
 
 Values: TypeAlias = Sequence[Sequence[int]]
 """The possible values of each column of a row."""
 
-# Sums of a loss's parts and the whole differ by rounding; and so does what is nothing, as the loss of p = 2/3.
+# A sum of the parts of a loss differs from the whole by rounding. A loss of 0 may come out as slightly more than 0, for
+# example between equal probabilities of 2/3.
 _ROUNDING: Final = 1e-9
 _NOTHING: Final = 1e-12
 _MOST_KEPT: Final = 1 << 10
 _OR: Final = "less, where the phase says that some rows are nobody's:"
 _FIXED_DRAWS: Final = (0, 1)
-"""The numbers at which all draws of a release are fixed, or the nearest to them, to compare releases."""
+"""The numbers that replace all draws when releases are compared; clipped to the mechanism's range of reports."""
 
 
 class Guarded(abc.ABC):
-    """The part of a phase that holds its stated losses and its draws together.
+    """The part of a phase that checks its stated losses against its draws.
 
     Attributes:
-        mechanism: the local randomizer of persons without one of their own.
-        losses: the greatest losses of one person.
-        num_parts: the greatest number of parts of a person's row, such as records, where the mechanism's event covers
-            the change of one part; all parts are the person's.
+        mechanism: the local randomizer of all persons whose public row names no other.
+        losses: upper bounds on the losses of any one person.
+        num_parts: the greatest number of parts, such as records, in one person's row. The mechanism's event covers the
+            change of one part; the losses of a person cover all of them.
     """
 
     name: str
     model: ClassVar[TrustModel]
-    """The trust model of its losses, and so its server's view."""
+    """The trust model of the losses. It determines what the server sees."""
     num_values: int
     mechanism: RowMechanism
     losses: tuple[PrivacyLoss, ...]
@@ -108,9 +108,10 @@ class Guarded(abc.ABC):
         return [self.mechanism.report_range[0]] * self.mechanism.num_reports_of(self.num_values)
 
     def randomize_tally(self, tally: Tally, draw: Draw) -> Tally:
-        """Run by the server as the phase closes, once: return the tally with its own noise, if it draws any.
+        """Return the tally with the server's noise, if the server draws any.
 
-        It has int64 totals alone, before and after; each is drawn, or the same for all rows of a person.
+        The server runs this once, as the phase closes. Both tallies hold int64 totals only. Each total of the returned
+        one is either drawn, or the same for all rows of a person.
         """
         return tally
 
@@ -131,42 +132,43 @@ class Guarded(abc.ABC):
 
     @property
     def event(self) -> PrivacyEvent:
-        """The privacy event of answering, for the row that it costs most, of all that the mechanism takes.
+        """The privacy event of one answer, for the costliest of all rows that the mechanism accepts.
 
-        A phase whose persons pay less than for any row, or that has mechanisms which cost more, overrides this by an
-        event of its mechanisms'. It is held against `losses` when the phase is made, and replaces no later check.
+        A phase overrides this if its persons hold only rows that cost less, or if it has other mechanisms that cost
+        more. The event is compared with `losses` when the phase is made. Later checks do not use it.
         """
         return self.compose_parts(self.mechanism.event_of(self.num_values))
 
     def values_of(self, public: Sequence[int]) -> Values:
-        """Return the values that the person may hold in each place: the mechanism's range, unless overridden.
+        """Return the values that the person may hold in each column: the mechanism's range, unless overridden.
 
-        A phase overrides this where a public row says more: which places are empty, or from which set an answer is. A
-        client whose own row holds another value refuses the public row.
+        A phase overrides this if a public row says more: which columns are empty, or which answers are possible. A
+        client whose private row holds another value refuses the public row.
         """
         low, high = self.mechanism_of(public).value_range
         return (range(low, high + 1),) * self.num_values
 
     def protected_values_of(self, public: Sequence[int]) -> Values:
-        """Return the values in each place between which the loss is bounded: `values_of`, unless overridden.
+        """Return the values in each column between which the loss is bounded: `values_of`, unless overridden.
 
-        A phase whose reports show a part of a row as it is, such as that a question was skipped, leaves that out here,
-        and its manual says that this is public.
+        A phase whose reports reveal some value, such as that a question was skipped, excludes that value here. Its
+        manual must say that this is public.
         """
         return self.values_of(public)
 
     def rows_of(self, public: Sequence[int]) -> IntArray | None:
-        """Return private rows of one person for a comparison of their laws; None for rows of `protected_values_of`.
+        """Return the private rows of one person whose laws are compared: int64, shape (rows, values).
 
-        A phase overrides this where not each row of these values is one that a person may hold. In the local model any
-        two are neighbors, since a person may hold one or the other; where `num_parts` is 1, its mechanism says so too.
+        None, the default, stands for all rows of `protected_values_of`. A phase overrides this if a person cannot hold
+        every combination of these values. In the local model any two returned rows are neighbors, since a person may
+        hold either. If `num_parts` is 1, the mechanism must treat them as neighbors too.
         """
         del public
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray | slice]:
-        """Return the places of public rows in groups that mean the same to the phase, but for the order of columns.
+        """Group public rows that mean the same to the phase, up to the order of columns; return each group's indices.
 
-        By mechanism, unless overridden. A phase that overrides `values_of` overrides this.
+        The default groups by mechanism. A phase that overrides `values_of` must override this, too.
         """
         return [places for _, places in self.mechanism_groups(public)]
 
@@ -179,22 +181,29 @@ class Guarded(abc.ABC):
                 yield row, rows_alike, [self.losses_of(row), self.losses, *(losses for _, _, losses in groups)]
 
     def check_losses(self, public: Sequence[int]) -> None:
-        """Run by a client before it reserves: refuse a phase that states less than it draws for this public row.
+        """Refuse a phase that states a smaller loss than it draws for this public row.
+
+        A client runs this before it reserves budget.
 
         Raises:
-            ConfigurationError: it does, or `losses`, which are to cover everybody, are less.
+            ConfigurationError: `losses_of` this row, or `losses`, which must cover every person, state too little.
         """
         stated = (self.losses_of(public), self.losses)
         self._refuse_less(stated, public, [self.mechanism_of(public)])
 
     def check_rows(self, rows: IntArray, public: Sequence[int], *, earlier: Sequence["Guarded"] = ()) -> None:
-        """Hold rows that persons with a public row have against `rows_of`, which the loss was compared for.
+        """Check private rows against the rows of `rows_of`, for which the stated loss was checked.
 
-        Run by a client for its own row before it reserves, and by `check_protocol` for those of all: int64, shape (n,
-        values), of persons with one public row.
+        A client runs this for its private row before it reserves budget, `check_protocol` for the rows of all parties.
+
+        Args:
+            rows: private rows of persons with this public row: int64, shape (n, values).
+            public: the public row.
+            earlier: the phases before this one.
 
         Raises:
-            ConfigurationError: a row is told from others by more than is stated. It is not shown.
+            ConfigurationError: the loss between one of these rows and another row of one person exceeds the stated
+                loss. The message does not show the row.
         """
         try:
             self._compare_rows(rows, public, earlier)
@@ -209,16 +218,18 @@ class Guarded(abc.ABC):
             self._refuse_less([self.losses_of(public)], public, [self.mechanism_of(public)], compared)
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence["Guarded"] = ()) -> None:
-        """Run before many are charged: `check_losses` for all of their public rows."""
+        """Run `check_losses` for the public rows of many persons, before they are charged."""
         for row, rows_alike, stated in self._stated_losses(public):
             groups = self.mechanism_groups(rows_alike)
             self._refuse_less(stated, row, [mechanism for mechanism, places in groups if len(rows_alike[places])])
 
     def check_largest(self) -> None:
-        """Run when a phase is made: refuse it if `losses` are less than `event`, or than a law says that belies it.
+        """Refuse a phase whose `losses` are less than the loss of `event`, or than the law shows.
+
+        It runs when a phase is made.
 
         Raises:
-            ConfigurationError: they are.
+            ConfigurationError: `losses` state too little.
             UnsupportedEventError: `event` cannot be bounded under a loss's relation.
         """
         low, high = self.mechanism.value_range
@@ -248,9 +259,9 @@ class Guarded(abc.ABC):
         stated: Iterable[Sequence[PrivacyLoss]],
         public: Sequence[int] = (),
     ) -> None:
-        """Raise ConfigurationError unless each list of losses states `least` in the relation, for this public row.
+        """Raise ConfigurationError unless each list of losses states at least `least` under the relation.
 
-        A list without this relation is another's to check.
+        A list without a loss of this relation is skipped. The message shows `public`, the public row, if it is given.
         """
         for losses in stated:
             for loss in losses:
@@ -260,7 +271,7 @@ class Guarded(abc.ABC):
             if relation not in self._relations_of(losses):
                 continue
             events = [loss.event for loss in losses if loss.relation is relation]
-            # Of which `proven` is never below.
+            # The `proven` loss of each is never below its event's ε.
             total = math.fsum(PureAccountant.epsilon_of(event, relation) for event in events)
             if _is_less(total, least):
                 row_text = ", ".join(map(str, public[:MOST_SHOWN])) + (", ..." if len(public) > MOST_SHOWN else "")
@@ -279,9 +290,10 @@ class Guarded(abc.ABC):
         mechanisms: Sequence[RowMechanism],
         rows: IntArray | None = None,
     ) -> None:
-        """Raise ConfigurationError unless each list of losses states what each mechanism costs this public row.
+        """Raise ConfigurationError unless each list of losses covers the cost of each mechanism for this public row.
 
-        It is compared for `rows`, which no sentence then shows; by default for those of `rows_of`.
+        Laws are compared between `rows`, which are private and never shown in a message; by default between the rows of
+        `rows_of`.
         """
         values = self.protected_values_of(public)
         is_shown = rows is None
@@ -312,10 +324,11 @@ class Guarded(abc.ABC):
     def with_parts(
         self, losses: Iterable[PrivacyLoss], mechanism: RowMechanism | None = None
     ) -> tuple[PrivacyLoss, ...]:
-        """Return losses with what a part loses filled in where that is left out, as one part costs anybody at most.
+        """Return losses in which each missing loss of a part is filled in with the greatest loss of any one part.
 
         Args:
-            mechanism: by which this is randomized; by default `mechanism`, or what a release is made by.
+            losses: a loss whose `part.proven` is NaN gets it filled in.
+            mechanism: the randomizer that determines it; by default the phase's mechanism, or that of its release.
         """
         return tuple(
             msgspec.structs.replace(
@@ -337,9 +350,10 @@ class Guarded(abc.ABC):
     def _loss_of_part(
         self, mechanism: RowMechanism, values: Values, relation: NeighboringRelation, *, is_whole: bool = False
     ) -> float:
-        """Return the loss of a part, all else being known: by the event, or else of one value.
+        """Return the loss of one part if all other parts are known.
 
-        That is the whole row where a value does not change by itself, and nothing else says what a part is.
+        With several parts, the event gives it. With one part, a part is a single value. If values do not change singly
+        (`is_whole`), it is the whole row.
         """
         if is_whole or self.num_parts > 1:
             return PureAccountant.epsilon_of(mechanism.event_among(values), relation)
@@ -357,7 +371,7 @@ class Guarded(abc.ABC):
     ) -> None:
         """Raise ConfigurationError where a part is stated to lose less than this."""
         for loss in (loss for losses in stated for loss in losses if loss.relation is relation):
-            # A part of several losses loses as much in all, even if it loses all of one.
+            # A part cannot lose more than the whole loss that it belongs to.
             if loss.part is not None and _is_less(loss.part.proven, realized_loss := min(least(), loss.proven)):
                 allowed = f"at least what phase {self.name!r} draws of one: {realized_loss:g}"
                 raise ConfigurationError(field=f"loss of {loss.part.unit}", value=loss.part.proven, allowed=allowed)
@@ -387,7 +401,7 @@ class Guarded(abc.ABC):
             if are_all_neighbors and self.num_parts == 1:
                 tried = rows_to_try(columns) if rows is None else rows
                 strangers = non_neighbors_error(self.name, mechanism, tried, is_shown=is_shown)
-            # The mechanism is kept too, so that no other can have its identity.
+            # Storing the mechanism keeps its `id`, which is in the key, from being reused.
             realized = self._known_laws[key] = mechanism, _Realized(loss, strangers)
         return realized[1]
 
@@ -402,7 +416,7 @@ def _is_less(stated: float, realized: float) -> bool:
 
 
 class GuardedRelease(Guarded):
-    """A central phase: its server draws as it closes, and its losses are those of the release."""
+    """The guard of a central phase, whose server draws the noise as the phase closes; its losses bound the release."""
 
     @property
     @abc.abstractmethod
@@ -415,16 +429,17 @@ class GuardedRelease(Guarded):
         return self.compose_parts(self.tally_mechanism.event_of(self.num_values))
 
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return the release's privacy event for one person's data or a part: anybody's, unless overridden.
+        """Return the privacy event of the release for one person's data, or for one of `num_parts` parts.
 
-        Override this, and `kinds_of`, if the tally mechanism has a smaller event for persons who move the tally less.
+        By default it is the same for everybody. A phase overrides this and `kinds_of` if persons with some public rows
+        change the tally less than others.
         """
         return self.tally_mechanism.event_of(self.num_values)
 
     def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return the release's privacy event for one part of a person's data, all other parts being known.
+        """Return the privacy event of the release for one part of a person's data if all other parts are known.
 
-        It is `release_event_of`, unless overridden. If `num_parts` is 1, rows that differ in one value check it.
+        By default it is `release_event_of`. If `num_parts` is 1, it is checked between rows that differ in one value.
         """
         return self.release_event_of(public)
 
@@ -450,9 +465,10 @@ class GuardedRelease(Guarded):
             yield np.array([row, other_row], dtype=np.int64)
 
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
-        """Hold the losses against the release's event, and against its law.
+        """Check the losses against the event and the law of the release.
 
-        The law is that of the tallies of a single person's reports, each against each other, and against nobody's.
+        The law compares the tally of one person's report with the tally of any other report of that person. For losses
+        under add-or-remove-one it is compared with the empty tally, too.
         """
         for row, _, stated in self._stated_losses(public):
             releases = self._realized_in_release(self.typical_row(row), earlier)
@@ -461,16 +477,18 @@ class GuardedRelease(Guarded):
                 raise releases.strangers
 
     def typical_row(self, public: Sequence[int]) -> Sequence[int]:
-        """Return a public row of whose releases the law is the same: that of one for many is worked out once."""
+        """Return a representative public row with the same law of releases, so that each law is computed once."""
         return public
 
     def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
-        """Return ln P[release | tally] of the releases, or of some where they are many: shape (releases, tallies).
+        """Return ln P[release | tally], shape (releases, tallies), for all releases, or for a sample of many.
 
-        The tallies are of reports that differ in one person's; what is drawn alike of all tells nothing.
+        Args:
+            tallies: tallies of data sets that differ in one person's report. Draws that have the same input for all of
+                them cancel out, and are skipped.
 
         Raises:
-            NotImplementedError: the law is not written down, or takes too long.
+            NotImplementedError: a mechanism does not implement its law, or computing it takes too long.
         """
         laws: list[FloatArray] = []
         for draws in zip(*(self.fixed_release(tally, 0).drawn for tally in tallies), strict=True):
@@ -515,7 +533,7 @@ class GuardedRelease(Guarded):
         relations = self._relations_of(self.losses_of(public))
         is_hidden = NeighboringRelation.ADD_OR_REMOVE_ONE in relations
         if is_hidden:
-            rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # at last nobody's report
+            rows, counted = np.concatenate([rows, rows[:1]]), [*counted, slice(0)]  # the last tally is empty
         public_rows = np.array([public], dtype=np.int64)
         earlier_reports = [phase.retained_reports(np.array([phase.least_report], dtype=np.int64)) for phase in earlier]
         try:
@@ -525,7 +543,7 @@ class GuardedRelease(Guarded):
                 )
                 for row, part in zip(rows, counted, strict=True)
             ]
-        except NOT_THERE as error:  # whose own text may quote a row
+        except NOT_THERE as error:  # the text of this error may quote a row, so it is not passed on
             allowed = f"made of what there is: {describe_earlier([phase.name for phase in earlier], earlier_reports)}"
             error_fields = {"field": f"tally of phase {self.name!r}", "value": type(error).__name__}
             raise ConfigurationError(**error_fields, allowed=allowed) from None
@@ -587,7 +605,7 @@ class FixedRelease(NamedTuple):
     released: Tally
 
     def observable(self, *, is_hidden: bool) -> object:
-        """Return all that is not drawn: the release, and the mechanisms of its draws."""
+        """Return all that an observer sees and that is not drawn: the release, and the mechanisms of its draws."""
         kinds = [(mechanism, len(values)) for mechanism, values in self.drawn]
         return kinds, self.released.hide_count() if is_hidden else self.released
 

@@ -1,9 +1,9 @@
-"""Integers on the wire: rows whose size does not depend on what they say.
+"""Integers on the wire: rows whose size does not depend on their content.
 
-MessagePack writes small numbers in fewer bytes, so the size of a report would tell who reads nothing but sizes of the
-report, and in the central model of the value itself. Here each number of a row takes as many bytes as the widest of its
-range, and a row that is written otherwise is refused: its writer could tell by its size what it says. Any MessagePack
-decoder reads such rows.
+MessagePack writes small numbers in fewer bytes. So the size of a report would reveal something about it to an observer
+of encrypted traffic, and in the central model something about the value itself. Here each number of a row takes as many
+bytes as the widest number of its range. A row in another encoding is refused, since its size could reveal its content.
+Any MessagePack decoder reads these rows.
 """
 
 from collections.abc import Sequence
@@ -15,23 +15,23 @@ import numpy as np
 from .arrays import IntArray
 
 _WIDTHS: Final = np.array([1, 2, 3, 5, 9], dtype=np.int64)
-"""Bytes that MessagePack has formats for: a number alone, or one byte that names the format and 1, 2, 4, 8 more."""
-# The least numbers, up and down from 0, that each of these widths but the last is too small for.
+"""The sizes in bytes of MessagePack's integers: 1 for a small number, or a format byte and 1, 2, 4 or 8 bytes."""
+# The least numbers that do not fit into each of these widths but the last; negative numbers are mapped to n ≥ 0 first.
 _TOO_LARGE: Final = np.array([1 << 7, 1 << 8, 1 << 16, 1 << 32], dtype=np.int64)
 _TOO_SMALL: Final = np.array([1 << 5, 1 << 7, 1 << 15, 1 << 31], dtype=np.int64)
 _FORMATS: Final = {2: (b"\xcc", b"\xd0"), 3: (b"\xcd", b"\xd1"), 5: (b"\xce", b"\xd2"), 9: (b"\xcf", b"\xd3")}
-"""The formats by width, of numbers from 0 and of those below."""
+"""The format bytes by width: for ranges from 0 on, and for ranges with negative numbers."""
 _SHORT_ROW: Final = 15
 _ROW: Final = 0xFFFF
 _ROWS: Final = msgspec.msgpack.Decoder(list[tuple[int, ...]])
 
 
 class RowCodec:
-    """Rows of so many integers from `low` to `high`, each row in as many bytes as any other.
+    """A codec of rows of a fixed number of integers from `low` to `high`, all rows in the same number of bytes.
 
     Attributes:
-        number_bytes: of each number: 1, 2, 3, 5 or 9.
-        max_bytes: of a payload; another size is refused.
+        number_bytes: the bytes of each number: 1, 2, 3, 5 or 9.
+        max_bytes: the bytes of a payload; another size is refused.
 
     Examples:
         >>> codec = RowCodec(3, 0, 1)
@@ -57,11 +57,11 @@ class RowCodec:
         """Return the row that a payload holds.
 
         Raises:
-            msgspec.DecodeError: it holds none, or one whose numbers do not take `number_bytes` each.
+            msgspec.DecodeError: it is no row, or its numbers do not take `number_bytes` each.
         """
         data = bytes(payload)
         row = self._decoder.decode(data)
-        # Of one byte each there are as many as bytes; of more, each begins with its format where the one before ends.
+        # If numbers take more than one byte, each must begin with its format byte.
         if len(data) != self.max_bytes or (
             self._formats and not self._formats.issuperset(data[self._header_size :: self.number_bytes])
         ):
@@ -90,7 +90,7 @@ def bytes_of(numbers: IntArray) -> IntArray:
 
 
 def width_of(low: int, high: int) -> int:
-    """Return how many bytes hold any integer from `low` to `high`; both are int64.
+    """Return the number of bytes that hold any integer from `low` to `high`, both int64.
 
     Examples:
         >>> width_of(0, 1), width_of(-1000, 1000)
@@ -103,8 +103,8 @@ def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
     """Return a MessagePack array whose numbers take `width` bytes each.
 
     Args:
-        numbers: integers of a range whose `width_of` it is.
-        width: 1, 2, 3, 5 or 9.
+        numbers: integers that fit into this width.
+        width: the bytes of each number: 1, 2, 3, 5 or 9.
 
     Raises:
         OverflowError: a number takes more bytes.
@@ -116,7 +116,7 @@ def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
     if width == 1:
         row, length = msgspec.msgpack.encode(numbers), len(numbers)
         if len(row) > length + (1 if length <= _SHORT_ROW else 3 if length <= _ROW else 5):
-            raise OverflowError("a number does not fit into 1 byte")  # which one is nobody's business
+            raise OverflowError("a number does not fit into 1 byte")  # the message does not show the private number
         return row
     size = width - 1
     upper, lower = _FORMATS[width]
@@ -128,7 +128,7 @@ def encode_row(numbers: Sequence[int], *, width: int) -> bytes:
 
 
 def rewrite_row(row: bytes, numbers: Sequence[int]) -> bytes:
-    """Return these numbers as a row, each in as many bytes as another row's; OverflowError for one that takes more.
+    """Encode numbers with the widths of another encoded row; OverflowError for a number that takes more bytes.
 
     Examples:
         >>> rewrite_row(encode_row([1, 2], width=3), [7, 8]).hex()

@@ -1,9 +1,11 @@
-"""Masked phases in a session: what their steps carry in requests and reports, on either side.
+"""Masked phases in a session: the payloads of their requests and reports, on either side.
 
-The rules that hold here: all parties hold the same roster of keys, whose digest is in the descriptor that each agreed
-to; a server shows the roster with its first question, and a party that finds another one leaves. Of a party that keeps
-records the root of its secrets is among them before its public keys leave, sealed by a key that is not: after a restart
-it says the same bytes, or nothing. So masks never cover two values.
+All parties hold the same roster of keys. Its digest is in the session descriptor on which all agreed. A server sends
+the roster with its first request, and a party leaves if the digest differs.
+
+A party with records stores the root of its secrets in them before it sends its public keys. The root is sealed by a key
+that is not in the records. So after a restart the party sends the same bytes, or nothing, and a mask never covers two
+different values.
 """
 
 import functools
@@ -62,7 +64,7 @@ _HEARD: Final[Mapping[MaskingMove, Any]] = {
     MaskingMove.UNMASK: Confirmations,
     MaskingMove.OPEN: Liars,
 }
-"""The payload of each step's request: for all, except for boxes, disputes and messages for neighbors alone."""
+"""The payload type of each step's request. Boxes, disputes and messages for neighbors differ between parties."""
 _NUMBERS: Final = {move: number for number, move in enumerate(_HEARD)}
 
 
@@ -76,7 +78,7 @@ def masking_rules(
 ) -> MaskingRules:
     """Return the rules of a masked phase of a session. See `MaskingRules` for the errors.
 
-    Parameters are part of what is signed: of parties that a server told other ones, none gets to the masked row.
+    Parties sign the parameters, so if a server gives them different ones, no party proceeds to its masked row.
     """
     agreed = [protocol.name, bytes(protocol.encoded_parameters), mode.session, mode.descriptor.roster]
     return MaskingRules(
@@ -105,15 +107,15 @@ def _raw(value: msgspec.Struct) -> msgspec.Raw:
 
 
 class ServerMasking:
-    """The server's part of a masked phase: `MaskingServer`, with its messages as requests carry them.
+    """The server's part of a masked phase: a `MaskingServer` whose messages are payloads of requests.
 
     Attributes:
-        payload: the next request's payload for all.
-        own_payloads: likewise for single parties, by place.
+        payload: the next request's payload for all parties.
+        own_payloads: the next request's payloads for single parties, by roster index.
 
     Raises:
-        ConfigurationError: the roster has no keys of signatures, is not the descriptor's, or does not fit the phase.
-        ValueError: it does not fit into a message.
+        ConfigurationError: the roster has no signature keys, differs from the descriptor's, or does not fit the phase.
+        ValueError: the roster does not fit into a message.
     """
 
     def __init__(
@@ -133,13 +135,13 @@ class ServerMasking:
         require(mode.descriptor.roster == roster.digest, "descriptor.roster", mode.descriptor.roster, allowed)
         phase.check_parties(len(roster))
         self._phase, seed = phase, b""
-        if phase.is_sparse:  # after a restart the same
+        if phase.is_sparse:  # derived from the secret, so that it is the same after a restart
             root = secret or mode.noise.entropy(protocol=protocol.name, phase=f"circle of {phase.name}", place=0)
             seed = primitives.derive(root, f"circle of {mode.descriptor.id}".encode(), KEY_BYTES)
             signing = SeededRoster(signing.others, signing.names, signing.keys, seed)
         self._rules = masking_rules(protocol, phase, signing, mode, seed=seed)
         self._server = MaskingServer(self._rules, primitives)
-        self._num_named = self._num_known = 0  # of whom has been told, and was told before a restart
+        self._num_named = self._num_known = 0  # cheaters reported so far, and before a restart
         self._keys: dict[int, Keys] = {}
         self.payload = _raw(signing)
         self.own_payloads: Mapping[int, msgspec.Raw] = {}
@@ -185,10 +187,10 @@ class ServerMasking:
         self._num_known = len(self._server.named)
 
     def close(self) -> tuple[IntArray, IntArray] | None:
-        """Close the open step; return after the last whose rows were added up, by their places, and the sum.
+        """Close the open step; after the last, return the roster indices of the parties in the sum, and the sum.
 
         Raises:
-            QuorumError, RemoteProtocolError: as `MaskingServer.close`; nothing opens.
+            QuorumError, RemoteProtocolError: as `MaskingServer.close`; then the sum stays masked.
         """
         messages = self._server.close()
         self.payload, self.own_payloads = NIL, {}
@@ -201,16 +203,15 @@ class ServerMasking:
         elif step is MaskingMove.SHARES:
             self.payload = _raw(NeighborKeys(tuple((place, self._keys[place]) for place in messages)))
         else:
-            self.payload = _raw(next(iter(messages.values())))  # all hear the same
+            self.payload = _raw(next(iter(messages.values())))  # the same for all parties
         return None
 
 
 class PartyMasking:
-    """One party's part of a masked phase: `MaskingParty`, with what it hears and says as messages carry it.
+    """One party's part of a masked phase: a `MaskingParty` whose messages are payloads of requests and reports.
 
     Raises:
-        ConfigurationError: the party has no key of signatures, or has agreed to no roster of such keys, or to no id of
-            the session.
+        ConfigurationError: the party has no signature key, or its descriptor lacks a roster of keys or a session id.
     """
 
     def __init__(
@@ -229,18 +230,18 @@ class PartyMasking:
         address = {"protocol": protocol.name, "phase": phase.name, "place": party.place}
         self._entropy: Callable[[], bytes] = functools.partial(mode.noise.entropy, **address)
         self._part: MaskingParty | None = None
-        self._seal_domain = b""  # what the sealed root is about
+        self._seal_domain = b""  # the session to which the seal is bound
         self.sealed = b""
-        """The root of its secrets, as records hold it; empty for who keeps none, or has said nothing yet."""
+        """The sealed root of its secrets, for its records; empty before its first answer, and without records."""
 
     def answer(self, step: Step, request: Request, draw: Callable[[], Sequence[int]]) -> PartyMessage:
         """Return the party's answer in a step.
 
         Args:
-            draw: charges the phase's losses and draws its row with noise, where nothing that was heard is wrong.
+            draw: charges the phase's losses and draws the row with noise; called only if the request is valid.
 
         Raises:
-            RemoteProtocolError: what the server says cannot be right; the party says nothing any more.
+            RemoteProtocolError: an honest server could not have sent this request; the party answers no more.
         """
         content = _read_request(step, request)
         if isinstance(content, SeededRoster):
@@ -250,10 +251,10 @@ class PartyMasking:
         return self._say(content, draw)
 
     def restore(self, exchanges: Sequence[tuple[Request, Report] | None], sealed: bytes) -> None:
-        """Take the part up where records end; what it has said before it would say again.
+        """Restore the state at the end of the records, and check that the party would send the same answers again.
 
         Raises:
-            JournalError: it would not, or the secrets are sealed by another key.
+            JournalError: an answer differs, or the secrets are sealed by another key.
         """
         for request, report in filter(None, exchanges):
             step = self._phase.steps[request.step]
@@ -291,11 +292,11 @@ class PartyMasking:
                 return part.open(content)
 
     def _begin(self, signing: SeededRoster, root: bytes | None, sealed: bytes = b"") -> None:
-        """Begin the part of a roster, with a root or a sealed one.
+        """Begin with a roster, and a new root or a sealed one.
 
         Raises:
-            RemoteProtocolError: the roster is not the one agreed to, or the party has another place in it.
-            ValueError: the seal does not open.
+            RemoteProtocolError: the roster is not the one agreed on, or the party has another index in it.
+            ValueError: the seal does not open with this key.
         """
         party, place = self._party, self._party.place
         if signing.digest != self._mode.descriptor.roster or signing.names[place : place + 1] != (party.name,):
@@ -310,7 +311,7 @@ class PartyMasking:
         self._part = MaskingParty(rules, place, root=own_root, sign=self._sign, primitives=self._primitives)
 
     def _seal(self, root: bytes) -> bytes:
-        salt = self._primitives.derive(self._entropy(), self._seal_domain, KEY_BYTES)  # a key seals once
+        salt = self._primitives.derive(self._entropy(), self._seal_domain, KEY_BYTES)  # each key seals only once
         return salt + self._primitives.seal(self._key_of_seal(salt), root, self._seal_domain)
 
     def _open(self, sealed: bytes) -> bytes:
@@ -343,9 +344,9 @@ def _read_request(step: Step, request: Request) -> Any:
 
 
 def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, int] | None]:
-    """Return each step's bytes, sent and received by all parties, if nobody leaves or lies.
+    """Return the bytes that all parties send and receive in each step if nobody leaves or cheats.
 
-    None for a step of a dispute, which is left out then.
+    None for a step of a dispute, which is then skipped.
     """
     number, key, signature = len(names), bytes(KEY_BYTES), bytes(SIGNATURE_BYTES)
     circle = phase.circle_of(number, seed := key if phase.is_sparse else b"")
@@ -356,7 +357,7 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
         roster = SeededRoster(roster.others, other_names, roster.keys, seed)
     box, leaves, mark = bytes(BOX_BYTES), bytes(3 * LEAF_BYTES), bytes(MARK_BYTES)
     pieces = (*(Piece(0, leaves, key, box),) * near, Piece(0, leaves, key, b""))
-    # What is said and heard, each with how many lists of it a place is in.
+    # The messages of each step, each with the number of its lists that contain a given party's index.
     messages: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
         MaskingMove.KEYS: (_raw(keys), 0),
         MaskingMove.SHARES: (_raw(Deal(key, key, pieces)), near + 1),
@@ -365,7 +366,7 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
         MaskingMove.CONFIRM: (_raw(Confirmation(signature)), 0),
         MaskingMove.UNMASK: (_raw(Shares(((0, True, key),) * (near + 1), signature)), near + 1),
     }
-    neighbors = near + (circle is None)  # who masks with all hears one list for all
+    neighbors = near + (circle is None)  # without a circle, all parties receive one common list
     requests: dict[MaskingMove, tuple[msgspec.Raw, int]] = {
         MaskingMove.KEYS: (_raw(roster), 0),
         MaskingMove.SHARES: (_raw(NeighborKeys(((0, keys),) * neighbors)), neighbors),
@@ -374,7 +375,7 @@ def masked_sizes(phase: MaskedPhase, names: Sequence[str]) -> list[tuple[int, in
         MaskingMove.CONFIRM: (_raw(Survivors(tuple(range(number)))), 0),
         MaskingMove.UNMASK: (_raw(Confirmations(((0, signature),) * (near + 1))), near + 1),
     }
-    # Each place takes a byte more in a list from either of these on.
+    # From each of these numbers on, an index takes one byte more.
     longer = sum(max(number - first, 0) for first in (1 << 7, 1 << 8))
     sizes: list[tuple[int, int] | None] = []
     for place, move in enumerate(_HEARD):

@@ -1,10 +1,10 @@
-"""Reports that outlive their session: drawn once in a scope, and repeated in its later sessions.
+"""Memoized reports: drawn once in a scope, and repeated in its later sessions (permanent randomized response).
 
-The rule that holds here: in a scope a person has one report of a phase. Its first session draws and charges it, and
-every later one repeats the same numbers, which is post-processing of what was told before and costs nothing. What
-would make the old report a wrong one is refused and never drawn anew: another scope, another law, other values.
+In a scope a person has one report of a phase. The first session draws and charges it. Every later session repeats the
+same numbers at no cost, since this is post-processing of the first report. If scope, law or values differ, the report
+is refused; it is never drawn again.
 
-A report of a scope is one that all its sessions' servers know to be the same: it links a person's sessions.
+The servers of all sessions in a scope can link a person's sessions by the repeated report.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The scope of memoized reports: the sessions in which the same report is repeated.
 
     Args:
-        kind: what users call it, such as "game".
-        name: which one it is.
-        law: everything that the law of a report depends on, by name and as text; public. A phase adds a digest of its
-            randomizer's own.
+        kind: the users' word for the scope, such as "game".
+        name: the name of this scope.
+        law: all parameters that determine the law of a report, by name and as text; public. A phase adds a digest of
+            its randomizer's parameters.
 
     Examples:
         >>> game = Scope("game", "winter", law=(("epsilon", "1.0"),))
@@ -49,7 +49,7 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, law=(*other_entries, (name, value)))
 
     def check(self, other: "Scope") -> None:
-        """Raise ConfigurationError, of what differs, for what was kept in another scope or drawn by another law.
+        """Raise ConfigurationError, naming the difference, for a report of another scope or law.
 
         Examples:
             >>> game = Scope("game", "winter", law=(("epsilon", "1.0"),))
@@ -72,9 +72,9 @@ class KeptReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """One person's report of one phase, as an earlier session drew it.
 
     Args:
-        report: its numbers.
-        seal: tells its owner whether its values are still those that were reported (`seal_of`); empty where it has no
-            secret, or where somebody else has compared them.
+        report: the numbers of the report.
+        seal: lets the person check whether its values have changed since (`seal_of`); empty without a secret, or if a
+            runner of all parties has compared the values.
 
     Examples:
         >>> KeptReport(scope=Scope("game", "winter", law=()), report=(1, 0)).report
@@ -87,14 +87,14 @@ class KeptReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class MemoizedReports(msgspec.Struct, kw_only=True):
-    """All persons' reports of one phase in one scope, with whoever runs all parties; by their names.
+    """All persons' reports of one phase in one scope, by party name, for a runner of all parties.
 
-    `values` are private. Nothing of this is written.
+    `values` are private. None of this is written to a file.
 
     Args:
-        drawn: by the persons' own machines.
-        received: by the server, which a person that deviates may have told something else.
-        values: the values behind them.
+        drawn: the reports that the persons' machines drew.
+        received: the reports that the server received, which differ if a person deviates from the protocol.
+        values: the private values behind the reports.
 
     Examples:
         >>> MemoizedReports(scope=Scope("game", "winter", law=()), drawn={"ann": (1,)}).drawn
@@ -108,21 +108,21 @@ class MemoizedReports(msgspec.Struct, kw_only=True):
 
 
 KeptReports: TypeAlias = dict[tuple[str, str], MemoizedReports]
-"""What sessions leave to later ones, by the scope's name and the phase's. Sessions add to it; pass it on as it is."""
+"""Memoized reports by scope name and phase name. Sessions add to it; pass it from session to session."""
 
 ReceivedReports: TypeAlias = Mapping[str, Mapping[str, tuple[int, ...]]]
 """A server's reports from earlier sessions, by phase and party."""
 
 
 def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> str:
-    """Return a seal of the values behind a report, by which the person notices later if they have changed.
+    """Return a seal of the values behind a report, by which the person later detects that they have changed.
 
-    Few values are possible, so that a digest of them alone, salted or not, would tell them to whoever reads it. This is
-    a keyed one: without the secret, which is not kept beside it, it tells nothing. Before the dot it says which secret
-    that was, since under another one nothing can be compared.
+    Since few values are possible, a plain or salted digest would reveal them by trial. The seal is a keyed digest,
+    which reveals nothing without the secret; the secret is stored elsewhere. The part before the dot identifies the
+    secret, since seals under different secrets cannot be compared.
 
     Args:
-        secret: the person's; without one there is no seal, and nothing is compared.
+        secret: the person's secret; without one the seal is empty, and nothing is compared.
 
     Examples:
         >>> game = Scope("game", "winter", law=())
@@ -139,7 +139,7 @@ def seal_of(secret: bytes, scope: Scope, phase: str, values: Sequence[int]) -> s
 
 
 def has_changed(earlier: str, now: str) -> bool:
-    """Return whether two seals show that the values have changed; not where they are of two secrets, or of none.
+    """Return whether two seals show that the values have changed; False if their secrets differ or one is empty.
 
     Examples:
         >>> has_changed("ann.1f", "ann.2e"), has_changed("ann.1f", "bob.2e"), has_changed("", "ann.2e")
@@ -149,7 +149,7 @@ def has_changed(earlier: str, now: str) -> bool:
 
 
 def check_values(scope: Scope, *, is_changed: bool, party: str) -> None:
-    """Raise ConfigurationError, which shows no value, for a report of other values than its person has now.
+    """Raise ConfigurationError if the person's values have changed since the report. The message shows no value.
 
     Examples:
         >>> check_values(Scope("game", "winter", law=()), is_changed=True, party="ann")
@@ -162,7 +162,7 @@ def check_values(scope: Scope, *, is_changed: bool, party: str) -> None:
 
 
 def check_kept_names(reports: Mapping[str, object], scopes: Mapping[str, Scope | None]) -> None:
-    """Raise ConfigurationError for reports that are kept of phases which keep none.
+    """Raise ConfigurationError for memoized reports of phases without memoization.
 
     Examples:
         >>> check_kept_names({"opinions": ()}, {"opinions": None})

@@ -1,16 +1,18 @@
-"""What travels between a client and a server: nine messages, the same for every protocol (`docs/wire.md`).
+"""The nine messages between a client and a server, the same for every protocol (`docs/wire.md`).
 
-Messages are few and general; what a phase sends inside them is its own payload type (`phases.Phase`), which
-travels as raw msgpack and is decoded only by the side that knows the phase. `encode` and `decode` are the
-only way to the wire: MessagePack arrays, tagged by message type, limited in size.
+Each phase declares the payload types that travel inside these messages (`phases.Phase`). A payload is raw MessagePack,
+and only the side that knows the phase decodes it. All messages pass through `encode` and `decode`: MessagePack arrays,
+tagged by message type, limited in size.
 
-Who reads sizes, times and order on the network, and no content, learns nothing of a report's numbers from its size:
-all reports of a phase have the same (`phases.Phase.codec`). What remains: who takes part (addresses, and the
-length of a name in `Hello`); how much is public of each (the public row in `Welcome`, what a party chooses of it in
-`Hello`, and whether the release has something for that client alone); who answers, and when, and how long that took,
-which with an exact sampler depends on what it draws; and who leaves. A client that leaves because its budget does not
-allow the session, or because a public row does not fit its private one, shows that by leaving, and by the length of its
-`Abort`.
+An observer of the network sees sizes, times and order, but no content. All reports of a phase have the same size
+(`phases.Phase.codec`), so their size reveals nothing about their numbers. Such an observer does learn:
+
+- who takes part, from addresses and from the length of the name in `Hello`;
+- how much is public about each party: the length of its public row in `Welcome`, of what it chooses in `Hello`, and
+  whether the release has a part for this client alone;
+- who answers, when, and how long drawing took, which depends on the draw if the sampler is exact;
+- who leaves. A client that leaves because its budget is too small, or because a public row does not fit its private
+  row, reveals this by leaving and by the length of its `Abort`.
 """
 
 import contextlib
@@ -25,15 +27,15 @@ from .errors import MalformedMessageError, PluginError, QuorumError, SessionAbor
 from .roles import SessionKind
 
 PROTOCOL_VERSION: Final = 10
-"""The version of the messages below; a session whose sides differ is refused at the first message."""
+"""The version of these messages; a side refuses a peer of another version at the first message."""
 MAX_MESSAGE_BYTES: Final = 1 << 20
-"""A report of 100,000 numbers fits; a peer cannot make us buffer more."""
+"""The most bytes of a message. A report of 100,000 numbers fits, and a peer cannot make a side buffer more."""
 MAX_GREETING_BYTES: Final = 4096
-"""The most bytes of a connection's first message, a `Hello` or an `Inquiry`: so much is kept of an unknown peer."""
+"""The most bytes of a connection's first message, a `Hello` or an `Inquiry`, which comes from an unknown peer."""
 MAX_NAMES_IN_ABORT: Final = 1000
-"""Parties named in one `Abort`; the rest are counted, so that the message stays below the limit."""
+"""The most parties that one `Abort` names; it gives the number of all others, so that it stays below the limit."""
 MAX_CHOSEN: Final = 64
-"""Numbers of its public row that a party says itself."""
+"""The most numbers of a public row that the party chooses itself."""
 MAX_RECEIPT_BYTES: Final = 32
 """The most bytes of an acknowledgement's receipt."""
 MAX_REASON_CHARACTERS: Final = 1000
@@ -42,19 +44,19 @@ NOT_ADMITTED: Final = (
     "not admitted: check the address, the session, your name and certificate, and that your side speaks version "
     f"{PROTOCOL_VERSION}"
 )
-"""The reply to every stranger, whatever it said: it reveals neither names nor the session's progress."""
+"""The reply to every unauthenticated peer. It reveals neither names nor the session's progress."""
 NIL: Final = msgspec.Raw(msgspec.msgpack.encode(None))
-"""The payload of a message that carries none."""
+"""The payload of a message without content."""
 
 
 def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
-    """Encode what a message carries for the protocol: its parameters, or an outcome.
+    """Encode a payload of the protocol, such as its parameters or an outcome; None becomes nil.
 
-    By way of a plain map, whose header says no more than what is in it: of a struct with more than 15 fields msgspec's
-    makes room for those that are unset, and another implementation's bytes would differ.
+    The value is encoded as a plain map. For a struct with more than 15 fields, msgspec would choose a header that has
+    room for unset fields, which differs from the bytes of other implementations.
 
     Raises:
-        TypeError: something in it has no bytes.
+        TypeError: a field has a type that MessagePack cannot represent.
 
     Examples:
         >>> bytes(encode_payload(SessionDescriptor(id="a1"))).hex()
@@ -65,7 +67,7 @@ def encode_payload(value: msgspec.Struct | None) -> msgspec.Raw:
 
 _REQUEST: Final = 3
 UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""The errors of decoding made-up bytes: other types, other text, nesting without end."""
+"""The errors of decoding arbitrary bytes: wrong types, invalid text, nesting too deep."""
 
 _IMMUTABLE: Final = (
     msgspec.inspect.IntType,
@@ -79,10 +81,10 @@ _IMMUTABLE: Final = (
 )
 
 Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=1000)]
-"""A name, with room to refuse a foreign one by a better error than its length."""
+"""A name on the wire. Its limit is wide, so that an unknown name gets a better error than one about its length."""
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 Choice: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
-"""A number that a party says of itself, to be public."""
+"""A number of its public row that a party chooses."""
 
 DecodedT = TypeVar("DecodedT")
 
@@ -92,14 +94,14 @@ class WireStruct(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 class SessionDescriptor(WireStruct, frozen=True, gc=False):
-    """The identity of a session, so that nothing of one session counts in another.
+    """The identity of a session, so that no message or record of one session is valid in another.
 
-    An empty field was not agreed to beforehand.
+    An empty field was not agreed on in advance.
 
     Args:
-        id: 128 random bits in hexadecimal; of a simulation `SimulatedNoise.session_id`.
-        roster: `Roster.digest`: who may take part, and by which certificates.
-        expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
+        id: 128 random bits in hexadecimal; in a simulation `SimulatedNoise.session_id`.
+        roster: `Roster.digest`, which fixes the parties and their certificates.
+        expires: the time after which nobody can join, in seconds since 1970 (UTC); 0 for never.
 
     Examples:
         >>> SessionDescriptor(id="a1").agrees_with(SessionDescriptor(id="a1", expires=1_900_000_000))
@@ -116,7 +118,7 @@ class SessionDescriptor(WireStruct, frozen=True, gc=False):
 
 
 NO_DESCRIPTOR: Final = SessionDescriptor()
-"""The descriptor of a party that agreed to nothing beforehand."""
+"""The descriptor of a session on which nothing was agreed in advance."""
 
 
 class Described(Protocol):
@@ -131,10 +133,10 @@ class Described(Protocol):
 
 
 class Acknowledgement(WireStruct, frozen=True, tag=9, gc=False):
-    """A sender's word that what it was told is in its journal; a side without a journal sends none.
+    """Either way: what you sent is in my journal. A side without a journal sends none.
 
-    Of a server: your report of step `step`; by `receipt` it knows its own word again (`records.receipt_of`). Of a
-    client: your release; `step` is then the number of steps.
+    A server acknowledges the report of step `step`. By `receipt` it recognizes its acknowledgement when a client
+    returns it (`records.receipt_of`). A client acknowledges the release; `step` is then the number of steps.
 
     Examples:
         >>> encode(Acknowledgement(0)).hex()
@@ -146,13 +148,13 @@ class Acknowledgement(WireStruct, frozen=True, tag=9, gc=False):
 
 
 class Hello(WireStruct, frozen=True, tag=1, gc=False):
-    """Client to server, first: who I am, and which session I mean to join.
+    """Client to server, first: who I am, and which session I want to join.
 
-    That the party is who it says is for the transport to prove (`Channel.peer_fingerprint`). `chosen` is the end of its
-    public row, where the protocol leaves that to the party (`columns.Column`): the server takes it, if the protocol
-    allows it, and holds the party to it for the session. Of two sides with journals one may have an older copy of its
-    own: `num_reports` is how many reports of this session the party has, and `shown` the last that the server said it
-    has of it too.
+    The transport authenticates the party (`Channel.peer_fingerprint`). `chosen` is the end of the public row if the
+    protocol lets parties choose it (`columns.Column`). The server checks it and fixes it for the session.
+
+    Two fields let each side detect that its peer, or itself, uses an older copy of its journal: `num_reports` is the
+    number of this session's reports in the party's journal, and `shown` the last acknowledgement from the server.
 
     Examples:
         >>> hello = Hello(PROTOCOL_VERSION, "council", "dpwevote", "simulation", "ann")
@@ -188,7 +190,7 @@ class Hello(WireStruct, frozen=True, tag=1, gc=False):
 class Welcome(WireStruct, frozen=True, tag=2, gc=False):
     """Server to client: you are on the roster, and these are the session's public parameters.
 
-    `public` is the party's public row, which the server knows as well: a weight, or the tasks that it is to answer.
+    `public` is the party's public row, such as a weight, or the tasks that it is to answer.
     """
 
     version: int
@@ -205,9 +207,9 @@ class Welcome(WireStruct, frozen=True, tag=2, gc=False):
 
 
 class Request(WireStruct, frozen=True, tag=_REQUEST, gc=False):
-    """Server to client: step `step` (from 0) is open; `payload` is what the last one published, or nil.
+    """Server to client: step `step` (from 0) is open; `payload` is what the previous step published, or nil.
 
-    `own` is what is for this client alone; without it, the message ends before.
+    `own` is the part for this client alone. If there is none, the message has one element less.
 
     Examples:
         >>> encode(Request(1, NIL)).hex()
@@ -220,7 +222,7 @@ class Request(WireStruct, frozen=True, tag=_REQUEST, gc=False):
 
 
 class Report(WireStruct, frozen=True, tag=4, gc=False):
-    """Client to server: my answer in step `step`, such as a randomized report, as `phases.Step.codec` writes it.
+    """Client to server: my answer in step `step`, such as a randomized report, encoded by `phases.Step.codec`.
 
     Examples:
         >>> decode(encode(Report(0, NIL))).step
@@ -232,9 +234,9 @@ class Report(WireStruct, frozen=True, tag=4, gc=False):
 
 
 class Release(WireStruct, frozen=True, tag=5, gc=False):
-    """Server to client, last: the session's public outcome, and in `own` what is for this client alone, or nil.
+    """Server to client, last: the session's public outcome, and in `own` the part for this client alone, or nil.
 
-    `is_late` tells a client that a phase closed without its report, so that it was not asked in those that followed.
+    `is_late` is true if a phase closed without this client's report; then it got no requests of later phases.
     """
 
     payload: msgspec.Raw
@@ -266,7 +268,7 @@ class Abort(WireStruct, frozen=True, tag=6):
             case StrangerError():
                 reason = NOT_ADMITTED
             case SessionAborted():
-                reason = error.reason  # who it is that ends the session, its reader knows
+                reason = error.reason  # the recipient knows who ends the session
             case PluginError():
                 reason = error.public_message
             case _:
@@ -284,7 +286,7 @@ class Abort(WireStruct, frozen=True, tag=6):
         )
 
     def error_from(self, peer: str) -> QuorumError | SessionAborted:
-        """Return the error that this is for whoever hears it from a peer.
+        """Return the error to raise on receiving this message from a peer.
 
         Examples:
             >>> Abort("not today").error_from("ann")
@@ -309,9 +311,10 @@ class Inquiry(WireStruct, frozen=True, tag=7, gc=False):
 
 
 class Terms(WireStruct, frozen=True, tag=8, gc=False):
-    """Server to client, in answer to an inquiry: what the session is.
+    """Server to client, in answer to an inquiry: the terms of the session.
 
-    `place` is the party's in the roster, from 0, which addresses its noise in a simulation; `public` is its public row.
+    `place` is the party's index in the roster, from 0; in a simulation it addresses the party's noise. `public` is its
+    public row.
     """
 
     version: int
@@ -329,19 +332,18 @@ Message: TypeAlias = Hello | Welcome | Request | Report | Release | Abort | Inqu
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[Message] = msgspec.msgpack.Decoder(Message)
 _last: tuple[bytes, Message] | None = None
-"""What a client read last. Where one process sends the same bytes to many of its parties, all have one value, which
-nobody can change."""
+"""The bytes and the message decoded last. If many parties of one process receive the same bytes, all share this
+immutable message."""
 _welcome: tuple[Welcome, bytes] | None = None
-"""The Welcome that was written last: where parties have no public row, everybody's."""
+"""The Welcome encoded last, and its bytes. Without public rows it is the same for all parties."""
 _TOLD_ONCE: Final = frozenset({Hello, Report})
-"""The messages that no two parties send in the same bytes."""
+"""The messages whose bytes differ between any two parties, so that caching them is useless."""
 _LONG: Final = 512
-"""Bytes, from which on a message may share what it begins with."""
+"""The bytes from which on a message's shared beginning is cached."""
 _SHARED: Final = {2: ("parameters", 3), 5: ("payload", 2)}
-"""By a message's tag, what of it all parties are told, and where that begins in the bytes that `encode` writes."""
+"""By message tag: the field that is the same for all parties, and its index in the array that `encode` writes."""
 _known: dict[int, tuple[bytes, msgspec.Raw]] = {}
-"""By tag, how the message began that was read last, and what of it all parties are told: it is read once for all of a
-process, and held once."""
+"""By message tag: the bytes of the shared field decoded last, and its value. All parties of a process share it."""
 
 
 def encode(message: Message) -> bytes:
@@ -356,7 +358,7 @@ def encode(message: Message) -> bytes:
     if type(message) is Welcome and (last := _welcome) is not None and message is last[0]:
         return last[1]
     if type(message) is Request and message.own == NIL:
-        content = (_REQUEST, message.step, message.payload)  # msgspec would write the absent element, too
+        content = (_REQUEST, message.step, message.payload)  # msgspec would encode the absent element, too
     payload = _encoder.encode(content)
     if len(payload) > MAX_MESSAGE_BYTES:
         raise ValueError(
@@ -368,10 +370,10 @@ def encode(message: Message) -> bytes:
 
 
 def decode(payload: bytes, *, sender: str | None = None) -> Message:
-    """Return the message that one frame carried; the sender is named in the error.
+    """Return the message in the payload of one frame; errors name the sender.
 
     Raises:
-        MalformedMessageError: it holds no message of this version, or more than `MAX_MESSAGE_BYTES`.
+        MalformedMessageError: the bytes are no message of this version, or more than `MAX_MESSAGE_BYTES`.
 
     Examples:
         >>> decode(encode(Inquiry(PROTOCOL_VERSION, "ann"))).party
@@ -382,7 +384,7 @@ def decode(payload: bytes, *, sender: str | None = None) -> Message:
         psephos.protocol.errors.MalformedMessageError: ann sent 4 bytes that are no message: ...
     """
     global _last  # noqa: PLW0603  it is the process's
-    last = _last  # once: another thread may read another message in the meantime
+    last = _last  # read once, since another thread may replace it
     if last is not None and payload is last[0]:
         return last[1]
     size = len(payload)
@@ -407,13 +409,13 @@ def _decode_long(payload: bytes) -> Message:
     field, start = _SHARED[tag]
     beginning, shared = _known.get(tag, (b"", NIL))
     if beginning and payload.startswith(beginning):
-        with contextlib.suppress(*UNREADABLE):  # whole, below, it says where it cannot be read
+        with contextlib.suppress(*UNREADABLE):  # decoding the whole message, below, then reports the error's position
             short_message = _decoder.decode(payload[:start] + bytes(NIL) + payload[len(beginning) :])
             return msgspec.structs.replace(short_message, **{field: shared})
     message = _decoder.decode(payload)
     field_bytes = bytes(getattr(message, field))
     end = start + len(field_bytes)
-    if payload[start:end] == field_bytes:  # or it is written in another way than ours
+    if payload[start:end] == field_bytes:  # false if another implementation encodes it differently
         shared = msgspec.Raw(field_bytes)
         _known[tag] = payload[:end], shared
         message = msgspec.structs.replace(message, **{field: shared})
@@ -421,10 +423,9 @@ def _decode_long(payload: bytes) -> Message:
 
 
 class PayloadDecoder(Generic[DecodedT]):
-    """A decoder of payloads of one type that remembers the last one.
+    """A decoder of payloads of one type that caches the last one.
 
-    A process that runs many clients gets the same outcome for each of them: it decodes it once, and all share the
-    immutable result.
+    All clients of one process receive the same outcome. It is decoded once, and they share the immutable result.
 
     Examples:
         >>> PayloadDecoder(tuple[int, ...]).decode(msgspec.msgpack.encode([1, 2]))
@@ -440,10 +441,10 @@ class PayloadDecoder(Generic[DecodedT]):
         """Decode a payload.
 
         Raises:
-            msgspec.DecodeError, UnicodeDecodeError, RecursionError: it holds something else.
+            msgspec.DecodeError, UnicodeDecodeError, RecursionError: the bytes are no value of this type.
         """
         raw = payload if isinstance(payload, msgspec.Raw) else msgspec.Raw(payload)
-        last = self._last_payload  # once: another thread may decode another one in the meantime
+        last = self._last_payload  # read once, since another thread may replace it
         if last is not None and (last[0] is raw or last[0] == raw):
             return last[1]
         decoded = self._decoder.decode(raw)
@@ -457,7 +458,7 @@ def _is_immutable(info: Any, within: tuple[type, ...] = ()) -> bool:
     match info:
         case msgspec.inspect.StructType(cls=kind, fields=fields):
             parts = [] if kind in within else [field.type for field in fields]
-            # What is cached on a structure with a __dict__, one caller could change for all.
+            # Results are shared only if they are immutable; a struct with a __dict__ is not.
             is_frozen = kind.__struct_config__.frozen and not kind.__dictoffset__
             return is_frozen and all(_is_immutable(part, (*within, kind)) for part in parts)
         case msgspec.inspect.VarTupleType(item_type=part) | msgspec.inspect.Metadata(type=part):
@@ -471,10 +472,10 @@ def _is_immutable(info: Any, within: tuple[type, ...] = ()) -> bool:
 def decode_payload(
     payload: msgspec.Raw, decode: Callable[[msgspec.Raw], DecodedT], *, sender: str, problem: str
 ) -> DecodedT:
-    """Decode the payload of a message, of the declared type.
+    """Decode the payload of a message with the decoder of its declared type.
 
     Raises:
-        MalformedMessageError: it is something else: `problem` says so, of this sender.
+        MalformedMessageError: the payload has another type. The message states `problem`, and names the sender.
     """
     try:
         return decode(payload)

@@ -1,7 +1,7 @@
-"""Mechanisms on arrays, to try them: reports with simulated noise, and estimates from reports.
+"""Mechanisms on arrays, for experiments: reports with simulated noise, and estimates from reports.
 
-A deployment never uses this: its noise is secure, and each party draws it for its own values (`psephos.agents.noise`).
-Anybody who knows the seed can remove the noise of these reports, so they protect nobody.
+These reports protect nobody, since anybody who knows the seed can remove their noise. A deployment uses secure noise
+instead, which each party draws for its values (`psephos.agents.noise`).
 """
 
 from typing import Any, Final
@@ -16,7 +16,7 @@ from .estimators.frequencies import Invertible, estimate_counts
 from .mechanisms import FrequencyOracle, Mechanism, OnArrays, RowMechanism
 from .randomness import philox_rows, stream_key
 
-# Rows at a time: a bound on the memory of their uniforms.
+# Rows per batch, which bounds the memory for uniforms.
 _BATCH_ROWS: Final = 1 << 18
 
 
@@ -24,13 +24,14 @@ def perturb(mechanism: RowMechanism, values: Any, *, seed: int) -> IntArray:
     """Return a report with simulated noise for each value, or for each row of values.
 
     Args:
-        values: integers in `value_range`: of shape (n,), a value for each person, or (n, w), a row for each; of a
-            mechanism of rankings the position of each alternative, from 0, the best; with groups as well, its cell:
-            group·m + position.
-        seed: ≥ 0; the same seed gives the same reports, row i the same whatever comes after it.
+        values: integers in `value_range`, of shape (n,) with one value for each person, or (n, w) with a row for each.
+            A row for a mechanism of rankings has the position of each of m alternatives, from 0, the best; with groups,
+            the cell of each alternative: group·m + position.
+        seed: ≥ 0. The same seed gives the same reports; row i does not depend on later rows.
 
     Returns:
-        Reports: int64, of shape (n,), or (n, num_reports_of(w)) for rows and where that is several numbers for a value.
+        Reports: int64, of shape (n,); or (n, num_reports_of(w)) for rows, and for mechanisms that report several
+        numbers for a value.
 
     Raises:
         ConfigurationError: the values are no such integers, or the seed is not allowed.
@@ -62,18 +63,17 @@ def estimate(mechanism: RowMechanism, reports: Any) -> Estimates:
     """Estimate the values behind reports, unbiased, with standard errors.
 
     Args:
-        mechanism: the law by which all of them were drawn.
-        reports: one for each person: integers in `report_range`, of shape (n,), or (n, 1) or wider where the mechanism
-            reports several numbers.
+        mechanism: the mechanism by which all reports were drawn.
+        reports: one for each person: integers in `report_range`, of shape (n,) or (n, numbers per report).
 
     Returns:
-        Of k-RR, of a frequency oracle and of a channel with an inverse: how many persons have each value, in order. Of
-        `WholeRanking`: how many have each ranking, by its code. Of Laplace noise: the sum of the values, of each column
-        (but for noise that is clamped, which has probability e^−60); of `NoisyScores` the sum of each alternative's
-        scores, in grid steps.
+        For k-RR, a frequency oracle, and a channel with an inverse: the number of persons with each value, in order.
+        For `WholeRanking`: the number with each ranking, by its code. For Laplace noise: the sum of each column's
+        values (up to the bias from clamped noise, which has probability e^−60). For `NoisyScores`: the sum of each
+        alternative's scores, in grid steps.
 
     Raises:
-        ConfigurationError: the reports are no such integers, or nothing is known of how to estimate from these.
+        ConfigurationError: the reports are no such integers, or the mechanism has no estimator.
 
     Examples:
         >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse

@@ -1,8 +1,8 @@
-"""Reports of a session's phases on its server: which step is open, who reported what in it, what closing it leaves.
+"""The reports of a session's phases on its server: the open step, its reports, and the result of closing it.
 
-Nothing here sends, or decides when a step closes (`session_flow`). Reports stay as they came until their phase is
-settled. It tallies the parties that have reported in it and in all phases before it, each once. All of this is made
-again from the server's records (`replay`): whatever these do not hold must not matter to the result.
+This module neither sends nor decides when a step closes (`session_flow`). Reports are stored as they came until their
+phase closes. The tally of a phase contains each party once that has reported in it and in all phases before it. After a
+restart all of this is made again from the server's records (`replay`), so the result must not depend on anything else.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -30,9 +30,9 @@ from .transcript import Transcript
 
 
 def draws_for_releases(protocol: PhasedProtocol[Any, Any], noise: NoiseSource) -> Mapping[str, Draw]:
-    """Return a function for each phase in which the server draws its own noise.
+    """Return, for each phase in which the server draws noise, a function that draws it.
 
-    ConfigurationError where the noise cannot sample such a phase's mechanism.
+    ConfigurationError if the noise source cannot sample a phase's mechanism.
     """
     draws: dict[str, Draw] = {}
     for phase in protocol.phases:
@@ -47,10 +47,10 @@ class Attendance(msgspec.Struct, frozen=True):
     """The numbers of parties that take part in a session so far.
 
     Args:
-        num_received: how many have joined (`JOIN`), and how many have reported in each step, by its name.
-        present: who has reported in the open step, or has joined before the first, in roster order.
-        awaited: for whom the open step still waits, in roster order.
-        reasons: of those who have ended their part, as each said, in roster order.
+        num_received: the number of parties that joined (`JOIN`), and of reports in each step, by the step's name.
+        present: the parties that reported in the open step, or joined before the first, in roster order.
+        awaited: the parties for which the open step still waits, in roster order.
+        reasons: the reasons of the parties that left, by party, in roster order.
     """
 
     num_received: Mapping[str, int]
@@ -63,14 +63,15 @@ class PhaseReports:
     """The reports of one session's phases.
 
     Args:
-        public: their public rows; what parties choose of theirs is written into it as they join.
-        draws: the server's noise, for phases that leave it to the server.
+        public: the parties' public rows, shape (n, public columns); a party's choice is written into it as it joins.
+        draws: the functions that draw the server's noise, by phase.
 
     Attributes:
         step: the number of the open step; -1 while the parties join.
-        request: the open step's request, without parts for single parties.
-        payloads: those that count, as they came, for each step that was opened, by place.
-        closed: of each closed phase the places that count, in order, and their reports; of a masked one none is known.
+        request: the request of the open step, without the parts for single parties.
+        payloads: for each step so far, the payloads of the accepted reports, by roster index.
+        closed: for each closed phase, the roster indices of its parties in order, and their reports; none for a masked
+            phase, whose reports are unknown.
     """
 
     __slots__ = (
@@ -105,8 +106,8 @@ class PhaseReports:
     ) -> None:
         self._protocol = protocol
         self._masking = masking
-        self._payload = NIL if masking is None else masking.payload  # what the next request carries
-        self._own_payloads: Mapping[int, msgspec.Raw] = {}  # of the open step's
+        self._payload = NIL if masking is None else masking.payload  # of the next request
+        self._own_payloads: Mapping[int, msgspec.Raw] = {}  # of the open step's request
         self.names = names
         self._public_rows = public
         self._draws = draws
@@ -115,7 +116,7 @@ class PhaseReports:
         self.position = Position(SESSION, SessionState.IDLE)
         self.clients = ClientTable(names)
         self.step = -1
-        self._open = protocol.steps[0]  # or it is the next to open
+        self._open = protocol.steps[0]  # the open step, or the next one
         self.request = Request(0, NIL)
         self.payloads: list[dict[int, bytes]] = []
         self.closed: list[tuple[IntArray, IntArray]] = []
@@ -224,8 +225,8 @@ class PhaseReports:
         """Decode this client's answer in the open step.
 
         Raises:
-            MalformedMessageError: nothing.
-            RemoteProtocolError: nothing that has a place in a masked phase.
+            MalformedMessageError: the payload is no report of this step.
+            RemoteProtocolError: the payload is not valid in this masked phase.
         """
         try:
             values = self._open.codec.decode(payload)
@@ -257,12 +258,12 @@ class PhaseReports:
         """Tally the open step's phase, close it, and return its public outcome.
 
         Args:
-            places: of the reports that count, in order.
-            drawn_tally: its released tally where the server has drawn its noise before.
+            places: the roster indices of the parties whose reports count, in order.
+            drawn_tally: the released tally from the records, if the server drew its noise before a restart.
 
         Raises:
-            PluginError: the protocol's own code fails (`plugin_checks`).
-            QuorumError, RemoteProtocolError: of a masked phase, nothing opens.
+            PluginError: the protocol's code fails (`plugin_checks`).
+            QuorumError, RemoteProtocolError: in a masked phase, the sum cannot be unmasked.
         """
         phase = self._open.phase
         self.clients.close()

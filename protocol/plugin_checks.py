@@ -1,7 +1,7 @@
-"""Checks of what a protocol's own code declares and returns: columns, rows, reports, tallies, outcomes.
+"""Checks of what a protocol's code declares and returns: columns, rows, reports, tallies, outcomes.
 
 The server machine and the array path both call them, so that the same faults stop both. Unless stated otherwise they
-raise a PluginError: the protocol's own code raises something, or returns what it may not.
+raise PluginError if the protocol's code raises an exception or breaks its contract.
 """
 
 import math
@@ -21,17 +21,17 @@ from .tally import Tally, describe_earlier
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
-# So many clients' reports are tallied in two parts as well, to see whether the parts add up to the whole.
+# The most clients whose reports are also tallied in two parts, to check that the parts merge into the whole.
 _MOST_SPLIT: Final = 16
-# So many reports of a batch are held against their senders' public rows, where a phase says which fit.
+# The most reports of a batch that are checked against their senders' public rows, if a phase has such a check.
 _MOST_HELD: Final = 16
 
 
 def check_declared(kind: type[PhasedProtocol[Any, Any]]) -> None:
-    """Refuse a protocol's class that does not say what every protocol says of itself.
+    """Refuse a protocol class without the required declarations.
 
     Raises:
-        ConfigurationError: it has no name, or parameters or outcome are no structs.
+        ConfigurationError: it has no name, or its parameters or its outcome are no structs.
     """
     name: object = getattr(kind, "name", None)
     if not isinstance(name, str) or not name:
@@ -46,10 +46,11 @@ def check_declared(kind: type[PhasedProtocol[Any, Any]]) -> None:
 
 
 def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
-    """Refuse a protocol whose columns are none, or share a name.
+    """Refuse a protocol whose columns are no columns, or share a name.
 
     Raises:
-        ConfigurationError: they are; `UnusablePluginError` where its code raises is the caller's (`plugin_faults`).
+        ConfigurationError: they are or do. The caller turns exceptions of the protocol into `UnusablePluginError`
+            (`plugin_faults`).
     """
     columns_told = cast("object", protocol.columns())
     field = f"columns() of {plugin_of(protocol)}"
@@ -61,12 +62,14 @@ def check_own_columns(protocol: PhasedProtocol[Any, Any]) -> None:
 
 
 def check_completed(protocol: PhasedProtocol[Any, Any], table: Observed) -> None:
-    """Refuse a protocol whose parameters, which are public, were made of a private column's entries.
+    """Refuse a protocol whose public parameters were derived from a private column.
 
-    The protocol is made of what its `complete` returned for this table.
+    Args:
+        protocol: the protocol, made from what its `complete` returned for the table.
+        table: the table, which recorded the columns that `complete` read.
 
     Raises:
-        ConfigurationError: it looked at a private column that `completes_from` does not name.
+        ConfigurationError: `complete` read a private column that `completes_from` does not name.
     """
     private = {column.name for column in protocol.columns() if column.private}
     for name in sorted(private & table.seen - protocol.completes_from)[:1]:
@@ -103,9 +106,10 @@ def checked_truth(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> Truth |
 
 
 def check_reports(protocol: PhasedProtocol[Any, Any], phase: Phase, reports: IntArray, public: IntArray) -> None:
-    """Refuse reports of which a server would drop the sender: all that are out of range, and some that do not fit.
+    """Refuse reports whose senders a server would drop.
 
-    They are int64 of shape (n, num_reported), in the mechanism's range; the first few fit their senders' public rows.
+    All reports, int64 of shape (n, num_reported), must be in the mechanism's range. The first few are also checked
+    against their senders' public rows.
     """
     shape = (len(public), phase.num_reported)
     if np.shape(reports) != shape or not np.issubdtype(np.asarray(reports).dtype, np.integer):
@@ -157,7 +161,7 @@ def checked_tally(
         with blaming(protocol, step):
             merged = first.merge(second)
         if merged != whole_tally:
-            # No numbers, since it may be private how many clients there are.
+            # The number of clients may be private, so the message has no numbers.
             reason = "the tallies of two halves of some clients do not add up to that of all of them"
             raise _fault(protocol, step, reason)
     return tally_of(slice(None))

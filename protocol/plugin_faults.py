@@ -1,7 +1,7 @@
-"""Errors of plug-ins in one sentence: which plug-in, in which step, at which line.
+"""Errors of plug-ins in one sentence, with the plug-in, the step and the line.
 
-The sentence quotes the exception's own text. Where a server is trusted with values, or participation is private, that
-text may contain private data, and is left out.
+The sentence quotes the exception's text, unless that may contain private data: in the central model, or if
+participation is private.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ def place_of(error: BaseException, packages: frozenset[str]) -> str:
 
 
 def reason_of(error: BaseException, *, is_private: bool = False) -> str:
-    """Return an exception's text as one line; if it is private, without its own words.
+    """Return an exception's type and text as one line; a private text is withheld.
 
     Examples:
         >>> reason_of(ZeroDivisionError("3 / 0"))
@@ -76,7 +76,7 @@ def reason_of(error: BaseException, *, is_private: bool = False) -> str:
 
 @contextlib.contextmanager
 def blaming_function(plugin: str, function: object, *, is_private: bool = False) -> Generator[None]:
-    """Turn what a function of somebody's raises as it is called into a PluginError, which calls it `plugin`.
+    """Turn exceptions of a call of a plug-in's function into a PluginError that names `plugin`.
 
     Examples:
         >>> with blaming_function("weight 'steep'", max):
@@ -88,7 +88,7 @@ def blaming_function(plugin: str, function: object, *, is_private: bool = False)
     try:
         yield
     except (Exception, SystemExit) as error:
-        module = str(getattr(getattr(function, "func", function), "__module__", ""))  # of a partial function its own
+        module = str(getattr(getattr(function, "func", function), "__module__", ""))  # that of a partial's function
         place = place_of(error, frozenset({module.partition(".")[0]}))
         reason = reason_of(error, is_private=is_private)
         raise PluginError(plugin=plugin, step="its call", reason=reason, place=place) from error
@@ -96,20 +96,21 @@ def blaming_function(plugin: str, function: object, *, is_private: bool = False)
 
 @contextlib.contextmanager
 def blaming(protocol: "PhasedProtocol[Any, Any]", step: str, *, inputs_text: str = "") -> Generator[None]:
-    """Turn what a protocol's own code raises in a step into a sentence.
+    """Turn exceptions of a protocol's code in a step into a PluginError with one sentence.
 
     Args:
-        inputs_text: a description of the step's inputs, for the message if it takes something that is not there.
+        protocol: the protocol.
+        step: the operation, such as "outcome".
+        inputs_text: a description of the step's inputs, for the message of an IndexError or ValueError.
 
     Raises:
-        PluginError: in place of any other exception. Psephos's own are no exception, since what they quote may be
-            private too, and is for nobody elsewhere.
+        PluginError: in place of any other exception, including those of Psephos, since these may quote private data.
     """
     try:
         yield
     except PluginError:
         raise
-    except (Exception, SystemExit) as error:  # nobody's code ends a session as if it were its own process
+    except (Exception, SystemExit) as error:  # also sys.exit: a plug-in must not end the process
         reason = reason_of(error, is_private=protocol.keeps_words)
         if inputs_text and isinstance(error, NOT_THERE):
             reason = f"{reason}; {inputs_text}"

@@ -1,9 +1,9 @@
 """The array path: a whole session over a population, without agents.
 
-Equal, bit for bit, to a session of agents in which every party reports: the same rows of the same streams go
-through the same mechanisms, and tallies merge exactly in any order. Parties may also come in batches, one after
-another, so that a population need not fit into memory. None of it is private: a simulation's seed
-takes its noise off again.
+The result equals, bit for bit, that of a session of agents in which every party reports: the same mechanisms get the
+same rows of the same random streams, and tallies merge exactly in any order. Parties may come in batches, so that a
+population need not fit into memory. Nothing here protects real data: the seed of a simulation lets anybody remove its
+noise.
 """
 
 import itertools
@@ -25,17 +25,17 @@ from .tally import Merged, Tally
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
-# Rows at a time: large enough for numpy, small enough that the temporaries stay in the processor's cache.
+# Rows per batch: enough for numpy to be fast, and few enough that temporary arrays stay in the processor's cache.
 BATCH_ROWS = 1 << 15
-# Having freed so much at once, glibc keeps up to twice as much of what is freed later: a batch's arrays are not given
-# back to the system and asked of it again, page by page, which is a tenth of the time of a vote from files.
+# Bytes. After a block of this size is freed, glibc retains up to twice as much of later freed memory. The arrays of the
+# next batch then reuse it, instead of new pages from the system, which saves a tenth of the time of a vote from files.
 KEPT_BYTES = 1 << 24
 
 
 class PopulationResult(msgspec.Struct, Generic[OutcomeT], frozen=True):
-    """The result of a session over arrays: the outcome, the tallies, and single parties' outcomes, by place.
+    """The result of a session over arrays: the outcome, the tallies, and single parties' outcomes by roster index.
 
-    `memoized_reports` has the reports of phases that keep theirs, in roster order, by the phase's name.
+    `memoized_reports` maps the name of each memoized phase to its reports, in roster order.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -115,16 +115,16 @@ def run_population(
     """Run all phases over all parties.
 
     Args:
-        inputs: the row of every party that takes part; at least one, but where it is private how many do.
+        inputs: the rows of all parties that take part; at least one, unless their number is private.
         on_phase: called as each phase closes, with its tally and its outcome.
-        memoized_reports: reports of earlier sessions, by phase and place, which are repeated instead of drawn.
-        batch_rows: rows at a time; the result does not depend on it.
+        memoized_reports: reports of earlier sessions, by phase and roster index, which are repeated instead of drawn.
+        batch_rows: the number of rows per batch; the result does not depend on it.
 
     Raises:
         ValueError: there is no party, `batch_rows` is below 1, or a value is out of its mechanism's range.
-        ConfigurationError: a phase states less than it draws for a party's public row, a private row is farther from
-            others than that covers (`PhasedProtocol.check_rows`), or reports are kept of a phase that keeps none.
-        PluginError: a report is out of range, or the protocol's own code raises or breaks its contract
+        ConfigurationError: a phase states a smaller loss than it draws for a party's public row; a private row's loss
+            exceeds the stated one (`PhasedProtocol.check_rows`); or reports are given for a phase without memoization.
+        PluginError: a report is out of range, or the protocol's code raises an exception or breaks its contract
             (`plugin_checks`).
 
     Examples:
@@ -190,20 +190,19 @@ def _kept_arrays(phase: Phase, reports_by_place: Mapping[int, Sequence[int]]) ->
 def run_batches(
     protocol: PhasedProtocol[Any, OutcomeT], batches: Iterable[Inputs], *, noise: SimulatedNoise
 ) -> PopulationResult[OutcomeT]:
-    """Run all phases over parties that come in batches, in one pass; no batch is kept.
+    """Run all phases over parties that come in batches, in one pass, with one batch at a time in memory.
 
-    Nothing that a phase releases enters what another one draws, so each batch's reports of all phases are drawn at
-    once.
+    No phase's draws depend on what another phase releases, so a batch draws its reports of all phases at once.
 
     Args:
-        batches: the parties' rows in roster order, any number at a time; at least one in all.
+        batches: the parties' rows in roster order, in batches of any sizes; at least one row in all.
 
     Returns:
-        What `run_population` of all of them at once returns.
+        The same as `run_population` of all rows at once.
 
     Raises:
         ValueError: there is no party, or a value is out of its mechanism's range.
-        ConfigurationError: as `run_population`, or a phase keeps its reports.
+        ConfigurationError: as `run_population`, or a phase is memoized.
         PluginError: as `run_population`.
 
     Examples:
@@ -226,11 +225,11 @@ def tally_batches(
     first: int = 0,
     on_batch: Callable[[int], None] | None = None,
 ) -> list[Tally]:
-    """Return each phase's tally of parties whose places follow each other, merged: of all, or of a shard.
+    """Return each phase's merged tally of parties at consecutive roster indices: all parties, or a shard.
 
     Args:
-        first: the first one's place.
-        on_batch: called after each batch with the number of parties up to there, those before `first` too.
+        first: the roster index of the first party.
+        on_batch: called after each batch with the roster index after its last party.
 
     Raises:
         ValueError, ConfigurationError, PluginError: as `run_batches`.
@@ -255,11 +254,11 @@ def tally_batches(
 def tally_places(
     protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, noise: SimulatedNoise, start: int
 ) -> tuple[Tally, ...]:
-    """Return each phase's tally of the parties at places from `start` on, whose rows these are, at least one.
+    """Return each phase's tally of the parties whose rows are `inputs`, at roster indices from `start` on.
 
-    Nothing that a phase releases enters what another one draws. So tallies of ranges of places, drawn in any order, by
-    any process and again after a failure, merge (`Tally.merge`, or many by `Merged`) into those of all parties, and
-    `release_tallies` makes the outcome of these.
+    No phase's draws depend on what another phase releases. So ranges of parties may be tallied in any order, by any
+    process, and again after a failure. Their tallies merge into those of all parties (`Tally.merge`, or `Merged` for
+    many), from which `release_tallies` computes the outcome.
 
     Raises:
         ValueError: there is no row, or a value is out of its mechanism's range.
@@ -267,7 +266,7 @@ def tally_places(
         PluginError: as `run_population`.
 
     Privacy:
-        Before `release_tallies`, a tally of a phase of the central model has the values themselves, without noise.
+        Until `release_tallies`, the tally of a phase of the central model contains the values without noise.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -301,10 +300,10 @@ def release_tallies(
     noise: SimulatedNoise,
     on_phase: Callable[[Phase, Tally, msgspec.Struct | None], None] | None = None,
 ) -> PopulationResult[OutcomeT]:
-    """Return the released tally of each phase, from the merged tallies of all reports (`tally_places`).
+    """Release the merged tallies of all reports (`tally_places`): add the servers' noise, and compute the outcome.
 
     Raises:
-        ValueError: there is not one tally for each phase.
+        ValueError: the number of tallies differs from that of phases.
         PluginError: as `run_population`.
 
     Examples:
@@ -343,13 +342,13 @@ def tally_batch(
 
 
 def released_tally(phase: Phase, tally: Tally, draw: Draw | None) -> Tally:
-    """Run by the server as a phase closes: return the tally that it leaves.
+    """Return the tally from which a phase's outcome is computed; the server runs this as the phase closes.
 
-    It has noise where that is the server's to draw, and no number of reports where that is private: nothing that is
-    computed of it tells who took part.
+    The tally has the server's noise, if the server draws any. If the number of reports is private, it is removed, so
+    that nothing computed from the tally reveals who took part.
 
     Args:
-        draw: applies a mechanism to a row, with the server's randomness; None where the server draws nothing.
+        draw: applies a mechanism to a row, with the server's randomness; None if the server draws nothing.
     """
     if phase.tally_mechanism is not None:
         if draw is None:

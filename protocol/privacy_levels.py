@@ -1,6 +1,6 @@
-"""Levels of ε: public levels, of which each party has one, at the end of its public row.
+"""Levels of ε (personalized privacy): each party has one of several public levels, at the end of its public row.
 
-The choice of a party's level is public as well: the roster makes it, in a column, or each party as it joins.
+A party's level is public, too. It is set by a column of the roster, or chosen by the party as it joins.
 """
 
 import dataclasses
@@ -25,11 +25,11 @@ class PrivacyLevels:
     """The levels of a session.
 
     Args:
-        epsilons: ascending; none where all parties have one ε.
-        is_chosen: whether each party says its own as it joins.
+        epsilons: the levels, ascending, in nats; empty if all parties have the same ε.
+        is_chosen: whether each party chooses its level as it joins.
 
     Privacy:
-        A level is public. What a report tells is bounded by its level; what the choice of a level tells, by nothing.
+        A level is public. It bounds the loss of a report. Nothing bounds what the choice of a level reveals.
     """
 
     epsilons: tuple[float, ...]
@@ -45,11 +45,11 @@ class PrivacyLevels:
         require(is_ascending, "epsilons", list(self.epsilons), "distinct, ascending")
 
     def settle(self, epsilon: float, *, default: float, least: float, greatest: float, most: int) -> float:
-        """Return the ε of a session with levels: the greatest. See `check`, which is done.
+        """Run `check`, and return the ε of a session with levels, which is the greatest level.
 
         Raises:
-            ConfigurationError: there is no level, or `epsilon` was given beside them: it is neither the default nor
-                what is returned.
+            ConfigurationError: as `check`; there is no level; or `epsilon` is set in addition: it is neither the
+                default nor the greatest level.
         """
         require(self.epsilons, "epsilons", [], "at least one level")
         self.check(least=least, greatest=greatest, most=most)
@@ -78,9 +78,9 @@ class PrivacyLevels:
         ]
 
     def encode(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Return the parties' places, shape (n, 1), or (n, 0) without levels: until they join, the greatest level's.
+        """Return the index of each party's level, int64, shape (n, 1); or (n, 0) without levels.
 
-        By that one most is lost.
+        If parties choose their level, it is the greatest, which has the greatest loss, until they join.
         """
         if not self.epsilons:
             return np.empty((num_parties, 0), dtype=np.int64)

@@ -1,9 +1,8 @@
-"""Where randomness comes from: two sources, one law.
+"""The sources of randomness: two sources, with the same law.
 
-A `NoiseSource` applies a mechanism to values. `SimulatedNoise` addresses uniforms: those of the party at place
-i of the roster are row i of one Philox stream, so agents over any transport, arrays and replays draw the same
-bits in any order. Secure noise lives in `psephos.agents.noise`, since it asks the operating system; a
-deployment accepts nothing else.
+A `NoiseSource` applies a mechanism to values. `SimulatedNoise` addresses its uniforms: the party at index i of the
+roster gets row i of one Philox stream. So agents over any transport, arrays and replays draw the same bits, in any
+order. Secure noise is in `psephos.agents.noise`, since it asks the operating system; a deployment accepts no other.
 
 Streams are keyed by (seed, session, round, protocol, phase, purpose), so that repeated votes share no noise.
 
@@ -23,14 +22,14 @@ from .errors import require
 from .mechanisms import Mechanism, RowMechanism
 from .roles import SessionKind
 
-# Numbers drawn ahead for the parties that come next, at most: a block costs little more than a single row, since
-# seeding the generator is most of the work.
+# The most numbers drawn ahead for the next parties. A block costs little more than a single row, since most of the time
+# goes into seeding the generator.
 _BLOCK_NUMBERS = 4096
-_GROWTH = 16  # of the next block: few parties draw little ahead
-# So many values at most have all their reports drawn ahead, and of so many mechanisms, where persons have their own.
+_GROWTH = 16  # of the next block: it starts with one row, since a process may run a single party
+# Limits for drawing ahead the reports of all possible values: the number of values, and that of mechanisms.
 _MOST_VALUES = 8
 _MOST_MECHANISMS = 16
-_MOST_BLOCKS = 64  # of rows of one width in one phase
+_MOST_BLOCKS = 64  # per row width and phase
 _ROWS = {tuple, list}
 _NUMBERS_PER_COUNTER = 4  # Philox 4x64 yields four 64-bit numbers a step
 _WORD = (1 << 64) - 1
@@ -47,10 +46,10 @@ class NoiseSource(Protocol):
         ...
 
     def check(self, mechanism: RowMechanism) -> None:
-        """Make sure that `randomize` will know how; asked before a session begins.
+        """Check, before a session begins, that `randomize` supports this mechanism.
 
         Raises:
-            ConfigurationError: it will not.
+            ConfigurationError: it does not.
         """
         ...
 
@@ -61,7 +60,7 @@ class NoiseSource(Protocol):
 
         Args:
             values: integers in the mechanism's `value_range`.
-            place: the party's place in the roster, from 0.
+            place: the party's index in the roster, from 0.
         """
         ...
 
@@ -73,8 +72,8 @@ class NoiseSource(Protocol):
 def stream_key(*, seed: int, session: str, round_number: int, protocol: str, phase: str, purpose: str) -> int:
     """Return the 128-bit Philox key of one stream.
 
-    BLAKE2b with 16 bytes of digest and the personalization "psephos-stream-1", over the six fields in this order,
-    each as UTF-8 text (numbers in decimal) behind its length in bytes as eight big-endian bytes.
+    The key is the 16-byte BLAKE2b digest, with personalization "psephos-stream-1", of the six fields in this order.
+    Each field is UTF-8 text (numbers in decimal), preceded by its length in bytes as eight big-endian bytes.
 
     Examples:
         >>> fields = {"session": "council", "protocol": "mean", "phase": "values", "purpose": "report"}
@@ -95,7 +94,7 @@ def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
 
     Args:
         key: 0 ≤ key < 2**128.
-        slots: uniforms in a row.
+        slots: the number of uniforms in a row.
 
     Returns:
         float64 in [0, 1), shape (stop − start, slots): equal to those rows of
@@ -114,7 +113,7 @@ def philox_rows(key: int, *, start: int, stop: int, slots: int) -> FloatArray:
 
 
 def philox_tables(keys: Sequence[int], *, start: int, stop: int, slots: int) -> FloatArray:
-    """Return `philox_rows` of each of some keys: float64, shape (keys, stop − start, slots).
+    """Return `philox_rows` for each key: float64, shape (keys, stop − start, slots).
 
     Examples:
         >>> philox_tables([1, 2], start=0, stop=3, slots=2).shape
@@ -124,9 +123,9 @@ def philox_tables(keys: Sequence[int], *, start: int, stop: int, slots: int) -> 
 
 
 def _tables_of(keys: bytes, *, start: int, stop: int, slots: int) -> FloatArray:
-    """Return `philox_tables` of keys as big-endian bytes, one after another.
+    """Return `philox_tables` of keys that are concatenated as big-endian bytes.
 
-    There is one generator, whose state is set for each key: to make one takes five times as long.
+    One generator is reused, and its state set for each key: making a generator takes five times as long.
     """
     words = np.frombuffer(keys, dtype=">u8").reshape(-1, 2)[:, ::-1].astype(np.uint64)
     first = start * slots
@@ -147,8 +146,8 @@ class SimulatedNoise:
 
     Args:
         seed: any integer ≥ 0; never logged.
-        session: the one whose noise this is.
-        round_number: tells repeated votes of one session apart.
+        session: the name of the session.
+        round_number: distinguishes repeated votes of one session.
 
     Raises:
         ConfigurationError: the seed or the round is negative.
@@ -182,10 +181,10 @@ class SimulatedNoise:
         return f"{self._stream_key(protocol='', phase='', purpose='session-id'):032x}"
 
     def make_rounds(self, rounds: range) -> "SimulatedRounds":
-        """Return the noise of the same session in many rounds, side by side.
+        """Return the noise of the same session in many rounds.
 
         Raises:
-            ConfigurationError: one is negative.
+            ConfigurationError: a round is negative.
         """
         require(min(rounds, default=0) >= 0, "rounds", rounds, "integers >= 0")
         return SimulatedRounds(self._seed, session=self.session, rounds=rounds)
@@ -194,7 +193,9 @@ class SimulatedNoise:
         """Do nothing: every mechanism can be simulated."""
 
     def uniforms(self, *, protocol: str, phase: str, start: int, stop: int, slots: int) -> FloatArray:
-        """Return uniforms of parties at places `start` to `stop`: float64 in [0, 1), shape (stop − start, slots).
+        """Return uniforms of the parties from index `start` to before `stop`.
+
+        The array is float64 in [0, 1), shape (stop − start, slots).
 
         Examples:
             >>> noise = SimulatedNoise(1, session="council")
@@ -216,14 +217,14 @@ class SimulatedNoise:
                 return []
             block = self._draw_ahead(block, mechanism.slots_of(width), protocol=protocol, phase=phase, place=place)
             if address not in blocks and len(blocks) >= _MOST_BLOCKS:
-                blocks = self._blocks = {}  # all of it can be drawn again
+                blocks = self._blocks = {}  # a cache: all of it can be drawn again
             blocks[address] = block
         reports = block.reports.get(id(mechanism))
         if reports and width == 1 and type(values) in _ROWS and type(value := values[0]) is int and value in reports:
             return [reports[value][place - block.start]]
         values = row_of_integers(values, "values")
         if reports is None:
-            if block.uniforms.shape[1] != (slots := mechanism.slots_of(width)):  # another mechanism than asked before
+            if block.uniforms.shape[1] != (slots := mechanism.slots_of(width)):  # another mechanism
                 block = self._draw_ahead(None, slots, protocol=protocol, phase=phase, place=place)
             reports = block.reports_by(mechanism)
         row = place - block.start
@@ -249,7 +250,7 @@ class SimulatedNoise:
 
     def _draw_ahead(self, earlier: "_Block | None", slots: int, *, protocol: str, phase: str, place: int) -> "_Block":
         """Return a party's uniforms, and with them, where others have asked before, those of its neighbors."""
-        # A client that is a process of its own never asks for a second row.
+        # A process that runs a single client never asks for a second row.
         num_rows = 1 if earlier is None else max(1, min(_GROWTH * earlier.num_rows, _BLOCK_NUMBERS // slots))
         start = place // num_rows * num_rows
         return _Block(
@@ -258,11 +259,11 @@ class SimulatedNoise:
 
 
 class SimulatedRounds:
-    """Addressed noise of many rounds of one session, side by side.
+    """Addressed noise of many rounds of one session.
 
     Args:
-        seed, session: those of each round's `SimulatedNoise`.
-        rounds: their numbers, in the order of the sessions.
+        seed, session: as of each round's `SimulatedNoise`.
+        rounds: the round numbers.
 
     Examples:
         >>> rounds = SimulatedNoise(1, session="council").make_rounds(range(3))
@@ -293,17 +294,17 @@ class SimulatedRounds:
 
 
 class _Block:
-    """Uniforms of parties that are next to each other in the roster, and what comes of them.
+    """Uniforms of consecutive parties in the roster, and the reports drawn from them.
 
-    Where values are few and each is randomized by itself, that is all that they can be reported as: a mechanism's path
-    for arrays is its path for one party, bit for bit, and many times as fast.
+    If a mechanism has few values and randomizes each by itself, the reports of all possible values are computed at
+    once: a mechanism's array path equals its path for one party, bit for bit, and is many times as fast.
 
     Args:
-        uniforms: theirs, shape (n, slots).
+        uniforms: float64, shape (n, slots).
 
     Attributes:
         num_rows: n.
-        reports: by the `id` of a mechanism: for each value, what it is reported as in each column of each row.
+        reports: by the `id` of a mechanism: for each value, its report in each column of each row.
     """
 
     __slots__ = ("_mechanisms_asked", "num_rows", "reports", "start", "uniforms")
@@ -313,7 +314,7 @@ class _Block:
         self.num_rows = len(uniforms)
         self.uniforms = uniforms
         self.reports: dict[int, Mapping[int, Sequence[int]]] = {}
-        self._mechanisms_asked: dict[int, RowMechanism] = {}  # held, so that an `id` stays its mechanism's
+        self._mechanisms_asked: dict[int, RowMechanism] = {}  # stored so that no `id` is reused
 
     def reports_by(self, mechanism: RowMechanism) -> Mapping[int, Sequence[int]]:
         """Return each value's report; nothing for a mechanism asked once, of many values, or of whole rows."""

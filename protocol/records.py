@@ -1,11 +1,12 @@
-"""What the sides of a session must not forget: records, in the order in which a machine asks to keep them.
+"""Records: what each side of a session must remember across restarts.
 
-A machine asks by `effects.Keep`, and whatever it does after that shows outside only once the record is durable. So a
-party that restarts repeats its bytes and draws nothing again, and a server that restarts goes on where it stood. From
-the records of a session, in their order, a machine is made again (`ClientMachine`, `ServerMachine`: `records`).
+A machine asks to store a record by `effects.Keep`. Its later effects become visible outside only after the record is
+durable. From the records of a session, in their order, a machine is made again (argument `records` of `ClientMachine`
+and `ServerMachine`). So a restarted party sends the same bytes and draws nothing again, and a restarted server
+continues where it stopped.
 
-Nothing here is written by a simulation, and nobody's private values are in it: of those a party's reports say no more
-than the server was, or was about to be, told.
+Simulations write no records. Records contain no private values, except through reports that the server received or was
+about to receive.
 """
 
 import hashlib
@@ -25,12 +26,12 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Reserved(_Record, frozen=True, tag="reserved", kw_only=True, omit_defaults=True):
-    """Client: the session has reserved room on the ledger for its greatest losses.
+    """Client: budget for the session's greatest losses is reserved on the ledger.
 
     Args:
-        expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
-        entries: a line for each loss, in order, as it will be charged.
-        chosen: what the party chose of its public row.
+        expires: the time after which nobody can join, in seconds since 1970 (UTC); 0 for never.
+        entries: a ledger entry for each loss, in the order in which they will be charged.
+        chosen: the part of the public row that the party chose.
         terms: the terms that it agreed to, `PhasedProtocol.terms`.
     """
 
@@ -44,10 +45,11 @@ class Reserved(_Record, frozen=True, tag="reserved", kw_only=True, omit_defaults
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A client's memo beside a report that outlives its session (`memoized_reports`).
+    """A client's memo about a memoized report (`memoized_reports`).
 
     Args:
-        seal: tells the person whether its values have changed; empty without a secret (`memoized_reports.seal_of`).
+        seal: lets the person check whether its values have changed; empty without a secret
+            (`memoized_reports.seal_of`).
     """
 
     phase: str
@@ -56,17 +58,17 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Drawn(_Record, frozen=True, tag="drawn", kw_only=True, omit_defaults=True):
-    """Client: a step's answer was drawn, and its losses are charged; it may have left, and leaves again as it is.
+    """Client: a step's answer was drawn and its losses charged. It may have been sent, and any resend has these bytes.
 
     Args:
-        step: from 0.
+        step: the number of the step, from 0.
         request: the server's request, encoded.
         report: the answering message, encoded.
-        entries: the losses; none where the report is repeated from an earlier session.
-        kept: the memo of a report that later sessions repeat.
-        sealed: with the first answer in a masked phase: the root of the party's secrets, sealed by its key.
-        at: when it was recorded, in seconds since 1970 (UTC), rounded up. A machine has no clock: its journal fills
-            this in; 0 if unknown.
+        entries: the losses; none if the report repeats that of an earlier session.
+        kept: the memo of a memoized report.
+        sealed: with the first answer in a masked phase, the root of the party's secrets, sealed by its key.
+        at: the time of the record, in seconds since 1970 (UTC), rounded up; 0 if unknown. The journal fills it in,
+            since a machine has no clock.
     """
 
     step: Count = msgspec.field(name="phase")
@@ -79,9 +81,9 @@ class Drawn(_Record, frozen=True, tag="drawn", kw_only=True, omit_defaults=True)
 
 
 class Acknowledged(_Record, frozen=True, tag="acknowledged", omit_defaults=True):
-    """Client: the server has said that a step's answer is kept on its side: until then it may have left, once more.
+    """Client: the server has acknowledged a step's answer. Until then the answer may have been sent again.
 
-    `at` is when that was kept, as in `Drawn`; `receipt` is what the server knows its word by.
+    `at` is the time of the record, as in `Drawn`. `receipt` is that of the server's acknowledgement.
     """
 
     step: Count = msgspec.field(name="phase")
@@ -90,14 +92,15 @@ class Acknowledged(_Record, frozen=True, tag="acknowledged", omit_defaults=True)
 
 
 class SessionEnded(_Record, frozen=True, tag="left", omit_defaults=True):
-    """Client: the session is over for this party; room that it did not use is free.
+    """Client: the session is over for this party; unused reserved budget is released.
 
     Args:
-        reason: empty where it has heard the release.
-        at: when that was kept, as in `Drawn`.
-        release: the message, encoded; it is answered from here whoever asks again.
-        transcript: the digest of what everybody was told.
-        is_final: the server of a masked session, or another party, was found at fault, and the party joins it no more.
+        reason: why the party left; empty if it received the release.
+        at: the time of the record, as in `Drawn`.
+        release: the release, encoded; later calls for the outcome are answered from it.
+        transcript: the digest of all public messages.
+        is_final: whether the party must not join this session again, since the server or another party of a masked
+            session was found at fault.
     """
 
     reason: str = ""
@@ -122,7 +125,7 @@ class Chosen(_Record, frozen=True, tag="chosen"):
 
 
 class Accepted(_Record, frozen=True, tag="accepted"):
-    """Server: a report counts. `report` is its payload, as it came."""
+    """Server: a report was accepted. `report` is its payload, as it came."""
 
     step: Count = msgspec.field(name="phase")
     place: Count
@@ -155,7 +158,7 @@ class KeptTally(WireStruct, frozen=True):
         """Return the tally.
 
         Raises:
-            ValueError, OverflowError: it is none.
+            ValueError, OverflowError: the data are no tally.
         """
         totals = np.array(self.totals, dtype=np.int64).reshape(self.shape)
         rows = np.array(self.rows, dtype=np.int64).reshape(len(self.rows), self.num_columns)
@@ -163,10 +166,10 @@ class KeptTally(WireStruct, frozen=True):
 
 
 class PhaseClosed(_Record, frozen=True, tag="closed"):
-    """Server: a step ended, and the reports of these places count.
+    """Server: a step ended, with the reports of the parties at these roster indices.
 
-    `tally` is the released one where the server drew noise for it, which is never drawn again; else it follows from the
-    reports.
+    `tally` is the released tally if the server drew noise for it, so that the noise is never drawn again. Without noise
+    it is computed from the reports.
     """
 
     step: Count = msgspec.field(name="phase")
@@ -185,10 +188,10 @@ class SessionFailed(_Record, frozen=True, tag="broken", kw_only=True):
 
 
 def receipt_of(secret: bytes, *, session_id: str, party: str, step: int) -> bytes:
-    """Return the server's receipt for its acknowledgement: a keyed digest (BLAKE2b) that nobody else can make.
+    """Return the receipt of an acknowledgement: a keyed digest (BLAKE2b) that only the server can compute.
 
     Args:
-        secret: the server's; without one there is none.
+        secret: the server's secret; without one the receipt is empty.
 
     Examples:
         >>> len(receipt_of(b"the server's own", session_id="a1", party="ann", step=0))

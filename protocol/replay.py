@@ -1,8 +1,7 @@
-"""A machine is made again from its records, on either side.
+"""Replay: a machine is made again from its records, on either side.
 
-The records are taken in their order, as the machine asked to keep them (`records`). Nothing is sent, drawn or charged,
-and what a client has answered or a server has counted stays as it was. A record that has no place in the session is an
-error: nobody goes on from a journal of something else.
+The records are applied in the order in which the machine wrote them (`records`). Nothing is sent, drawn or charged.
+Reports stay as the client drew or the server accepted them. A record that does not fit the session is an error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,10 +34,10 @@ class ClientPast(msgspec.Struct, frozen=True):
     """The results of a party's earlier conversations in a session.
 
     Args:
-        answered: the requests, step by step, each with its report; None for a step of a dispute that was left out.
-        acknowledged: the steps whose report the server has said that it keeps, and by what it knows its word.
-        has_reserved: whether there is room on the ledger for the session.
-        sealed: the root of its secrets in a masked phase, sealed.
+        answered: the requests, by step, each with its report; None for a step of a dispute that was skipped.
+        acknowledged: the receipts of the steps whose report the server has acknowledged.
+        has_reserved: whether budget for the session is reserved on the ledger.
+        sealed: the sealed root of its secrets in a masked phase.
         release_record: the record of the release, if it was received.
     """
 
@@ -57,12 +56,12 @@ def replay_client(
     session: str,
     chosen: Sequence[int],
 ) -> ClientPast:
-    """Run by a client: return what its records say.
+    """Return the results of a client's earlier conversations, from its records; a client runs this.
 
     Raises:
-        JournalError: they are not of this party, session and protocol, or the party chose otherwise or agreed to other
-            parameters before: reports that were drawn under those would count as drawn under these. Or the session is
-            masked, and its server, or another party, was found at fault.
+        JournalError: the records are of another party, session or protocol. Or the party made another choice or agreed
+            to other parameters before, so that earlier reports have another law. Or the session is masked, and its
+            server or another party was found at fault.
     """
     exchanges: list[tuple[Request, Report] | None] = []
     acknowledged: dict[int, bytes] = {}
@@ -95,7 +94,7 @@ def replay_client(
             case SessionEnded(reason=reason, is_final=True):
                 raise JournalError(f"refuses this session for good: {reason}")
             case SessionEnded():
-                has_reserved = False  # whoever left may come back, and say again what it has said
+                has_reserved = False  # a party that left may return, and repeat its answers
                 release_record = record if record.release else release_record
     if len(exchanges) > len(protocol.steps):
         raise JournalError(f"has reports of {len(exchanges)} phases, and {protocol.name!r} fewer")
@@ -105,13 +104,13 @@ def replay_client(
 def replay_server(
     records: Sequence[ServerRecord], phase_reports: PhaseReports, admission: Admission
 ) -> msgspec.Struct | QuorumError | None:
-    """Run by a server that has started: take its session up where the records end; everybody's connection is lost.
+    """Restore a server's session as of the end of its records, with all connections lost; run after its start.
 
     Returns:
-        What the step published that was closed last; or the error by which the session has ended.
+        The outcome of the last closed step; or the error with which the session ended.
 
     Raises:
-        JournalError: the records are none of this session.
+        JournalError: the records are of another session.
     """
     outcome: msgspec.Struct | None = None
     try:
@@ -139,20 +138,20 @@ def _reopen(record: PhaseOpened, phase_reports: PhaseReports) -> None:
     phase_reports.note_named()
     clients = [phase_reports.clients.client_at(place) for place in record.places]
     for client in phase_reports.clients:
-        client.is_lost = True  # also who is not asked: it may have been let in later, while the first step was open
+        client.is_lost = True  # also a party without a request, which may have joined later, in the first step
     for client in clients:
         if client.state is State.NEW:
             client.move(Move.HELLO)
             client.move(Move.WELCOME)
-    for client in phase_reports.next_clients:  # in a dispute some alone, and all others stay
-        if client.place not in record.places:  # it had left since it reported, and no later step is its own
+    for client in phase_reports.next_clients:  # in a dispute only some are asked, and the others stay
+        if client.place not in record.places:  # it left after its report, and gets no later requests
             phase_reports.clients.leave(client)
     phase_reports.open_step(clients)
 
 
 def _recount(record: Accepted, phase_reports: PhaseReports) -> None:
     client = phase_reports.clients.client_at(record.place)
-    if not phase_reports.step and client.state is State.NEW:  # let in while the first step was open
+    if not phase_reports.step and client.state is State.NEW:  # it joined in the first step
         phase_reports.clients.welcome(client)
     if record.step != phase_reports.step or client.state is not State.ASKED:
         raise ValueError(f"{client.party} reports in phase {record.step}, in state {client.state.value!r}")

@@ -1,7 +1,7 @@
-"""Who takes part: sides of a conversation, kinds of session, names of parties.
+"""Sides of a conversation, kinds of session, and names of parties.
 
-A *side* is one of the two machines; a *role* is what users call a party (partner, voter, cloud server,
-aggregator). Roles share the two machines, so nothing in this room depends on a role's name.
+A *side* is one of the two machines. A *role* is the users' word for a party (partner, voter, cloud server, aggregator).
+All roles use the two machines, so nothing in this package depends on the name of a role.
 """
 
 import enum
@@ -10,11 +10,11 @@ from typing import Final
 
 from .errors import ConfigurationError
 
-# Long enough for a legal name, short enough that a roster of 100,000 fits into memory many times.
+# Long enough for a legal name, and short enough for rosters of 100,000 parties in memory.
 MAX_PARTY_NAME_LENGTH = 128
 
 SERVER: Final = "server"
-"""A client's name for its only peer, whatever its role."""
+"""A client's name for its only peer, whatever the peer's role."""
 
 
 class Side(enum.Enum):
@@ -30,7 +30,7 @@ class Side(enum.Enum):
 
 
 class SessionKind(enum.Enum):
-    """The source of a session's randomness; the two kinds never meet in one session.
+    """The source of a session's randomness, the same for all sides of a session.
 
     Examples:
         >>> SessionKind.SIMULATION.value
@@ -38,7 +38,7 @@ class SessionKind(enum.Enum):
     """
 
     SIMULATION = "simulation"
-    """Addressed noise: reproducible from a seed, and therefore no protection at all."""
+    """Addressed noise: reproducible from a seed, and therefore without any protection."""
     DEPLOYMENT = "deployment"
     """Secure noise: operating-system entropy and exact samplers."""
 
@@ -47,9 +47,9 @@ def check_party_name(name: str, *, field: str = "party") -> str:
     """Return `name` if it can name a party.
 
     Args:
-        name: 1 to `MAX_PARTY_NAME_LENGTH` printable characters, no space at either end, in Unicode's form NFC: names
-            that look the same are the same.
-        field: how the caller's user knows this value.
+        name: 1 to `MAX_PARTY_NAME_LENGTH` printable characters, without space at either end, in Unicode form NFC, so
+            that equal-looking names are equal.
+        field: the name of this value in an error.
 
     Raises:
         ConfigurationError: it cannot.

@@ -1,4 +1,4 @@
-"""Who may take part in a session."""
+"""The roster: the parties that may take part in a session."""
 
 import collections
 import functools
@@ -15,11 +15,11 @@ from .roles import check_party_name
 
 
 class SigningRoster(WireStruct, frozen=True):
-    """The roster of a masked session with keys of signatures, which every party knows.
+    """The roster of a masked session with signature keys, which every party knows.
 
     Args:
-        others: the digest of what else is on the roster: fingerprints and public rows.
-        keys: their public keys of signatures (Ed25519).
+        others: the digest of the rest of the roster: fingerprints and public rows.
+        keys: the parties' public signature keys (Ed25519).
     """
 
     others: str
@@ -39,19 +39,19 @@ class SeededRoster(SigningRoster, frozen=True):
 
 
 class Roster:
-    """The parties that may take part: their names in order, and what the server knows of each.
+    """The parties that may take part: their names in order, and what the server knows about each.
 
     Args:
-        names: distinct names; a party's place in this order addresses its simulated noise.
-        public: int64, shape (n, public columns).
-        fingerprints: of each party's certificate, the SHA-256 in hexadecimal; parties that have the same one are its
-            host's to speak for. Without them whoever knows a name may take its seat, which is right where nobody else
-            can reach the server.
-        keys: the public key of signatures of each party (Ed25519), which masked sessions need.
+        names: distinct names; a party's index in this order addresses its simulated noise.
+        public: the parties' public rows, int64, shape (n, public columns).
+        fingerprints: the SHA-256 of each party's certificate, in hexadecimal. Parties with the same certificate belong
+            to one host. Without fingerprints, anybody who knows a name can join under it, so nobody else may be able to
+            reach the server.
+        keys: the public signature key of each party (Ed25519), which masked sessions need.
 
     Raises:
-        ConfigurationError: there is nobody, a name is taken twice or cannot name a party, or a key is none of Ed25519
-            or one by which anybody could sign.
+        ConfigurationError: the roster is empty, a name occurs twice or cannot name a party, or a key is no Ed25519 key
+            or a weak one, for which anybody can forge signatures.
 
     Examples:
         >>> import numpy as np
@@ -90,9 +90,9 @@ class Roster:
 
     @functools.cached_property
     def digest(self) -> str:
-        """The SHA-256, in hexadecimal, of names, fingerprints, public rows and keys: it differs if the roster does.
+        """The SHA-256, in hexadecimal, of names, fingerprints, public rows and keys.
 
-        With keys it is the digest of `signing_roster`, by which a party checks what the server says of others.
+        With keys it is the digest of `signing_roster`, so that a party can check the roster that a server sends.
         """
         return self._digest_without_keys if (signing := self.signing_roster) is None else signing.digest
 
@@ -107,9 +107,9 @@ class Roster:
         return hashlib.sha256(msgspec.msgpack.encode([self.names, self.fingerprints, rows])).hexdigest()
 
     def check(self, party: str, fingerprint: str) -> int:
-        """Return the place of a party of this name, or raise StrangerError.
+        """Return the roster index of a party; StrangerError if it is not on the roster, or its certificate differs.
 
-        It is on the roster, and came by its own certificate; without a certificate the fingerprint is empty.
+        Without a certificate the fingerprint is empty.
 
         Examples:
             >>> import numpy as np
@@ -130,7 +130,7 @@ class Roster:
         return place
 
     def num_seats(self, fingerprint: str) -> int:
-        """Return how many parties may come by a certificate; all may where the roster has none.
+        """Return the number of parties with this certificate; all parties if the roster has no fingerprints.
 
         Examples:
             >>> import numpy as np

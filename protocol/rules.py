@@ -1,7 +1,7 @@
-"""How long a step waits, and for whom.
+"""Deadlines and quorums of steps.
 
-Where it is private who reports in a step, the step waits for its deadline and for nobody: whether a quorum was met
-would tell who came, and so would a phase that closes as soon as all have.
+If participation in a step is private, the step has only a deadline: whether a quorum was met, or that a step closed
+early, would reveal who took part.
 """
 
 import math
@@ -14,17 +14,17 @@ from .errors import list_choices, refuse, require
 from .phases import PhasedProtocol
 
 JOIN: Final = "join"
-"""The name of the time before the first step, in rules, deadlines and quorum errors."""
+"""The name of the joining period before the first step, in rules, deadlines and quorum errors."""
 
 
 class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long a phase waits, and for whom.
+    """The deadline and quorum of a phase.
 
     Args:
-        deadline_seconds: > 0; the phase then closes with the reports that are there.
+        deadline_seconds: > 0; the phase then closes with the reports received so far.
         quorum: the least number of reports: a number of parties (an integer ≥ 1), or a share of the roster (a float in
-            (0, 1]); by default everybody. A phase that hides participation has none; a masked phase needs the parties
-            that have to take part.
+            (0, 1]); by default all parties. A phase that hides participation has no quorum; a masked phase has its
+            threshold.
 
     Raises:
         ConfigurationError: a value is out of range.
@@ -50,11 +50,11 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Return the quorum among `num_parties`, rounded up.
 
         Args:
-            hides_participation: whether it is private who reports; then there is no quorum, which is 0.
+            hides_participation: whether participation is private; then there is no quorum, and the result is 0.
 
         Raises:
-            ConfigurationError: it asks for more parties than there are, or, where who reports is private, there is one
-                at all, or no end to the waiting.
+            ConfigurationError: the quorum exceeds the number of parties; or participation is private, and there is a
+                quorum, or no finite deadline.
 
         Examples:
             >>> [PhaseRules(quorum=quorum).num_required(5) for quorum in (0.6, 2, None)]
@@ -69,7 +69,7 @@ class PhaseRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         if self.quorum is None:
             return num_parties
         if isinstance(self.quorum, float):
-            # 0.6 * 5 is 3.0000000000000004 in floating point, and means three.
+            # In floating point, 0.6 * 5 is 3.0000000000000004, which must not be rounded up to 4.
             return max(1, int(-(-(self.quorum * num_parties - 1e-9) // 1)))
         require(self.quorum <= num_parties, "quorum", self.quorum, f"at most the {num_parties} parties")
         return self.quorum
@@ -88,7 +88,7 @@ def names_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, bool]:
 
 
 class Wait(msgspec.Struct, frozen=True):
-    """How a session waits in one step, or before the first.
+    """The wait of a session in one step, or before the first.
 
     Args:
         quorum: the least number of reports; 0 if participation is private.
@@ -101,12 +101,12 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class SessionRules(PhaseRules, frozen=True, kw_only=True):
-    """The rules of all steps of a session, and of the time before the first one (`JOIN`).
+    """The rules of all steps of a session, and of the joining period before the first one (`JOIN`).
 
     Args:
-        deadline_seconds: of each step that `phases` does not name; as of `PhaseRules`.
-        quorum: of each of those, too.
-        phases: the rules of single steps, by name: of a phase that is one step, its own.
+        deadline_seconds: as `PhaseRules`, for each step that `phases` does not name.
+        quorum: as `PhaseRules`, for each step that `phases` does not name.
+        phases: the rules of single steps, by name. The step of a phase with a single step has the phase's name.
 
     Raises:
         ConfigurationError: as `PhaseRules`.
@@ -124,11 +124,11 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
         return self.phases.get(name, self)
 
     def waits_of(self, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> tuple[Wait, ...]:
-        """Return how a session waits before the first step, and in each.
+        """Return the waits of a session: before the first step, and in each step.
 
         Raises:
-            ConfigurationError: a step has the name of the time before the first one, a rule names no step, or it asks
-                for more parties than there are, or for any where it is private who reports.
+            ConfigurationError: a step is called `JOIN`; a rule names no step; or a rule asks for more parties than
+                there are, or for any although participation is private.
         """
         names, least = names_of(protocol), _least_of(protocol)
         in_dispute = {step.name for step in protocol.steps if step.is_in_dispute}
@@ -145,4 +145,4 @@ class SessionRules(PhaseRules, frozen=True, kw_only=True):
 
 
 DEFAULT_RULES: Final = SessionRules()
-"""The rules of a session without other ones."""
+"""The default rules of a session."""

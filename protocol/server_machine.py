@@ -1,20 +1,20 @@
 """The server's machine: all conversations of one session, without I/O.
 
-It keeps one state per client. A client's mistake ends that client's row and never the vote: `receive` does not raise
-for anything a peer can cause, but returns `Drop` with the error. A report that was accepted stands, whatever its sender
-does next. What clients say is answered here, one conversation at a time; when a phase closes, and what follows for all,
-is `session_flow`, and what was counted is `phase_reports`.
+It keeps one state per client. A client's fault ends its conversation, and never the vote: `receive` does not raise for
+anything that a peer can cause, but returns `Drop` with the error. An accepted report stands, whatever its sender does
+next. This module answers the messages of single clients. `session_flow` decides when a phase closes and what follows,
+and `phase_reports` holds the accepted reports.
 
-If participation is private (`Phase.hides_participation`), a step, and joining before it, closes at its deadline and
-never earlier. It counts everybody who has reported, even if nobody has. `Opened`, `Closed` and the result do not say
-how many.
+If participation is private (`Phase.hides_participation`), joining and each step end at their deadline, never earlier. A
+step counts all reports, even if there are none. `Opened`, `Closed` and the result hide the number of reports.
 
-What the protocol leaves a party to choose of its public row is taken from its Hello. The party is held to it for the
-whole session, whatever happens to its connection.
+If the protocol lets a party choose the end of its public row, its Hello carries the choice, which is then fixed for the
+session, whatever happens to the connection.
 
-A durable machine asks to keep each report before it acknowledges it, and each opening and closing of a step before it
-tells of it. It is made again from these records after a restart. In its sessions a lost connection is not a departure:
-the party is waited for until the deadline, may come back in any step, and is told again what it has to know.
+A durable machine writes records: of each report before it acknowledges it, and of each opening and closing of a step
+before it announces it. After a restart it is made again from these records. In a durable session a lost connection is
+no departure. The server waits for the party until the deadline. The party may return in any step, and is then sent what
+it has missed.
 """
 
 import functools
@@ -70,18 +70,24 @@ class ServerMachine:
     """The server's side of one session.
 
     Args:
+        protocol: the protocol, with its parameters.
+        roster: the parties that may take part, and their public rows.
+        mode: the session's name and descriptor, and the source of the server's noise.
+        rules: deadlines and quorums, by step.
         view: records what the server sees; simulations only.
         records: the server's records of this session; None if it keeps none.
-        memoized_reports: the reports of earlier sessions in memoized phases, by phase and party. A party that has one
-            is told so as it joins, so that it draws none again; one that reports something else is refused.
-        secret: by which it knows its own acknowledgements again, and so an older copy of its records; nobody else's. Of
-            a masked session on a circle its seed follows from it: without one no restart goes on.
+        memoized_reports: the reports of earlier sessions in memoized phases, by phase and party. The server tells a
+            party with such a report so as it joins, so that the party draws none again, and refuses any other report.
+        secret: the server's key for acknowledgements. By it the server recognizes its acknowledgements, and so detects
+            that its records are an older copy. A masked session on a circle also derives its seed from it, and cannot
+            go on after a restart without one.
 
     Raises:
-        JournalError: the records are none of this session.
-        ConfigurationError: a rule names no phase, or asks for more parties than the roster has, or for any where it is
-            private who reports; the noise cannot sample a mechanism, or the view is of another kind; a phase states
-            less than it draws for one of the roster, or keeps no reports and some are given.
+        JournalError: the records are of another session.
+        ConfigurationError: a rule names no phase; a rule asks for more parties than the roster has, or for any parties
+            although participation is private; the noise cannot sample a mechanism; the view is of another kind than the
+            noise; a phase states a smaller loss than it draws for a party of the roster; or memoized reports are given
+            for a phase without memoization.
         ValueError: the parameters, or a release, would not fit into a message.
 
     Examples:
@@ -142,7 +148,7 @@ class ServerMachine:
         )
         longest = max(step.codec.max_bytes for step in protocol.steps)
         self.max_received_bytes = min(MAX_MESSAGE_BYTES, MAX_GREETING_BYTES + longest)
-        """The greatest message that a client has reason to send: a report, or an `Abort` with its reason."""
+        """The most bytes of a message that a client may need to send: a report, or an `Abort` with its reason."""
         protocol.check_loss_groups(roster.public)
         for public in {tuple(public): None for public in roster.public.tolist()}:
             protocol.check_losses(public)
@@ -154,7 +160,7 @@ class ServerMachine:
 
     @property
     def progress(self) -> tuple[str, int | None, int | None]:
-        """The open step, how many have reported in it, and how many it still waits for; None where that is private."""
+        """The open step, its number of reports, and how many it still waits for; the numbers are None if private."""
         wait = self._flow.wait
         if wait.is_hidden:
             return wait.name, None, None
@@ -167,9 +173,9 @@ class ServerMachine:
 
     @property
     def settled_phase(self) -> str | None:
-        """The open step where nobody else can report in it, or join; None while somebody can.
+        """The name of the open step if nobody else can join or report in it; otherwise None.
 
-        For who runs all parties alike, and need not wait for a deadline: to others it may tell who takes part.
+        For a runner of all parties, which need not wait for the deadline. To anybody else it may reveal who takes part.
         """
         return self._flow.wait.name if not self._clients.num_awaited and self._phase_reports.is_under_way else None
 
@@ -180,19 +186,19 @@ class ServerMachine:
 
     @property
     def transcript(self) -> str | None:
-        """The digest of what everybody was told, once it was released; see `transcript`."""
+        """The digest of all public messages, once the outcome is released; see `transcript`."""
         return self._phase_reports.transcript.digest
 
     @property
     def num_told(self) -> int | None:
-        """How many clients were there to be told the outcome, so far; None where that is private."""
+        """The number of clients so far to which the outcome was sent; None if participation is private."""
         return None if self._hides_participation else self._phase_reports.num_told
 
     @property
     def awaits_listeners(self) -> bool:
-        """Whether somebody may not have heard how the session ended, and may come back for it.
+        """Whether some party may still return to hear how the session ended.
 
-        Only of an outcome that waits for them, and of why there can be none: an older copy of the records.
+        That is so for a recorded outcome, and for a session that ended because the records are an older copy.
         """
         if self._untold_parties:
             return True
@@ -207,11 +213,11 @@ class ServerMachine:
     def start(self) -> list[Effect]:
         """Begin to wait for the roster.
 
-        With records, go on where they end; deadlines begin anew, since nobody could report in between.
+        With records, continue where they end. Deadlines begin again, since nobody could report in the meantime.
 
         Raises:
             LocalProtocolError: the machine was started before.
-            JournalError: the records are none of this session.
+            JournalError: the records are of another session.
         """
         if self.state is not SessionState.IDLE:
             raise LocalProtocolError("a machine starts once", role="server", state=self.state.value)
@@ -236,18 +242,19 @@ class ServerMachine:
     def admit(self, hello: Hello, *, fingerprint: str = "") -> None:
         """Check whether a connection may speak for the party that it names.
 
-        A party whose connection was lost before it reported anything may come back while the first step is open. One
-        that has reported may not: it would have to draw again, which would tell more, and its first report stands.
-        Where the session is durable, a party may come back in any step, also to hear the release, and one that comes
-        by its certificate takes the place of a connection that seems to be there: it is told what it has reported, so
-        that it draws nothing again.
+        In a session that is not durable, a party whose connection was lost before its first report may return while the
+        first step is open. A party that has reported may not: it would draw again, which reveals more.
+
+        In a durable session a party may return in any step, also for the release. If it authenticates by certificate,
+        it replaces a connection that still seems open. The server sends it what it has reported, so that it draws
+        nothing again.
 
         Raises:
-            StrangerError, RemoteProtocolError: as `Admission.check`; or the party lacks reports of its own that are
-                here, and could draw them again.
-            UnexpectedMessageError: it has spoken before, or comes too late.
+            StrangerError, RemoteProtocolError: as `Admission.check`; or the party's journal lacks reports that the
+                server has, so that it could draw them again.
+            UnexpectedMessageError: the party has joined before, or comes too late.
         """
-        if hello is not self._checked_hello:  # at the door, before it is received
+        if hello is not self._checked_hello:  # a driver admits a Hello before the machine receives it
             self._admission.check(hello, fingerprint=fingerprint)
             self._checked_hello = hello
         if self._is_outdated:
@@ -261,7 +268,7 @@ class ServerMachine:
                 f"{hello.party!r} came with an older copy of its journal, or with none: {problem}. Nothing was drawn"
             )
             raise RemoteProtocolError(reason, sender=hello.party, role="server", message_type="Hello")
-        # Who has answered nothing, and comes after that, would take a release for a lie.
+        # A client that has answered nothing would take an immediate release for a fault of the server.
         is_late = client.state in {State.LATE, State.FINISHED} and not hello.num_reports
         if not is_late and client.state in _TO_BE_TAKEN_UP and self._takes_back(client):
             return
@@ -290,7 +297,7 @@ class ServerMachine:
         return is_missing and self._phase_reports.is_under_way and receipt != b"" and receipt == acknowledgement.receipt
 
     def _end_as_outdated(self, client: ClientState, phase: str) -> list[Effect]:
-        """End the session since its records are an older copy, and tell all parties, also those that come later."""
+        """End the session because its records are an older copy; tell all parties, also those that come later."""
         self._is_outdated = True
         reason = (
             f"is an older copy: a party shows this server's own word that it has a report of phase {phase!r}, and "
@@ -312,9 +319,9 @@ class ServerMachine:
         return True
 
     def receive(self, sender: str, message: Message) -> list[Effect]:
-        """Take one message from a client on the roster, which `admit` has let in.
+        """Take one message from a client on the roster that `admit` has accepted.
 
-        Never raises for what a client can cause; its faults come back as `Drop`.
+        It never raises for what a client can cause; it returns `Drop` for a client's fault.
         """
         client = self._clients.by_party[sender]
         moves = client.moves
@@ -327,7 +334,8 @@ class ServerMachine:
             and self._admits(message)
         )
         if not moves and not comes_back:
-            # Anything else was on its way when the conversation ended. Who leaves by an Abort does not come back.
+            # Any other message was sent before the client knew that the conversation ended. A client that leaves by an
+            # Abort does not return.
             is_last = message == Acknowledgement(len(self._protocol.steps)) or type(message) is Abort
             client.has_heard |= client.state is State.FINISHED and is_last
             return []
@@ -357,7 +365,7 @@ class ServerMachine:
                 return self._drop(client, self._unexpected_error(client, message))
 
     def receive_departures(self, leaving: Sequence[tuple[str, Abort]]) -> list[Effect]:
-        """Take the last messages of clients that leave together: what follows from that follows once all have gone."""
+        """Take the Aborts of clients that leave together, and only then decide what follows."""
         for sender, message in leaving:
             client = self._clients.by_party[sender]
             if not client.moves:
@@ -382,7 +390,7 @@ class ServerMachine:
         return effects + self._on_departure(client)
 
     def receive_silence(self, sender: str, seconds: float) -> list[Effect]:
-        """Take note that a client has said nothing for so long, which its driver does not allow."""
+        """Take note that a client was silent for longer than its driver allows, in seconds."""
         return self.receive_fault(sender, RemoteProtocolError(f"{sender} has said nothing for {seconds:g} seconds"))
 
     def receive_fault(self, sender: str, error: RemoteProtocolError) -> list[Effect]:
@@ -395,7 +403,7 @@ class ServerMachine:
         return self._drop(client, error)
 
     def receive_timeout(self, phase: str) -> list[Effect]:
-        """Take note that a step's deadline has passed, by the step's name; nothing if it has closed before."""
+        """Take note that the deadline of the named step has passed; do nothing if the step has closed before."""
         if phase != self._flow.wait.name or not self._phase_reports.is_under_way:
             return []
         if self._view is not None:
@@ -423,7 +431,7 @@ class ServerMachine:
         return effects
 
     def _take_up(self, client: ClientState) -> list[Effect]:
-        """Go on with a conversation over another connection: say what the party may have missed."""
+        """Continue a conversation over another connection: send again what the party may have missed."""
         client.is_lost = False
         effects: list[Effect] = [self._send(client, self._admission.welcome_of(client.place))]
         effects += self._acknowledge(client) if client.num_reports else self._tell_of_kept(client)
@@ -453,7 +461,7 @@ class ServerMachine:
             return []
         phase_reports = self._phase_reports
         payload = bytes(message.payload)
-        if 0 <= message.step == client.num_reports - 1:  # the last one again: on its way twice, or asked for by nobody
+        if 0 <= message.step == client.num_reports - 1:  # the last report again: sent twice, or changed
             if payload == phase_reports.payloads[message.step][client.place]:
                 return self._acknowledge(client)
             name = self._protocol.steps[message.step].name

@@ -1,8 +1,8 @@
-"""The flow of a session from step to step: when a step closes, and what follows, on every side.
+"""The flow of a session from step to step: when a step closes, and what follows for all parties.
 
-A step closes when every party that was asked has answered or left, or at its deadline. Without its quorum the session
-ends, and both sides name the missing parties. Where it is private who takes part, only the deadline closes a step.
-What is decided is kept before anybody is told.
+A step closes when every party with a request has answered or left, or at its deadline. If participation is private,
+only the deadline closes it. Without its quorum the session ends, and both sides name the missing parties. A decision is
+recorded before any party learns it.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,11 +28,10 @@ class SessionResult(msgspec.Struct, frozen=True):
     """The server's result of a session.
 
     Args:
-        num_received: each phase's number of reports; None where that is private.
-        own_outcomes: the private outcomes of single clients, by place.
-        transcript: the digest of what everybody was told (see `transcript`); empty where nobody was, in arrays.
-        num_told: how many clients were there to be told the outcome; None where that is private, in arrays, and after
-            a restart.
+        num_received: the number of reports of each phase; None if private.
+        own_outcomes: the private outcomes of single clients, by roster index.
+        transcript: the digest of all public messages (see `transcript`); empty for arrays, which send none.
+        num_told: the number of clients to which the outcome was sent; None if private, for arrays, and after a restart.
     """
 
     outcome: msgspec.Struct
@@ -44,11 +43,11 @@ class SessionResult(msgspec.Struct, frozen=True):
 
 
 class Releases(msgspec.Struct, frozen=True):
-    """The releases to the parties that are still there.
+    """The releases to the parties that are still connected.
 
     Args:
-        to_all: the release for every party without an outcome of its own.
-        to_some: the releases of parties with outcomes of their own, by name.
+        to_all: the release for every party without a private outcome.
+        to_some: the releases for parties with private outcomes, by name.
     """
 
     to_all: Release
@@ -61,10 +60,12 @@ class Releases(msgspec.Struct, frozen=True):
         """Make the releases.
 
         Args:
-            own_outcomes: what single parties are told, by place.
+            outcome: the public outcome.
+            own_outcomes: the private outcomes of single parties, by roster index.
+            hearing: the parties that get a release.
 
         Raises:
-            LocalProtocolError: it does not fit into a message.
+            LocalProtocolError: a release does not fit into a message.
         """
         to_some: dict[str, Release] = {}
         told_outcome = outcome
@@ -81,7 +82,7 @@ class Releases(msgspec.Struct, frozen=True):
             if to_some:
                 encode(
                     max(to_some.values(), key=lambda client_release: len(bytes(client_release.own)))
-                )  # if the longest fits, all do
+                )  # if the longest fits, all fit
         except (TypeError, ValueError) as error:
             reason = f"the outcome, of type {type(told_outcome).__name__}, does not fit into a message: {error}"
             raise LocalProtocolError(reason, role="server", message_type="Release") from error
@@ -96,7 +97,7 @@ class SessionFlow:
     """The flow of one session from step to step.
 
     Attributes:
-        releases: the releases at the end; None before.
+        releases: the releases; None before the end.
     """
 
     __slots__ = (
@@ -123,7 +124,7 @@ class SessionFlow:
         self._waits = rules.waits_of(protocol, num_parties=len(phase_reports.names))
         self._is_durable = is_durable
         self._view = view
-        self._first_drop = ""  # why; unless it is private who takes part
+        self._first_drop = ""  # its reason; empty if participation is private
         self.releases: Releases | None = None
 
     @property
@@ -142,9 +143,9 @@ class SessionFlow:
             self._first_drop = self._first_drop or str(error)
 
     def close_if_complete(self) -> list[Effect]:
-        """Close the step as soon as nobody else can report, or as soon as its quorum is out of reach.
+        """Close the step if nobody else can report, or if its quorum is out of reach.
 
-        Where it is private who reports, only its deadline closes it: earlier would tell that all have.
+        If participation is private, only the deadline closes it, since closing early would reveal that all reported.
         """
         phase_reports, clients = self._phase_reports, self._phase_reports.clients
         if not phase_reports.is_under_way or self.wait.is_hidden:
@@ -203,9 +204,9 @@ class SessionFlow:
         clients = phase_reports.next_clients
         phase_reports.open_step(clients)
         wait, places = self.wait, tuple([client.place for client in clients])
-        if len(clients) < wait.quorum:  # nobody shall pay for a step that cannot reach its quorum
+        if len(clients) < wait.quorum:  # no party should pay in vain
             return self._abort(0, set(places))
-        # Whoever is asked has reported in the step before.
+        # The number of requests equals that of reports in the step before.
         num_asked = None if wait.is_hidden or before.is_hidden else len(clients)
         return [
             *([Keep(PhaseOpened(phase_reports.step, places))] if self._is_durable else []),
@@ -240,20 +241,22 @@ class SessionFlow:
             phase_reports.transcript.digest or "",
             None if self._protocol.hides_participation else phase_reports.num_told,
         )
-        to_some = [self._send([party], message) for party, message in releases.to_some.items()]  # first in the view
+        to_some = [
+            self._send([party], message) for party, message in releases.to_some.items()
+        ]  # first in the view
         other_names = [client.party for client in hearing if client.party not in releases.to_some]
         return [self._send(other_names, releases.to_all), *to_some, Finish(result)]
 
     def _abort(self, num_received: int, not_missing: set[int]) -> list[Effect]:
-        """End the session without the open step's quorum, on every side.
+        """End the session for all parties, since the open step has no quorum.
 
-        Missing are those who did not report until the deadline, or, where the quorum was out of reach before, those who
-        had gone by then; before the first step also those who had not come.
+        The error names the missing parties: those without a report at the deadline; or, if the quorum was out of reach
+        before, those that had left by then. Before the first step, parties that did not join count as missing, too.
         """
         missing = [party for place, party in enumerate(self._phase_reports.names) if place not in not_missing]
         fields: dict[str, Any] = {"phase": self.wait.name, "received": num_received, "required": self.wait.quorum}
         error = QuorumError(**fields, missing=missing, first_drop=self._first_drop)
-        # Why a party was dropped may quote its report, which is for nobody but the server.
+        # The reason of a drop may quote the party's report, which only the server may see.
         effects = self.end(error, told_error=QuorumError(**fields, missing=missing))
         if self._is_durable:
             record = SessionFailed(**fields, missing=tuple(missing), first_drop=self._first_drop)

@@ -1,7 +1,7 @@
-"""Protocol objects in a REPL or a notebook: a text to read, one exact line, a frame, a table.
+"""Protocol objects in a REPL or a notebook: a text, one exact line, a data frame, a table.
 
-The exact line is made here. The others need presenters, pandas and markup: packages that have these register a function
-for each way (entry points `psephos.showing`), which is looked up on demand. Nothing that a session computes, sends or
+The exact line is made here. The other forms need presentation code, pandas or markup: packages register a function for
+each form (entry points `psephos.showing`), which is looked up on demand. Nothing that a session computes, sends or
 records depends on it.
 """
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LONGEST: Final = 80
-"""Of what stands in a line as it is, in characters; of all else the line says how much it is."""
+"""The most characters of a value's `repr` in a line; of a longer value the line shows only the size."""
 
 
 class Tabled:
@@ -30,10 +30,10 @@ class Tabled:
 
 
 class Shown(Tabled):
-    """Something that also reads well when it is printed.
+    """A base class for objects that print readably.
 
-    A struct or a class inherits from this first: `class Outcome(Shown, msgspec.Struct, frozen=True)`. The frame of an
-    outcome has the rows of `estimates.csv`.
+    It must be the first base of a struct or class: `class Outcome(Shown, msgspec.Struct, frozen=True)`. The data frame
+    of an outcome has the rows of `estimates.csv`.
     """
 
     __slots__ = ()
@@ -55,7 +55,7 @@ def _find_presenter(name: str) -> Callable[[object], Any]:
 
 
 def exact_line(value: Any) -> str:
-    """Return a struct's fields in one line: none is rounded or cut, and of what is long it says how much there is.
+    """Return a struct's fields in one line: short values exactly, and the sizes of long ones.
 
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse
@@ -67,7 +67,7 @@ def exact_line(value: Any) -> str:
 
 
 def brief(value: object) -> str:
-    """Return a value as it is where that is short, or else how much there is of what.
+    """Return the `repr` of a value if it is short; else its size and type.
 
     Examples:
         >>> brief([1, 2]), brief(list(range(100)))

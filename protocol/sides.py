@@ -1,6 +1,6 @@
-"""The inputs of a session's sides: the session's mode, which both sides have, and a party's own data.
+"""The inputs of a session's sides: the session's mode, which both sides have, and a party's data.
 
-They are passed on whole, from an agent to its machine and on to the machine's parts.
+An agent passes them to its machine, and the machine to its parts.
 """
 
 import dataclasses
@@ -19,15 +19,16 @@ from .roles import SessionKind, check_party_name
 
 @dataclasses.dataclass(frozen=True)
 class SessionMode:
-    """Which session it is, and where one side's randomness comes from; of agents a `Simulation` or a `Deployment`.
+    """The identity of a session, and one side's source of randomness; agents use a `Simulation` or a `Deployment`.
 
     Args:
-        noise: of a client for its reports, of a server for the noise that a protocol leaves to it. Its kind is the
-            session's: a peer of the other kind is refused.
-        descriptor: what makes the session this one, as far as it was agreed to beforehand.
+        session: the name of the session.
+        noise: the noise source: a client's for its reports, a server's for the noise that the server draws. Its kind is
+            that of the session; a peer of the other kind is refused.
+        descriptor: the identity of the session, as far as it was agreed on in advance.
 
     Attributes:
-        kind: where the randomness of all sides comes from.
+        kind: the kind of session: simulation or deployment.
 
     Examples:
         >>> from psephos.protocol import SimulatedNoise
@@ -53,19 +54,20 @@ _NOTHING_KEPT: Final[Mapping[str, KeptReport]] = MappingProxyType({})
 
 
 class Party:
-    """One party of a session: who it is, and what it holds. All but its name, its place and its public row is private.
+    """One party of a session: its identity and its data. All but its name, its index and its public row is private.
 
     Args:
-        place: its place in the roster, from 0; addresses simulated noise.
+        name: the party's name on the roster.
+        place: its index in the roster, from 0, which addresses its simulated noise.
         row: its private row, as `PhasedProtocol.encode` makes it.
-        public: its public row; without one, what the server says is taken where it fits the private row, which is right
-            where a private row means the same whatever the public one is. What the protocol leaves the party to choose
-            of it, at its end, leaves with the Hello.
-        ledger: where its losses are charged; by default one of its own, without a budget.
-        memoized_reports: its reports of earlier sessions, by the names of memoized phases.
-        secret: tells a party that comes back to a scope whether its values are still the same, and seals what records
-            of a masked phase may not tell; from nobody else.
-        sign: signs by the key that the roster has for the party, in masked phases.
+        public: its public row. Without one, the party accepts the server's if it fits the private row; this is safe
+            only if the meaning of a private row does not depend on the public row. If the protocol lets parties choose
+            the end of the row, the Hello carries it.
+        ledger: the ledger to which its losses are charged; by default a new one without a budget.
+        memoized_reports: its reports of earlier sessions, by the name of the memoized phase.
+        secret: the party's secret. It shows whether the values behind a memoized report have changed, and seals the
+            secrets of a masked phase in records.
+        sign: signs with the party's key on the roster, in masked phases.
 
     Raises:
         ConfigurationError: the name cannot name a party.
@@ -93,7 +95,7 @@ class Party:
     ) -> None:
         self.name: Final = check_party_name(name)
         self.place: Final = place
-        # Integers and nothing else: a float would leave with its low bits in clear, and numpy's own do not encode.
+        # Python integers only: a float would reveal its low bits, and numpy's integers cannot be encoded.
         self.row: Final = tuple(map(operator.index, row))
         self.public: Final = None if public is None else tuple(map(operator.index, public))
         self.ledger: Final = Ledger(name) if ledger is None else ledger

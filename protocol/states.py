@@ -1,14 +1,14 @@
-"""The states of one conversation, and every move between them.
+"""The states of one conversation, and all moves between them.
 
-Two rules, after h11: whatever changes a state is in this file, and the tables do not know what a message
-carries. Machines hold a `Position`, which moves by its table and by nothing else.
+Two rules follow h11: all that changes a state is in this file, and the tables do not depend on the content of messages.
+A machine holds a `Position`, which changes only as its table allows.
 
-A conversation joins one client with the server. Both ends see the same moves, so both read the same
-alphabet (`Move`); the server keeps one state per client, and a client's fault ends that client's row alone.
-`SESSION` is the server's second table: where the session as a whole stands.
+A conversation joins one client with the server. Both ends see the same moves (`Move`). The server keeps one state per
+client, and a client's fault ends only that client's conversation. `SESSION` is the server's second table, for the
+session as a whole.
 
-A *phase* (weights, opinions) is a part of a protocol that users know, and takes one *step* (a request and its answers)
-or several; a *state* is where one end of a conversation stands.
+A *phase*, such as weights or opinions, is a part of a protocol that users know. It takes one or more *steps*, each a
+request and its answers. A *state* is that of one end of a conversation.
 """
 
 import enum
@@ -65,11 +65,11 @@ class Move(enum.Enum):
 _CLIENT: Final[Mapping[State, Mapping[Move, State]]] = {
     State.NEW: {Move.HELLO: State.GREETED, Move.BREAK: State.ENDED},
     State.GREETED: {Move.WELCOME: State.JOINED, Move.BREAK: State.ENDED},
-    State.JOINED: {Move.REQUEST: State.ASKED, Move.BREAK: State.ENDED},  # who was asked nothing is released nothing
+    State.JOINED: {Move.REQUEST: State.ASKED, Move.BREAK: State.ENDED},  # a client without a request gets no release
     State.ASKED: {Move.REPORT: State.REPORTED, Move.BREAK: State.ENDED},
     State.REPORTED: {
         Move.REQUEST: State.ASKED,
-        Move.REPORT: State.REPORTED,  # the same request again: the same bytes again, nothing new is drawn
+        Move.REPORT: State.REPORTED,  # for a repeated request the same bytes are sent again, and nothing is drawn
         Move.ACKNOWLEDGE: State.REPORTED,
         Move.RELEASE: State.FINISHED,
         Move.BREAK: State.ENDED,
@@ -86,13 +86,13 @@ _SERVER: Final[Mapping[State, Mapping[Move, State]]] = {
     State.ASKED: {Move.REPORT: State.REPORTED, Move.CLOSE: State.LATE, Move.BREAK: State.ENDED},
     State.REPORTED: {
         Move.REQUEST: State.ASKED,
-        Move.REPORT: State.REPORTED,  # the same report again is counted once
+        Move.REPORT: State.REPORTED,  # a repeated report is counted once
         Move.ACKNOWLEDGE: State.REPORTED,
         Move.RELEASE: State.FINISHED,
         Move.BREAK: State.ENDED,
     },
     State.LATE: {
-        Move.REPORT: State.LATE,  # it was on its way when the phase closed: not counted, not a fault
+        Move.REPORT: State.LATE,  # sent before the client knew that the phase closed: neither counted nor a fault
         Move.RELEASE: State.FINISHED,
         Move.BREAK: State.ENDED,
     },
@@ -101,7 +101,7 @@ _SERVER: Final[Mapping[State, Mapping[Move, State]]] = {
 }
 
 CONVERSATION: Final[Mapping[Side, Mapping[State, Mapping[Move, State]]]] = {Side.CLIENT: _CLIENT, Side.SERVER: _SERVER}
-"""Side × state × move → state; total over states, terminal rows empty. What is absent is forbidden."""
+"""Side × state × move → state. Every state has a row; that of a terminal state is empty. Absent moves are forbidden."""
 
 KEPT: Final[Mapping[Side, Mapping[Move, str]]] = {
     Side.CLIENT: {
@@ -118,9 +118,10 @@ KEPT: Final[Mapping[Side, Mapping[Move, str]]] = {
         Move.RELEASE: "closed",
     },
 }
-"""The record that a side with a journal has made durable before such a move shows; none where it says nothing new.
+"""The record that a side with a journal makes durable before the effects of a move become visible.
 
-A server keeps what a party has chosen only where the protocol leaves a party something to choose."""
+A move without an entry changes nothing that must survive. A server records a party's choice only if the protocol lets
+parties choose."""
 
 
 class SessionState(enum.Enum):
@@ -160,14 +161,14 @@ SESSION: Final[Mapping[SessionState, Mapping[SessionMove, SessionState]]] = {
 
 
 class Position(Generic[StateT, MoveT]):
-    """A place in a table of moves, of one end of a conversation or of a session.
+    """The current state of one end of a conversation, or of a session, in a table of moves.
 
     Args:
         table: state × move → state.
 
     Attributes:
-        state: its state; nothing outside this class changes it.
-        moves: all moves that are allowed from there, and where they lead; empty at the end.
+        state: the current state; only this class changes it.
+        moves: the allowed moves, and the state after each; empty in a terminal state.
 
     Examples:
         >>> position = Position(CONVERSATION[Side.CLIENT], State.NEW)
@@ -190,7 +191,7 @@ class Position(Generic[StateT, MoveT]):
 
 
 def mermaid(side: Side) -> str:
-    """Return one side's table as a Mermaid state diagram, so that the manual's picture is the table itself.
+    """Return one side's table as a Mermaid state diagram; the manual's picture is generated from it.
 
     Examples:
         >>> mermaid(Side.CLIENT).splitlines()[2].strip()

@@ -1,6 +1,6 @@
 """Tallies: mergeable sufficient statistics made of integers.
 
-Most are sums. Where an estimator needs the reports apart, a tally keeps them as rows, and merging is their union.
+Most are sums. If an estimator needs single reports, a tally holds them as rows, and merging takes their union.
 """
 
 import dataclasses
@@ -13,25 +13,25 @@ import numpy as np
 from .arrays import IntArray, exact_column_sums
 
 NOT_THERE: Final = IndexError, ValueError
-"""The errors of code that takes from arrays what is not there."""
+"""The errors of code that reads array elements that do not exist."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Tally:
     """Sums of integers over the clients that reported.
 
-    `merge` adds; it is associative and commutative, and an empty tally is neutral, so the shards of an
-    aggregator, the workers of a cluster and the batches of a simulation give one tally in any order.
+    `merge` is associative and commutative, and an empty tally is neutral. So the shards of an aggregator, the workers
+    of a cluster and the batches of a simulation merge into the same tally in any order.
 
     Args:
-        num_reports: how many clients it covers; 0 once that was taken out (`hide_count`).
-        totals: int64, any shape that the phase chooses; summed over the clients.
-        rows: int64, shape (any number, columns that the phase chooses): what is kept apart, in ascending order. Equal
-            rows stand side by side; where it matters whose a row is, a column holds the client's place.
+        num_reports: the number of clients; 0 once it is removed (`hide_count`).
+        totals: sums over the clients: int64, of a shape that the phase chooses.
+        rows: single reports, in ascending order: int64, shape (any number, columns of the phase's choice). Equal rows
+            are repeated. If the identity of clients matters, a column holds the client's roster index.
 
     Raises:
-        TypeError: totals or rows are of another type.
-        ValueError: the rows are no table.
+        TypeError: totals or rows are not int64 arrays.
+        ValueError: the rows are not two-dimensional.
 
     Examples:
         >>> import numpy as np
@@ -47,7 +47,7 @@ class Tally:
 
     def __post_init__(self) -> None:
         for name, numbers in (("totals", self.totals), ("rows", self.rows)):
-            if numbers.dtype != np.int64:  # floats would add up differently in another order, or be cut off
+            if numbers.dtype != np.int64:  # sums of floats would depend on the order
                 raise TypeError(f"a tally's {name} are int64, got {numbers.dtype}")
         if self.rows.ndim != 2:  # noqa: PLR2004  a table
             raise ValueError(f"a tally's rows are a table, got shape {self.rows.shape}")
@@ -72,7 +72,7 @@ class Tally:
         return Tally(self.num_reports + other.num_reports, totals, _union([self.rows, other.rows]))
 
     def hide_count(self) -> "Tally":
-        """Return the tally as it is left where it is private how many reported.
+        """Return the tally without the number of reports, for private participation.
 
         Examples:
             >>> import numpy as np
@@ -96,12 +96,12 @@ class Tally:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TallyBlock:
-    """One phase's tallies of many sessions, side by side.
+    """One phase's tallies of many sessions.
 
     Args:
-        num_reports: of each of them.
+        num_reports: the number of reports in each session.
         totals: int64, shape (sessions, ...).
-        rows: int64, shape (sessions, as many in each, columns); none where nothing is kept apart.
+        rows: int64, shape (sessions, rows per session, columns); None if the tallies have no rows.
 
     Examples:
         >>> import numpy as np
@@ -139,17 +139,17 @@ class TallyBlock:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Decisions:
-    """The decisions of many sessions, as arrays, without statements. A protocol adds arrays of its own.
+    """The decisions of many sessions, as arrays, without statements. A protocol's subclass adds arrays.
 
     Args:
-        kinds: int64, shape (sessions, any number): outcomes of sessions with equal rows take as many bytes.
+        kinds: int64, shape (sessions, any number). Sessions with equal rows have outcomes of the same size in bytes.
     """
 
     kinds: IntArray
 
 
 class Merged:
-    """The tally of many, in any order: totals are added as they come, and rows are copied once, at the end.
+    """A merger of many tallies, in any order. It adds totals as they come, and copies rows once, at the end.
 
     Examples:
         >>> import numpy as np
@@ -165,7 +165,7 @@ class Merged:
         self._rows: list[IntArray] = []
 
     def add(self, tally: Tally) -> None:
-        """Take up one more.
+        """Add a tally.
 
         Raises:
             ValueError, OverflowError: as `Tally.merge`.
@@ -175,10 +175,10 @@ class Merged:
         self._rows.append(tally.rows)
 
     def total(self) -> Tally:
-        """Return the tally of all so far.
+        """Return the merged tally.
 
         Raises:
-            ValueError: there is none.
+            ValueError: no tally was added.
         """
         if self._without_rows is None:
             raise ValueError("there is no tally to merge")
@@ -194,7 +194,7 @@ def _union(parts: Sequence[IntArray]) -> IntArray:
     if all(
         earlier_rows[-1].tolist() <= later_rows[0].tolist() for earlier_rows, later_rows in itertools.pairwise(filled)
     ):
-        return rows  # each is of a range of places
+        return rows  # batches in roster order are sorted already
     return rows[np.lexsort(rows.T[::-1])]
 
 

@@ -1,10 +1,10 @@
-"""How much a session says: messages and bytes of each step, from the parties to the server and back.
+"""The traffic of a session: messages and bytes of each step, from the parties to the server and back.
 
-Bytes are those of encoded messages (`messages.encode`). On a socket each has a frame's header besides, and whatever
-encrypts adds its own.
+Bytes are those of encoded messages (`messages.encode`). On a socket, each message also has a frame header, and
+encryption adds more.
 
-Agents' messages are counted as they pass their server (`TrafficMeter`). Arrays send none; `ExpectedTraffic` computes
-those of a session of agents in which all take part, from the same encoder: the two are equal to the byte.
+`TrafficMeter` counts the messages of agents at their server. The array path sends no messages; for it `ExpectedTraffic`
+computes the traffic of agents who all take part, with the same encoder. The two agree to the byte.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,9 +38,9 @@ from .rules import names_of
 from .tally import Tally
 
 RELEASE: Final = "release"
-"""The name of what follows the last step: the release, and messages that end a conversation."""
+"""The name of the traffic after the last step: the release, and messages that end a conversation."""
 
-# From so many bytes, or elements, on MessagePack's header of a text, or of an array, takes so many bytes more.
+# The lengths from which on MessagePack's header of a text (in bytes) or an array (in elements) gets longer.
 _LONGER_TEXTS: Final = (1 << 5, 1 << 8, 1 << 16)
 _LONGER_ARRAYS: Final = ((1 << 4, 2), (1 << 16, 2))
 
@@ -49,9 +49,9 @@ class PhaseTraffic(msgspec.Struct, frozen=True, kw_only=True):
     """The traffic of one step, of all parties together.
 
     Args:
-        phase: its name; `rules.JOIN` before the first, and `RELEASE` after the last.
-        messages_up: from parties to the server.
-        messages_down: from the server to parties.
+        phase: the step's name; `rules.JOIN` before the first step, and `RELEASE` after the last.
+        messages_up: the number of messages from parties to the server.
+        messages_down: the number of messages from the server to parties.
 
     Examples:
         >>> PhaseTraffic(phase="weights", messages_up=3, bytes_up=24)
@@ -104,13 +104,13 @@ class TrafficMeter:
 
 
 class ExpectedTraffic:
-    """The traffic of a session of agents in which all parties take part and nobody keeps a journal.
+    """The traffic of a session of agents in which all parties take part, and none has a journal.
 
     Args:
-        public: their public rows, shape (n, public columns).
+        public: the parties' public rows, shape (n, public columns).
 
     Raises:
-        ValueError: a message would be larger than one may be, so that agents cannot hold the session.
+        ValueError: a message would exceed the limit, so that agents cannot run the session.
     """
 
     def __init__(

@@ -1,13 +1,13 @@
-"""The public transcript: a digest of what a server tells everybody, by which its clients find out whether it did.
+"""The public transcript: a digest of all public messages of a session, by which clients detect equivocation.
 
-A server that equivocates tells some clients other things than the rest: another outcome of a phase, another release.
-Each client sees a session that is right by itself, so that no check of its own can notice. But each, and the server for
-what it means to tell all, digests what was told. People who compare the digests (by telephone, on a notice board,
-anywhere but through that server) see whether they took part in one session or in several.
+A server that equivocates sends different clients different messages, such as another outcome of a phase or another
+release. Each client sees a consistent session, so it cannot detect this alone. So each client, and the server, digests
+the public messages. People who compare their digests, by telephone, on a notice board, or in any way but through the
+server, see whether they all took part in the same session.
 
-What is digested: version, session, protocol, kind, parameters and descriptor (id, roster, expiry); step and payload of
-each request, in order; the release. Not what is for one client alone: its public row, and what is `own` of a request
-or of the release.
+The digest covers: version, session, protocol, kind, parameters and descriptor (id, roster, expiry); step and payload of
+each request, in order; and the release. It does not cover what is for one client alone: its public row, and the `own`
+part of a request or release.
 """
 
 import functools
@@ -17,18 +17,18 @@ from typing import Final
 from .messages import PROTOCOL_VERSION, Release, Request, Welcome, encode
 
 _SHOWN_DIGITS: Final = 32
-"""Hexadecimal digits that people compare. A server may try outcomes until two agree in them: 2**64 here, but 2**32,
-which is minutes of work, if there were only 16."""
+"""The number of hexadecimal digits that people compare. To find two outcomes that agree in them, a server needs about
+2**64 attempts. With 16 digits it would need 2**32, which takes minutes."""
 _GROUP: Final = 4
 
 
 class Transcript:
-    """Digests what a server tells everybody, in the order in which each client hears it.
+    """Digest the public messages of a session, in their order.
+
+    The digest is computed only when it is read.
 
     Args:
-        num_steps: how many requests there are in all.
-
-    Nothing is digested before somebody asks.
+        num_steps: the number of requests in the session.
 
     Examples:
         >>> transcript = Transcript(session="council", protocol="mean", kind="simulation", num_steps=0)
@@ -56,7 +56,7 @@ class Transcript:
         is_released = bool(self._messages) and isinstance(self._messages[-1], Release)
         if not is_released or sum(isinstance(message, Request) for message in self._messages) != self._num_steps:
             return None
-        # Each part ends where MessagePack says that it ends: no two sessions have the same bytes.
+        # MessagePack delimits each part, so different sessions never have the same bytes.
         digest = hashlib.sha256()
         for word in self._words:
             encoded = word.encode("utf-8", "surrogatepass")
@@ -84,7 +84,7 @@ def _public_part(message: Welcome | Request | Release) -> Welcome | Request | Re
 
 
 def show_digest(digest: str) -> str:
-    """Return a transcript's digest as people read it to each other: its first half, in groups.
+    """Return the first half of a transcript's digest, in groups, for people to compare.
 
     Examples:
         >>> show_digest("0123456789abcdef" * 4)

@@ -1,8 +1,8 @@
-"""Views: what a party saw of a session, in order.
+"""Views: what a party sees in a session, in order.
 
-A *view*, in multi-party computation, is a party's own input together with every message that it sent and
-received. An adversary is a function of the views of its coalition and of public parameters. Views hold private
-values, so they are recorded only in simulations and only on request; a deployment never has one.
+In multi-party computation, a party's *view* is its input together with every message that it sent and received. An
+adversary is a function of the views of its coalition and of public parameters. Views contain private values, so they
+are recorded only in simulations, on request; a deployment never has one.
 """
 
 import enum
@@ -26,9 +26,9 @@ class Happening(enum.Enum):
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """One step of a view.
+    """One event of a view.
 
-    `peer` is the other party (of a timeout, the phase's name); `message` is set for what was sent or received,
+    `peer` is the other party; for a timeout it is the phase's name. `message` is set for a sent or received message,
     `reason` for a fault.
 
     Examples:
@@ -46,7 +46,7 @@ class View(msgspec.Struct):
     """One party's view.
 
     Args:
-        private_row: a client's own input, as integers; empty for a server.
+        private_row: a client's private row, as integers; empty for a server.
 
     Raises:
         ConfigurationError: the session is a deployment.
@@ -81,7 +81,7 @@ def check_view(view: View | None, kind: SessionKind) -> None:
 
 
 def describe(message: Message) -> dict[str, object]:
-    """Return a message as plain JSON-able data, its payload decoded, with its type's name first.
+    """Return a message as plain data for JSON, with its payload decoded, and its type's name first.
 
     Examples:
         >>> from psephos.protocol.messages import Report
@@ -92,7 +92,7 @@ def describe(message: Message) -> dict[str, object]:
     for field, name in zip(message.__struct_fields__, message.__struct_encode_fields__, strict=True):
         value: object = getattr(message, field)
         if field == "own" and isinstance(message, Request) and value == NIL:
-            continue  # nor does it travel
+            continue  # an absent field is not sent either
         if isinstance(value, msgspec.Raw):
             value = _decode_plain(value)
         elif isinstance(value, SessionDescriptor):
@@ -107,7 +107,7 @@ def _decode_plain(payload: msgspec.Raw) -> object:
     """Return a payload decoded; what a misbehaving party made up, as its bytes in hexadecimal."""
     try:
         value: object = msgspec.msgpack.decode(payload)
-        msgspec.json.encode(value)  # some of what msgpack holds has no place in JSON
+        msgspec.json.encode(value)  # raises for MessagePack values that JSON cannot represent
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, ValueError):
         return {"undecodable": bytes(payload).hex()}
     return value

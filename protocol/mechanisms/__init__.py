@@ -1,4 +1,4 @@
-"""Local randomizers: each a sampler with its exact law and its privacy event beside it."""
+"""Local randomizers: each has a sampler, its exact law, and its privacy event."""
 
 from .answer_perturbation import (
     MIN_FLIP_PROBABILITY,

@@ -1,12 +1,14 @@
 """A protocol is a list of phases; a phase is a randomizer, a tally and an outcome.
 
-In each phase the server opens with a request, every client answers with one report (the phase's local
-randomizer applied to columns of its private row), the server tallies the reports, and closing the phase yields
-an outcome that the next request carries. That is one step; a phase that takes several has a request for each.
-Machines, agents, arrays and replays are all driven by these two classes, so a protocol is one module that defines them.
+A phase runs in four parts. The server sends a request. Every client answers with one report: the phase's local
+randomizer applied to columns of its private row. The server tallies the reports. Closing the phase yields an outcome,
+which the next request carries. This is one step; a phase of several steps has a request for each.
+
+Machines, agents, arrays and replays all run these two classes, `Phase` and `PhasedProtocol`. So one module that defines
+them is a whole protocol.
 
 A party's private input is a *row* of integers: indices into public sets, or multiples of a public grid.
-`PhasedProtocol.encode` makes rows from a table as users know it, and each phase names its columns.
+`PhasedProtocol.encode` makes rows from a table as users write it, and each phase names its columns.
 """
 
 from ..columns import Column, Entries, missing_column

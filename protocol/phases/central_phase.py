@@ -1,7 +1,4 @@
-"""The central model: a phase whose server sees the values, and draws the noise as the phase closes.
-
-Whatever is published after such a phase is computed from the noisy tally. The clear one is dropped.
-"""
+"""The central model: a phase whose server sees the values, and draws the noise as the phase closes."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -18,16 +15,15 @@ from .phase import DrawBlock, Phase
 class CentralPhase(GuardedRelease, Phase):
     """A phase in which the server is trusted with the values, and draws the noise itself (the central model).
 
-    Clients disclose their values, and the server's view has them as they are. When the phase closes, the server
-    randomizes the tally once. Everything that is published is computed from the noisy tally, and the clear one is
-    dropped. So the losses of such a phase are bounded against everybody who sees only the release, and not against
-    somebody who sees the server's view.
+    Clients send their values to the server without noise. When the phase closes, the server randomizes the tally once,
+    drops the exact one, and publishes only what follows from the noisy one. So the losses are bounded against anybody
+    who sees only the release. They are not bounded against anybody who sees the server's view.
 
     Args:
-        columns: which columns of a private row are disclosed.
-        bound: the greatest size of a value.
+        columns: the columns of a private row that are sent to the server.
+        bound: the greatest absolute value.
         tally_mechanism: the server's mechanism for the tally's totals, as one row.
-        losses: what this phase costs one person, in the central model.
+        losses: the losses of one person in this phase, in the central model.
 
     Raises:
         ConfigurationError: as `Phase`, or a loss is stated in another model.

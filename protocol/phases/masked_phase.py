@@ -1,7 +1,7 @@
-"""The distributed model: a phase whose server sees one sum of all rows, to which each party has added a share of noise.
+"""The distributed model: a phase whose server sees one sum of all rows, to which each party adds a share of the noise.
 
-It takes the steps of `psephos.protocol.masking`. Whose masked row came is in the sum, whatever becomes of the party
-later. `masked_sessions` is what joins these steps to a session.
+Its steps are those of `psephos.protocol.masking` (secure aggregation). A party whose masked row has arrived is in the
+sum, even if it leaves later. `masked_sessions` connects these steps with a session.
 """
 
 import dataclasses
@@ -53,9 +53,9 @@ from ..tally import Tally
 from .phase import Codec, Phase, Step, parts_of
 
 MOST_PARTIES: Final = 10_000
-"""The roster of so many fits into a message."""
+"""The most parties whose roster fits into a message."""
 _BYTES_OF_HEADERS: Final = 512
-_BYTES_OF_ONE: Final = 256  # a place, with a piece of a deal, a share or a claim
+_BYTES_OF_ONE: Final = 256  # a party's index, with a piece of a deal, a share or a claim
 _MOST_THRESHOLD: Final = 2**31
 _BEYOND_INT64: Final = 2**63
 _RANGES: Final = "pairs of 64-bit integers in a list, the least and the greatest value of each number, and one at least"
@@ -88,11 +88,11 @@ class _Residues:
 
 
 class GuardedShare(Guarded):
-    """A masked phase: its server sees one sum of all rows and nothing else, and its losses are those of the sum.
+    """The guard of a masked phase, whose server sees only the sum of all rows; its losses are those of the sum.
 
     Attributes:
-        share: each person's share of the noise; it has `planned`.
-        honest: how many shares are certain to be in the sum that neither the server nor a colluder knows.
+        share: the mechanism of each person's share of the noise, with its `planned` number of shares.
+        honest: the least number of shares in the sum that neither the server nor a colluder knows.
     """
 
     model: ClassVar[TrustModel] = TrustModel.DISTRIBUTED
@@ -114,14 +114,14 @@ class GuardedShare(Guarded):
         return self.share.sensitivity
 
     def part_event_of(self, public: Sequence[int]) -> PrivacyEvent:
-        """Return the sum's privacy event for one part of a person's row, all other parts being known.
+        """Return the privacy event of the sum for one part of a person's row if all other parts are known.
 
-        As much as of the row, or of one of its `num_parts`, unless overridden.
+        By default it is the event of the whole row, or of one of its `num_parts` parts.
         """
         return _part_event(self.event_within(self.sensitivity_of(public)))
 
     def check_largest(self) -> None:
-        of_part = self.event.event if isinstance(self.event, SelfComposed) else NoRelease()  # a row's is not known
+        of_part = self.event.event if isinstance(self.event, SelfComposed) else NoRelease()  # no statement for a row
         self._refuse_shares(self.event, of_part, [self.losses])
 
     def check_losses(self, public: Sequence[int]) -> None:
@@ -180,24 +180,25 @@ class MaskedPhase(GuardedShare, Phase):
     """A phase whose server learns the noisy sum of all rows and nothing else (the distributed model).
 
     All parties have signature keys on an agreed roster, and know who else is on it. The private columns are the numbers
-    to add up. A protocol with such a phase has no other.
+    to add up. A masked phase is the only phase of its protocol.
 
     Args:
         columns: the columns of a private row that are added up.
-        share: each party's share of the noise: `planned` is `threshold` − `colluders`.
-        threshold: T: the least number of parties that take part to the end; more than half of the parties and the
-            colluders.
-        colluders: c: the greatest number of parties that collude with the server.
+        share: the mechanism of each party's share of the noise; its `planned` is `threshold` − `colluders`.
+        threshold: T, the least number of parties that take part to the end; 2T exceeds the number of parties plus
+            `colluders`.
+        colluders: c, the greatest number of parties that collude with the server.
         losses: the losses of one person in this phase, in the distributed model.
 
     Raises:
-        ConfigurationError: as `Phase`, or a loss is stated in another model, or threshold, colluders and share do not
-            fit each other.
+        ConfigurationError: as `Phase`; a loss is stated in another model; or `threshold`, `colluders` and `share` do
+            not fit each other.
 
     Privacy:
-        Of the sum, against the server and `colluders` parties with it: `GuardedShare`. Parties follow the protocol;
-        the server need not, but where `is_sparse`, which the losses say: there it holds but for 2⁻⁴⁰, too. It holds as
-        far as encryption, signatures and generator do (`docs/distributed-proofs.md`).
+        The losses bound the sum (`GuardedShare`) against a coalition of the server and `colluders` parties. Parties
+        follow the protocol. The server may deviate from it, except if `is_sparse`: then it must follow the protocol
+        too, and the bound fails with probability at most 2⁻⁴⁰; the losses say so. The statement assumes that the
+        encryption, the signatures and the pseudorandom generator are secure (`docs/distributed-proofs.md`).
 
     Examples:
         >>> votes = MaskedSums("votes", ranges=[(0, 1)], epsilon=1.0, threshold=4, colluders=1, unit="voter")
@@ -231,10 +232,11 @@ class MaskedPhase(GuardedShare, Phase):
         return self.threshold >= LEAST_FOR_CIRCLE
 
     def circle_of(self, number: int, seed: bytes) -> Circle | None:
-        """Return the circle on which so many parties mask, by a seed; None where each masks with each, without one.
+        """Return the circle on which this number of parties mask, from a seed; None if all pairs mask, without a seed.
 
         Raises:
-            ConfigurationError: there is none for so many, of whom some leave and some collude, or the seed is none.
+            ConfigurationError: no circle serves this number of parties with this threshold and these colluders, or the
+                seed is not valid.
         """
         length = KEY_BYTES if self.is_sparse else 0
         require(len(seed) == length, "seed", f"{len(seed)} bytes", f"{length} bytes with threshold {self.threshold}")
@@ -250,7 +252,7 @@ class MaskedPhase(GuardedShare, Phase):
 
     @functools.cached_property
     def steps(self) -> tuple[Step, ...]:
-        # 2T > n + c, so that no more parties than these have to be named.
+        # 2T > n + c, so a message never has to name more parties than this.
         of_all = _BYTES_OF_HEADERS + _BYTES_OF_ONE * 2 * min(self.threshold, LEAST_FOR_CIRCLE)
         codecs: dict[MaskingMove, Codec] = {
             MaskingMove.KEYS: _Structs(Keys, _BYTES_OF_HEADERS),
@@ -295,29 +297,29 @@ class MaskedPhase(GuardedShare, Phase):
         return self.tally_of_sum(exact_column_sums(reports), public)
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:
-        """Run by the server: return the tally of a sum of rows.
+        """Return the tally of a sum of rows; the server runs this.
 
         Args:
             total: int64, shape (num_values,).
-            public: the public rows of those in the sum.
+            public: the public rows of the parties in the sum.
         """
         return Tally(len(public), np.asarray(total, dtype=np.int64))
 
 
 class MaskedSums(MaskedPhase):
-    """A masked phase by what it adds up: the ranges of the numbers, and how far a person's move all of them at most.
+    """A masked phase defined by the ranges of the numbers that it adds up, and by their sensitivity.
 
     Args:
-        ranges: the least and the greatest value of each number, in order.
-        epsilon: what a person pays against the server and `colluders` parties with it, in nats.
+        ranges: the least and the greatest value of each number, in the order of the columns.
+        epsilon: a person's loss, in nats, against a coalition of the server and `colluders` parties.
         unit: the unit of protection, as in a ledger.
-        first: the first of the columns that are added up.
-        sensitivity: the l1 distance of a person's rows at most; by default the ranges' widths together.
-        num_parts: see `Phase`: `sensitivity` and `epsilon` are then of one part.
-        losses: by default what the share of noise costs, of `unit`: of all parts together.
+        first: the index of the first column that is added up.
+        sensitivity: the greatest ℓ₁ distance between two rows of a person; by default the sum of the ranges' widths.
+        num_parts: see `Phase`; `sensitivity` and `epsilon` are then those of one part.
+        losses: the losses of one person; by default the loss from the noise, of all parts together, for `unit`.
 
     Raises:
-        ConfigurationError: as `MaskedPhase`, or noise is too small or too large.
+        ConfigurationError: as `MaskedPhase`, or the noise would be too small or too large.
 
     Examples:
         >>> votes = MaskedSums("votes", ranges=[(0, 1)], epsilon=1.0, threshold=4, colluders=1, unit="voter")
@@ -400,7 +402,7 @@ def _range_of(ends: Any) -> tuple[int, int]:
 
 
 def law_of(law: str, threshold: int) -> str:
-    """Return the name of a loss's law for at least T parties; `SEMI_HONEST` marks it for many.
+    """Return the name of a law for at least T parties; for many parties it is marked `SEMI_HONEST`.
 
     Examples:
         >>> law_of("shares of noise", threshold=10)
@@ -415,13 +417,13 @@ def sizes_of(parameters: Any) -> tuple[int, int]:
 
 
 def check_sizes(threshold: Any, colluders: Any, *, kind: str = "a masked phase", is_masked: bool = True) -> None:
-    """Raise ConfigurationError unless T and c are given where sums are masked, and left out elsewhere.
+    """Raise ConfigurationError unless T and c are set for masked sums, and unset otherwise.
 
     Args:
-        threshold: T, or UNSET if it is left out.
-        colluders: c, likewise.
-        kind: of session, as "variant 'masked'".
-        is_masked: whether sums are masked in this kind.
+        threshold: T, or UNSET.
+        colluders: c, or UNSET.
+        kind: the kind of session for the message, such as "variant 'masked'".
+        is_masked: whether this kind masks sums.
 
     Examples:
         >>> check_sizes(4, 1)

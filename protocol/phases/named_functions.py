@@ -1,4 +1,4 @@
-"""Functions of anybody's that a protocol's parameters name, and that whoever computes its outcome is given."""
+"""Functions that a protocol's parameters refer to by name, and that only the computation of its outcome needs."""
 
 import functools
 from collections.abc import Callable, Collection, Mapping
@@ -22,9 +22,10 @@ class NamedFunctions(Generic[ParametersT]):
 
     parameters: ParametersT
     named_functions: ClassVar[Mapping[str, Collection[str]]] = {}
-    """Parameters that name a function, each with the names that are the protocol's own.
+    """The parameters that name a function, each with the names that the protocol defines.
 
-    Any other name is one that somebody registers, of a parameter `weight` as `psephos.weights`: see `use_function`.
+    Any other name is registered by an entry point; for a parameter `weight`, in the group `psephos.weights`. See
+    `use_function`.
     """
 
     @property
@@ -38,13 +39,15 @@ class NamedFunctions(Generic[ParametersT]):
         }
 
     def use_function(self, field: str, function: Callable[..., Any]) -> None:
-        """Say what a parameter's name stands for. Only who computes the outcome needs it.
+        """Set the function that a parameter names. Only the computation of the outcome needs it.
 
         Args:
-            field: the parameter, of `named_functions`.
+            field: the parameter, one of `named_functions`.
+            function: the function.
 
         Raises:
-            ConfigurationError: the parameter names none, or one of the protocol's own; or see `check_function`.
+            ConfigurationError: the parameter names no function, or one that the protocol defines; or see
+                `check_function`.
         """
         allowed = f"named by the parameters, and not as {' or '.join(self.named_functions.get(field, ()))}"
         require(field in self.foreign_functions, field, function, allowed)
@@ -52,14 +55,14 @@ class NamedFunctions(Generic[ParametersT]):
         self._functions[field] = function
 
     def check_function(self, field: str, function: Callable[..., Any]) -> None:
-        """Raise ConfigurationError for a function that is none of its parameter's kind. Any is, by default."""
+        """Raise ConfigurationError for a function that does not fit its parameter. By default any function fits."""
         del field, function
 
     def function_of(self, field: str) -> Callable[..., Any] | None:
-        """Return the function that a parameter names; None for one of the protocol's own.
+        """Return the function that a parameter names; None if the protocol defines it.
 
         Raises:
-            ConfigurationError: it is somebody's, and nobody has said what it is.
+            ConfigurationError: the function is registered elsewhere, and `use_function` was not called.
         """
         name = self.foreign_functions.get(field)
         if name is not None and field not in self._functions:

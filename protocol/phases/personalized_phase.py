@@ -1,4 +1,4 @@
-"""A phase of the local model in which each person randomizes by a level of ε of its own."""
+"""Personalized privacy: a phase of the local model in which each person chooses a level of ε."""
 
 from collections.abc import Sequence
 from typing import ClassVar
@@ -12,16 +12,16 @@ from .phase import MechanismGroups, Phase
 
 
 class PersonalizedPhase(Phase):
-    """A phase whose persons have one of several levels of ε: its place is the end of their public rows.
+    """A phase whose persons have one of several levels of ε. The last number of a public row is the level's index.
 
     Args:
         name, columns, num_parts: see `Phase`.
         mechanisms: the local randomizer of each level, the smallest ε first.
-        losses: what each level costs one person.
-        epsilons: the levels; none where all persons have one ε, and public rows do not say it.
+        losses: the losses of one person at each level.
+        epsilons: the levels, in nats; empty if all persons have the same ε, which public rows then do not contain.
 
     Attributes:
-        is_personal: whether public rows say a level.
+        is_personal: whether public rows contain a level.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -34,7 +34,7 @@ class PersonalizedPhase(Phase):
     """
 
     person: ClassVar[str]
-    """The users' word for a person that reports."""
+    """The protocol's word for a person that reports, for messages."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class PersonalizedPhase(Phase):
         self.mechanisms = tuple(mechanisms)
         self.is_personal = bool(epsilons)
         self._names = [f"with ε = {repr(epsilon).removesuffix('.0')}" for epsilon in epsilons]
-        widest = max(self.mechanisms, key=lambda mechanism: mechanism.report_range[1])  # of equal ones the first
+        widest = max(self.mechanisms, key=lambda mechanism: mechanism.report_range[1])  # the first of equal ones
         super().__init__(name, columns=columns, mechanism=widest, losses=losses[-1], num_parts=num_parts)
         self._losses_of_level = tuple(map(self.with_parts, losses, self.mechanisms))
 
@@ -74,7 +74,7 @@ class PersonalizedPhase(Phase):
         return [(self._names[level], len(public[places]), self._losses_of_level[level]) for level, places in groups]
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what the person's own mechanism cannot report. See `Phase.check_report`."""
+        """Refuse a report that the mechanism of the person's level cannot return. See `Phase.check_report`."""
         low, high = self.mechanism_of(public).report_range
         if not low <= min(report) <= max(report) <= high:
             raise ValueError(f"its numbers are not in [{low}, {high}], the range at the {self.person}'s ε")
@@ -93,7 +93,7 @@ class PersonalizedPhase(Phase):
 
 
 def places_by(codes: IntArray) -> list[tuple[int, IntArray | slice]]:
-    """Return the places of each code that there is.
+    """Return each code that occurs, with its indices.
 
     Examples:
         >>> [(code, places) for code, places in places_by(np.array([2, 2]))]

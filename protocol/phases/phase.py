@@ -1,7 +1,7 @@
 """One phase of a protocol: columns of a private row, a randomizer, a tally, and what closing the phase publishes.
 
-Clients and server hold the same phase, and each method says which of them runs it. When a phase is made, what it states
-that it costs is held against what it draws (`guard`).
+Clients and server hold the same phase, and each method says which of them runs it. When a phase is made, its stated
+losses are checked against its mechanism (`guard`).
 """
 
 import abc
@@ -27,10 +27,10 @@ from ..privacy import NeighboringRelation, PrivacyLoss, TrustModel
 from ..tally import Tally, TallyBlock
 
 MechanismGroups: TypeAlias = Sequence[tuple[RowMechanism, IntArray | slice]]
-"""Local randomizers, each with the places of the persons who use it."""
+"""Local randomizers, each with the indices of the persons who use it."""
 
 DrawBlock: TypeAlias = Callable[[RowMechanism, IntArray], IntArray]
-"""Applies a mechanism to the row of each of many sessions, each with the randomness of its own server."""
+"""A function that applies a mechanism to one row per session, with the randomness of each session's server."""
 
 # An integer takes up to nine bytes, and the message around them a few.
 MAX_VALUES_IN_REPORT: Final = (MAX_MESSAGE_BYTES - 64) // 9
@@ -39,7 +39,7 @@ _NAMED: Final = f"text {NAMES.removeprefix('names ')}"
 
 
 class Codec(Protocol):
-    """How the answers of a step travel: each as a payload, of a size that says nothing.
+    """The encoding of the answers of a step, as payloads whose size reveals nothing.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -49,7 +49,7 @@ class Codec(Protocol):
     """
 
     max_bytes: int
-    """The most bytes of a payload, whoever writes it."""
+    """The most bytes of a payload, by any implementation."""
 
     def encode(self, answer: Any, /) -> msgspec.Raw:
         """Run by a client: return an answer as it travels."""
@@ -62,15 +62,15 @@ class Codec(Protocol):
 
 @dataclasses.dataclass(frozen=True, eq=False, slots=True)
 class Step:
-    """A question to all parties, and the answer of each: the unit of messages, records, waiting and traffic.
+    """A request to all parties, and their answers: the unit of messages, records, deadlines and traffic.
 
-    The rules by its name say how long it waits, and for whom (`rules.SessionRules`).
+    `rules.SessionRules` set its deadline and quorum, by its name.
 
     Args:
         name: unique in its protocol.
-        move: which step of a masked phase it is; None of any other.
-        least: how many have to answer, whatever the rules say.
-        is_charged: whether its answer is what the phase's losses are charged for.
+        move: which step of a masked phase it is; None in any other phase.
+        least: the least number of answers, whatever the rules say.
+        is_charged: whether the phase's losses are charged for the answer to this step.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -92,7 +92,9 @@ class Step:
 
 
 def parts_of(num_parts: Any) -> int:
-    """Return the number of parts of a person's values; ConfigurationError for none, since nothing would be charged.
+    """Check and return the number of parts of a person's values.
+
+    ConfigurationError if it is less than 1, since then nothing would be charged.
 
     Examples:
         >>> parts_of(3)
@@ -108,8 +110,8 @@ class Inputs:
     """All parties' inputs, one row each, in roster order.
 
     Args:
-        private: int64, shape (n, private columns): known to its owner alone.
-        public: int64, shape (n, public columns): known to the server as well.
+        private: int64, shape (n, private columns); each row is known only to its party.
+        public: int64, shape (n, public columns); known to the server as well.
 
     Examples:
         >>> inputs = Inputs(private=np.array([[0], [1]]), public=np.array([[3], [1]]))
@@ -122,7 +124,7 @@ class Inputs:
 
     def __post_init__(self) -> None:
         if not all(np.issubdtype(table.dtype, np.integer) for table in (self.private, self.public)):
-            # A float would leave its party with its low bits in clear.
+            # Reports of floats would reveal the low bits of a value.
             raise TypeError(f"rows are integers, got {self.private.dtype} and {self.public.dtype}")
         if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
             raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
@@ -140,8 +142,8 @@ class InputBlock:
     """The inputs of the same parties in many sessions.
 
     Args:
-        private: int64, shape (sessions, n, private columns); of one session where all have the same.
-        public: int64, shape (n, public columns): the same in all.
+        private: int64, shape (sessions, n, private columns); the first axis has length 1 if all sessions have the same.
+        public: int64, shape (n, public columns); the same in all sessions.
 
     Examples:
         >>> inputs = Inputs(private=np.array([[0], [1]]), public=np.array([[3], [1]]))
@@ -177,23 +179,24 @@ class InputBlock:
 class Phase(Guarded):
     """One phase of a protocol, for clients and server alike.
 
-    Where a method takes `public`, that is a person's public row, or the rows of many, shape (n, public columns).
+    A method's argument `public` is a person's public row, or the public rows of many, shape (n, public columns).
 
     Args:
-        name: what users call it; unique in its protocol.
-        columns: which columns of a private row it randomizes.
-        mechanism: the local randomizer of these values. Where persons have randomizers of their own (`mechanism_of`),
-            the one whose reports have the widest range.
-        losses: what this phase costs one person, one entry for each unit of protection, in the model of the phase.
-        num_parts: how many parts a person's values are made of at most, where the mechanism's event covers the change
-            of one part, such as a record.
-        memo_scope: the scope in which a person's report outlives its session. Later sessions of the scope repeat it at
-            no cost in this phase (`memoized_reports`). For replace-one neighbors in the local model, and one randomizer
-            for all: elsewhere a repeated report tells more than the first, or is another's.
+        name: the name for users; unique in its protocol.
+        columns: the columns of a private row that it randomizes.
+        mechanism: the local randomizer of these values. If persons have different randomizers (`mechanism_of`), the one
+            whose reports have the widest range.
+        losses: the losses of one person, one entry for each unit of protection, in the phase's trust model.
+        num_parts: the greatest number of parts, such as records, in a person's values. The mechanism's event covers the
+            change of one part.
+        memo_scope: the scope in which reports are memoized. Later sessions of the scope repeat a person's report at no
+            further cost in this phase (`memoized_reports`). It requires losses under replace-one in the local model,
+            and the same randomizer for all; elsewhere a repeated report could reveal more than the first.
 
     Raises:
-        ConfigurationError: the columns have gaps, there are no parts, a report would not fit into a message, the losses
-            of one relation and model are less than what is drawn (`guard`), or reports are kept where they cannot be.
+        ConfigurationError: the columns have gaps; `num_parts` is less than 1; a report would not fit into a message;
+            the losses under one relation and model are less than what is drawn (`guard`); or `memo_scope` is set for a
+            phase that cannot be memoized.
         UnsupportedEventError: `event` cannot be bounded under a loss's relation.
 
     Examples:
@@ -275,18 +278,19 @@ class Phase(Guarded):
             return None
         try:
             return PayloadDecoder(get_type_hints(type(self).outcome)["return"] | None)
-        except (KeyError, NameError, TypeError):  # it declares none, or one that nobody else can read
+        except (KeyError, NameError, TypeError):  # it has no annotation, or one that cannot be resolved
             return PayloadDecoder(dict[str, Any] | None)
 
     def mechanism_of(self, public: Sequence[int]) -> RowMechanism:
         """Return the local randomizer of one person: `mechanism`, unless overridden.
 
-        All of a phase are of one type, take as many uniforms and report as many numbers.
+        All randomizers of a phase have the same type, take the same number of uniforms, and report the same number of
+        integers.
         """
         return self.mechanism
 
     def mechanism_groups(self, public: IntArray) -> MechanismGroups:
-        """Return the local randomizers of many: each with the places of those who use it.
+        """Return the local randomizers of many persons, each with the indices of the persons who use it.
 
         A phase that overrides `mechanism_of` overrides this.
         """
@@ -311,9 +315,9 @@ class Phase(Guarded):
         return num_parties if self.tally_mechanism is None else 1
 
     def losses_of(self, public: Sequence[int]) -> tuple[PrivacyLoss, ...]:
-        """Return the phase's losses for one person: `losses`, or less if its public row says so.
+        """Return the phase's losses for one person: `losses`, or smaller ones that depend on the public row.
 
-        A phase that overrides this fills in what a part loses by `with_parts`, or states it.
+        A phase that overrides this states the losses of a part, or fills them in by `with_parts`.
         """
         return self.losses
 
@@ -323,47 +327,48 @@ class Phase(Guarded):
         A phase that overrides `losses_of` overrides this.
 
         Returns:
-            Groups with distinct names; the name of a single one is empty.
+            Groups with distinct names; a single group has an empty name.
         """
         return [("", len(public), self.losses)]
 
     def check_values(self, values: IntArray) -> None:
-        """Raise ValueError unless all values of rows, int64 of shape (n, num_values), may be held.
+        """Raise ValueError unless all values, int64 of shape (n, num_values), are allowed.
 
-        A phase that takes fewer than its mechanism does overrides this.
+        By default a phase allows all values of its mechanism. A phase that allows fewer overrides this.
         """
         low, high = self.mechanism.value_range
         if values.size and not low <= int(values.min()) <= int(values.max()) <= high:
             raise ValueError(f"phase {self.name!r} takes values in [{low}, {high}]")
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Run by the server: raise ValueError if a report does not fit the public row.
+        """Raise ValueError if a report does not fit its sender's public row; the server runs this.
 
-        The message goes to the sender and into the server's log: name the problem, and quote no value.
+        The error's message goes to the sender and into the server's log, so it must not quote a value.
         """
         del report, public
 
     @abc.abstractmethod
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        """Run by the server: tally the reports of some clients.
+        """Tally the reports of some clients; the server runs this.
 
         Args:
-            reports: int64, shape (n, num_reported): theirs in this phase.
-            earlier: theirs in each earlier phase, in order; of values that were disclosed there are no columns.
-            public: their public rows.
+            reports: the clients' reports in this phase, int64, shape (n, num_reported).
+            earlier: their reports in each earlier phase, in order; with no columns for a phase of the central model.
+            public: their public rows, int64, shape (n, public columns).
 
         Returns:
             A tally such that the tallies of a partition of the clients merge into that of all.
         """
 
     def tally_block(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> TallyBlock:
-        """Run where many sessions of the same parties are tried: return the tally of each, one by one by default.
+        """Return the tallies of many sessions of the same parties, for trials.
 
-        A phase that overrides this gives what `tally` does, bit for bit. It is not asked where `tally` is a subclass's.
+        The default calls `tally` for each session. An override must return the same bits as `tally`. It is ignored if a
+        subclass overrides only `tally`.
 
         Args:
             reports: int64, shape (sessions, n, num_reported).
-            earlier: those of each earlier phase, likewise.
+            earlier: the reports of each earlier phase, with the sessions as first axis.
             public: the parties' public rows, the same in all sessions.
         """
         return TallyBlock.from_tallies(
@@ -374,9 +379,9 @@ class Phase(Guarded):
         )
 
     def randomize_tallies(self, tallies: TallyBlock, draw: DrawBlock) -> TallyBlock:
-        """Run where many sessions are tried: return what `randomize_tally` makes of their tallies, bit for bit.
+        """Return the tallies of many sessions with the servers' noise, for trials.
 
-        It is not asked where `randomize_tally` is a subclass's.
+        An override must return the same bits as `randomize_tally`. It is ignored if a subclass overrides only that.
         """
         del draw
         return tallies

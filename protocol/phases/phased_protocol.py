@@ -1,7 +1,7 @@
 """A whole protocol: its parameters, its phases, the table that its users fill in, and what is released at the end.
 
-What users write and read, a table's entries and an outcome, is turned into rows and out of tallies here, and nowhere
-else. Each method says who runs it.
+A protocol encodes a table's entries as rows of integers, and computes an outcome for users from the tallies. Each
+method says which side runs it.
 """
 
 import abc
@@ -29,11 +29,11 @@ from .named_functions import NamedFunctions, ParametersT
 from .phase import Inputs, Phase, Step
 
 Truth: TypeAlias = Mapping[str, float] | Mapping[str, str] | Mapping[str, float | str]
-"""The true values of an outcome's estimates, by name: numbers, labels, or both."""
+"""The true values behind an outcome's estimates, by name: numbers, labels, or both."""
 
 _MOST_ROWS_HELD: Final = 1 << 10
 _MOST_TABLES_HELD: Final = 16
-_MOST_COMPARED: Final = 256  # rows of a table, in the time that drawing some thousand takes
+_MOST_COMPARED: Final = 256  # rows; comparing them takes as long as drawing some thousand reports
 _COMPARED_AT_ONCE: Final = 64
 
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
@@ -43,11 +43,11 @@ PhaseT = TypeVar("PhaseT", bound=Phase)
 class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, OutcomeT]):
     """A private collective decision: parameters, phases, and what is released at the end.
 
-    Instances are immutable and may be shared by any number of machines. Where a method takes `public`, that is a
-    party's public row, as the server has it, or the rows of many, shape (n, public columns).
+    Instances are immutable and may be shared by any number of machines. A method's argument `public` is a party's
+    public row, or the public rows of many, shape (n, public columns).
 
     Args:
-        parameters: public; both sides must hold equal ones, and a client checks that before it draws anything.
+        parameters: the public parameters. A client checks that the server's are equal before it draws anything.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -63,19 +63,19 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
     parameters_type: ClassVar[type[msgspec.Struct]]
     outcome_type: ClassVar[type[msgspec.Struct]]
     own_outcome_type: ClassVar[type[msgspec.Struct] | None] = None
-    """The type of the release's part for a single client; None if everybody gets the same."""
+    """The type of the part of a release for a single client; None if all clients get the same release."""
     completes_from: ClassVar[frozenset[str]] = frozenset()
-    """Private columns that `complete` looks at: what it makes of them is public, and no ε bounds what that tells."""
+    """The private columns that `complete` reads. What it derives from them is public, and no ε bounds its leakage."""
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = ()
-    """The settings for each model of trust, if a protocol has several, where the parameters do not say."""
+    """Each trust model of the protocol, with its default settings; empty unless there are several."""
     computes_twice: ClassVar[bool] = True
-    """Whether a session computes its outcome twice, and stops where the two differ.
+    """Whether a session computes its outcome twice, and fails if the results differ.
 
-    False where that takes long, and tests hold the protocol to it instead.
+    False if this takes long; then tests check that the outcome is deterministic.
     """
 
     def __init__(self, parameters: ParametersT) -> None:
-        # Equal parameters must have equal bytes: 1 for 1.0 and a list for a tuple are put right here.
+        # Equal parameters must have equal bytes, so 1 becomes 1.0 and a list a tuple where the type says so.
         try:
             self.parameters = msgspec.convert(msgspec.to_builtins(parameters), type(parameters))
         except msgspec.ValidationError as error:
@@ -141,22 +141,24 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
     @functools.cached_property
     def hides_participation(self) -> bool:
-        """Whether it is private, in some phase, who takes part.
+        """Whether participation is private in some phase.
 
-        Such a phase has no quorum, closes at its deadline alone, and leaves a tally without the number of reports.
+        Such a phase has no quorum, closes only at its deadline, and its tally does not contain the number of reports.
         """
         return any(phase.hides_participation for phase in self.phases)
 
     def check_losses(self, public: Sequence[int], *private: Sequence[int]) -> None:
-        """Run by a client before it reserves: see `guard.Guarded.check_losses` and `check_rows`, phase by phase.
+        """Run `guard.Guarded.check_losses` and `check_rows` of each phase, before a client reserves budget.
 
-        Where one process runs many parties, the same public row is checked once for all of them.
+        If one process runs many parties, it checks each public row once.
 
         Args:
-            private: rows of persons with this public row, such as the client's own.
+            public: the party's public row.
+            private: private rows of persons with this public row, such as the client's.
 
         Raises:
-            ConfigurationError: a phase states less than it draws for this public row, or for one of these rows.
+            ConfigurationError: a phase states a smaller loss than it draws for this public row, or for one of the
+                private rows.
         """
         row = tuple(public)
         if row not in self._rows_held:
@@ -198,10 +200,10 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return {}
 
     def check_loss_groups(self, public: IntArray) -> None:
-        """Run by the maker of a session, before anything is charged: refuse losses of any row that are stated too low.
+        """Refuse a protocol that states too small a loss for some public row; run before anything is charged.
 
         Raises:
-            ConfigurationError: a phase states less than it draws for one of them.
+            ConfigurationError: a phase states a smaller loss than it draws for one of the rows.
         """
         table = (public.shape, public.tobytes()) if len(public) <= _MOST_ROWS_HELD else None
         if not len(public) or table in self._tables_held:
@@ -217,13 +219,13 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return set()
 
     def check_rows(self, inputs: Inputs) -> None:
-        """Run before arrays are drawn: hold private rows against `rows_of` and `num_parts`, as clients do theirs.
+        """Check private rows against `rows_of` and `num_parts`, as clients do; run before arrays are drawn.
 
-        All that differ, with their public rows, where these are 256 at most; else as many at most, spread by their
-        sizes, the innermost and the outermost among them.
+        Up to 256 distinct pairs of private and public row, all are checked. Of more pairs, at most 256 are checked:
+        some of all sizes, the smallest and the largest included.
 
         Raises:
-            ConfigurationError: one is told from others by more than is stated. It is not shown.
+            ConfigurationError: a row's loss exceeds the stated one. The message does not show the row.
         """
         width = inputs.public.shape[1]
         for number in self.compared_phases:
@@ -259,12 +261,12 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
     @functools.cached_property
     def num_chosen(self) -> int:
-        """How many integers at the end of a public row each party says itself as it joins: one a column that is chosen.
+        """The number of integers at the end of a public row that each party chooses as it joins, one for each column.
 
-        Until it has, its row has there what `encode_public` makes without that column.
+        Until a party joins, its row ends with the integers that `encode_public` returns without these columns.
 
         Raises:
-            ConfigurationError: they are more than a message carries.
+            ConfigurationError: there are more than a message carries.
         """
         number = sum(column.chosen for column in self.columns())
         require(number <= MAX_CHOSEN, "chosen columns", number, f"at most {MAX_CHOSEN}")
@@ -312,12 +314,12 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
     @classmethod
     def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
-        """Return the parameters as given, with those filled in that follow from the table's public part.
+        """Return the parameters, with those filled in that follow from the public part of the table.
 
         Args:
-            fields: parameters by name, before they are checked.
-            table: the parties' entries by column, before they are checked. A session is refused if a private one was
-                looked at that `completes_from` does not name.
+            fields: parameters by name, not checked yet.
+            table: the parties' entries by column, not checked yet. A session is refused if this method reads a private
+                column that `completes_from` does not name.
         """
         return dict(fields)
 
@@ -326,10 +328,10 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         """Return the columns of the table from which `encode` makes rows, beside each party's name."""
 
     def possible_entries(self) -> Mapping[str, Entries] | None:
-        """Return a table of a party's possible entries, as `encode` takes it, for attacks and audits.
+        """Return a table of a party's possible entries, as `encode` accepts it, for attacks and audits.
 
-        Each line is a possibility; whoever infers takes all of them for equally likely before. Each private row must be
-        one that any party may have. None, unless overridden: all rows that the mechanisms take, where these are few.
+        Each line is one possibility. The adversary's prior is uniform over the lines. Any party may have any of these
+        private rows. None, the default, stands for all rows that the mechanisms accept, if these are few.
         """
         return None
 
@@ -341,7 +343,7 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
             table: for each of `columns`, the parties' entries in roster order (text, as in a file, or numbers).
 
         Raises:
-            ConfigurationError: an entry is not allowed; `field` names column and row, from 1.
+            ConfigurationError: an entry is not allowed; `field` names the column, and the row from 1.
 
         Examples:
             >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -351,37 +353,38 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         """
 
     def encode_public(self, table: Mapping[str, Entries], *, num_parties: int) -> IntArray:
-        """Run by a server that serves parties elsewhere: return their public rows, from the public columns alone.
+        """Return the public rows of parties from the public columns alone; a server of remote parties runs this.
 
-        A protocol with public columns overrides this. Columns that are chosen are missing, and their places then have
-        any row that is allowed: the dearest, since losses are told by these rows until parties come.
+        A protocol with public columns overrides this. The table lacks the columns that parties choose. In their place
+        the rows hold the allowed values with the greatest losses, since losses are stated by these rows until the
+        parties join.
 
         Raises:
-            ConfigurationError: an entry is not allowed, or the protocol has public columns and does not say how.
+            ConfigurationError: an entry is not allowed, or the protocol has public columns and does not override this.
         """
         allowed = "one that encodes its public columns by themselves (encode_public)"
         require(all(column.private for column in self.columns()), "protocol", self.name, allowed)
         return np.empty((num_parties, 0), dtype=np.int64)
 
     def place_rows(self, public: IntArray, *, start: int) -> IntArray:
-        """Return public rows with places from `start` on, for parties whose table was encoded by itself.
+        """Return the public rows of a batch whose first party has the roster index `start`.
 
-        Override this if public rows hold places; else a population in batches would have the same places twice.
+        Override this if public rows contain roster indices; else each batch of a population would begin at 0.
         """
         return public
 
     def encode_chosen(self, entries: Mapping[str, Any]) -> tuple[int, ...]:
-        """Run by a client, before it says anything: return what it chooses, the end of its public row.
+        """Return the end of a public row that the party chooses; a client runs this before it sends anything.
 
-        A protocol with columns that are chosen overrides this. What a party chooses is public, and no ε bounds what the
-        choice itself tells of its private values.
+        A protocol with columns that parties choose overrides this. A choice is public, and no ε bounds what it reveals
+        about the private values.
 
         Args:
-            entries: of the chosen columns alone, by column.
+            entries: the entries of the chosen columns only, by column.
 
         Raises:
-            ConfigurationError: an entry is missing or not allowed, or the protocol has such columns and does not say
-                how.
+            ConfigurationError: an entry is missing or not allowed, or the protocol has such columns and does not
+                override this.
         """
         allowed = "one that encodes the columns that a party chooses (encode_chosen)"
         require(not self.num_chosen, "protocol", self.name, allowed)
@@ -392,20 +395,21 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return {}
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Run by whoever has a table, before it is encoded: raise ConfigurationError for a missing or unknown column.
+        """Raise ConfigurationError for a missing or unknown column; run before a table is encoded.
 
-        A protocol that can do without one of its columns overrides this.
+        A protocol with an optional column overrides this.
         """
         check_columns(self.columns(), names)
 
     def encode_own(self, entries: Mapping[str, Any], public: Sequence[int]) -> tuple[int, ...]:
-        """Run by a client: return its private row.
+        """Return a party's private row; a client runs this.
 
         Args:
-            entries: its own, by column; public ones may be missing where the protocol can do without.
+            entries: the party's entries, by column; public ones may be missing if the protocol does not need them.
+            public: the party's public row, as the server has it.
 
         Raises:
-            ConfigurationError: an entry is missing or not allowed, or a public one is not what the server has.
+            ConfigurationError: an entry is missing or not allowed, or a public entry differs from the server's.
         """
         self.check_columns(entries)
         (row,) = self.encode({name: [entry] for name, entry in entries.items()}).private.tolist()
@@ -417,28 +421,28 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return {}
 
     def check_public(self, public: Sequence[int]) -> None:
-        """Run by a client, before anything else is made of it: raise ConfigurationError if no table can have this row.
+        """Raise ConfigurationError if no table encodes to this public row; a client runs this first.
 
-        A protocol with public columns overrides this. The server is told the message.
+        A protocol with public columns overrides this. The error's message is sent to the server.
         """
         del public
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
-        """Run by a client, before it draws anything: raise ValueError if a public row does not fit its private one.
+        """Raise ValueError if a public row does not fit the private row; a client runs this before it draws anything.
 
-        A protocol overrides this if what a public row says decides what a client pays or sends. `check_public` has
-        passed. The server learns that they do not fit, and not the message.
+        A protocol overrides this if a public row determines what a client pays or sends. `check_public` runs before.
+        The server learns only that the rows do not fit, not the error's message.
         """
         del row, public
 
     def check_fit(self, row: Sequence[int], public: Sequence[int]) -> None:
-        """Run by a client as it is welcomed: `check_public`, `check_row`, and whether each value may be held.
+        """Run `check_public` and `check_row`, and check that each private value is allowed; a client runs this first.
 
-        Else its loss would be of other values. Where one process runs many parties, the same rows are checked once.
+        The stated loss holds only for allowed values. If one process runs many parties, it checks the same rows once.
 
         Raises:
-            ConfigurationError: no table can have this public row.
-            ValueError: it does not fit the private row; the message is the party's own.
+            ConfigurationError: no table encodes to this public row.
+            ValueError: it does not fit the private row. The message is for the party alone.
         """
         key = tuple(public), tuple(row)
         if key in self._fits_held:
@@ -458,25 +462,31 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
         return set()
 
     def check_roster(self, public: IntArray) -> None:
-        """Run by the maker of a session: raise ConfigurationError if the parameters cannot serve these parties.
+        """Raise ConfigurationError if the parameters cannot serve these parties; run before a session begins.
 
-        A protocol that overrides this and has a masked phase calls this one, too: T and c have to fit so many.
+        An override in a protocol with a masked phase must call this method, which checks T and c against the number of
+        parties.
         """
         if self.masked_phase is not None:
             self.masked_phase.check_parties(len(public))
 
     def numbers_to_check(self, public: IntArray) -> IntArray:
-        """Return the part of public rows that `check_numbers` checks, shape (n, any); batches keep this alone.
+        """Return the part of public rows that `check_numbers` checks, shape (n, any).
 
-        A protocol overrides this together with that, where most of its public rows are one party's.
+        Of batches only this part is kept. A protocol overrides both methods if most of its public rows belong to one
+        party each.
         """
         return public
 
     def check_numbers(self, rows: IntArray, numbers: IntArray) -> None:
-        """Check a roster of parties who come in batches, so many of each of these distinct rows of `numbers_to_check`.
+        """Check a roster of parties who come in batches.
 
-        A protocol with public columns overrides this where it checks a roster and may have more parties than fit into
-        memory: by default their rows are made.
+        A protocol with public columns overrides this if it checks a roster and may have more parties than fit into
+        memory. By default all rows are materialized.
+
+        Args:
+            rows: the distinct rows of `numbers_to_check`.
+            numbers: the number of parties with each row.
         """
         if type(self).check_roster is not PhasedProtocol.check_roster:  # pyright: ignore[reportUnknownMemberType]  of any parameters
             self.check_roster(np.repeat(rows, numbers, axis=0))
@@ -485,25 +495,24 @@ class PhasedProtocol(NamedFunctions[ParametersT], abc.ABC, Generic[ParametersT, 
 
     @abc.abstractmethod
     def outcome(self, tallies: Sequence[Tally]) -> OutcomeT:
-        """Run by the server: the public outcome of the session, from the tallies of all phases.
+        """Return the public outcome of the session from the tallies of all phases; the server runs this.
 
-        It travels in one message, and must fit into `messages.MAX_MESSAGE_BYTES`.
-
-        A pure function of integers: everybody who holds the tallies computes the same bits.
+        The outcome must fit into one message (`messages.MAX_MESSAGE_BYTES`). It is a pure function of integers, so that
+        anybody with the tallies computes the same bits.
         """
 
     def decisions(self, tallies: Sequence[TallyBlock]) -> Decisions:
-        """Run where many sessions are tried: what they decide, without statements, from the tallies of all phases.
+        """Return the decisions of many sessions, without statements, from the tallies of all phases, for trials.
 
-        A protocol that overrides this makes its `outcome` of it. It is not asked where `outcome` is a subclass's, and
-        sessions are held one by one where a protocol does not override it.
+        A protocol that overrides this uses it in its `outcome`. It is ignored if a subclass overrides only `outcome`.
+        Without an override, trials compute each session's `outcome`.
         """
         raise NotImplementedError(f"{type(self).__name__} decides session by session")
 
     def largest_outcome(self, num_parties: int) -> OutcomeT | None:
-        """Return an outcome that takes as many bytes as any; None where that is never near a message's limit.
+        """Return an outcome with the most bytes; None if no outcome comes near a message's limit.
 
-        A server refuses to begin a session whose release would not fit into a message.
+        A server refuses to begin a session whose release might not fit into a message.
         """
         return None
 

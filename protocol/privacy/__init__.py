@@ -1,4 +1,4 @@
-"""What happened to a person's data (events), what it costs (accountants), and who paid (ledger)."""
+"""Privacy accounting: what happened to a person's data (events), its loss (accountants), and all losses (ledger)."""
 
 from .accountants import Accountant, ApproximateAccountant, ConcentratedAccountant, PureAccountant
 from .composition import Total, common_relation, total_of

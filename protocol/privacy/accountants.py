@@ -1,8 +1,8 @@
-"""What events cost: upper bounds on the privacy loss under one neighboring relation.
+"""Accountants: upper bounds on the privacy loss of events under one neighboring relation.
 
-An accountant's relation is fixed when it is made. `check` walks an event dry and names what it cannot bound;
-`compose` checks, then charges, so that nothing is half charged. What is not known is refused; what is not
-private costs infinity.
+An accountant's relation is fixed when it is made. `check` walks through an event without charging it, and names what it
+cannot bound. `compose` checks, then charges, so that an event is never charged in part. An unknown event is refused; an
+event without privacy costs infinity.
 
 Source: Dwork and Roth (2014), Section 3.5 for sequential composition; Koskela et al. (2020) and Google's
 dp_accounting for composition by privacy loss distributions.
@@ -39,10 +39,10 @@ _Primitive: TypeAlias = NonPrivate | _Private
 _SHOWS_ITS_OWNER = (RandomizedResponse, LocalRandomizer, SharedDiscreteLaplace)
 
 _ROUNDED, _ROUNDED_OF_DELTA = 2.0**-45, 2.0**-10
-"""What floats of composed probabilities are taken to be off by: in all, and as a part of δ."""
+"""The rounding errors assumed for composed probabilities: absolute, and relative to δ."""
 _ROUNDED_OF_RHO = 2.0**-50
-"""By what part of it ε of a ρ is off at most: five roundings."""
-# Losses for which a distribution on dp_accounting's grid of 1e-4 says something, and no exponential overflows.
+"""The greatest relative rounding error of the ε of a ρ, which takes five roundings."""
+# Below the first loss, dp_accounting's grid of 1e-4 is too coarse; above the second, exponentials may overflow.
 _LEAST_COMPOSED, _GREATEST_COMPOSED = 1e-4, 100.0
 
 
@@ -95,7 +95,7 @@ class Accountant(abc.ABC):
         """Charge `count` times `event`.
 
         Raises:
-            UnsupportedEventError: it cannot be bounded; then nothing is charged.
+            UnsupportedEventError: the event cannot be bounded; then nothing is charged.
         """
         repeated = SelfComposed(event, count)
         self.check(repeated)
@@ -127,7 +127,7 @@ class PureAccountant(Accountant):
     """Pure ε-differential privacy: losses add.
 
     Privacy:
-        The sum of the events' own ε bounds the loss of any adaptive sequence, for the accountant's relation.
+        The sum of the events' ε bounds the loss of any adaptive sequence, for the accountant's relation.
 
     Examples:
         >>> accountant = PureAccountant(NeighboringRelation.REPLACE_ONE)
@@ -160,7 +160,7 @@ class PureAccountant(Accountant):
 
     def _charge_primitive(self, event: _Primitive, count: int) -> None:
         loss = _own_epsilon(event)
-        if math.isnan(loss):  # which no budget would ever refuse
+        if math.isnan(loss):  # no comparison with a budget would refuse it
             raise self._refusal(event, "its loss is no number")
         self._units += count * units_of(loss)
 
@@ -184,12 +184,12 @@ def _own_epsilon(event: _Primitive) -> float:
 
 
 class ConcentratedAccountant(Accountant):
-    """Zero-concentrated differential privacy: ρ of pure losses, ε²/2 each, adds.
+    """Zero-concentrated differential privacy (zCDP): a pure loss ε counts as ρ = ε²/2, and ρ adds up.
 
     Privacy:
-        For the accountant's relation, the sum bounds the loss of any adaptive sequence that is fixed in length. Where
-        what is asked next, and whether, depends on outcomes, a sum that is held below a ρ fixed in advance does
-        (`Budget`).
+        For the accountant's relation, the sum bounds the loss of any adaptive sequence of events that is fixed in
+        advance. If the choice of events, or when to stop, depends on outcomes, only a ρ fixed in advance, below which
+        the sum is held, is a bound (`Budget`).
 
     Source:
         Bun and Steinke (2016), Proposition 3.3 and Lemma 2.3.
@@ -224,7 +224,7 @@ class ConcentratedAccountant(Accountant):
 
     def _charge_primitive(self, event: _Primitive, count: int) -> None:
         loss = _own_epsilon(event)
-        # A square of less than the least float is rounded to it.
+        # Rounding up keeps a square that underflows from becoming 0.
         self._units += count * units_of(math.nextafter(loss * loss / 2, math.inf) if loss else 0.0)
 
 
@@ -239,7 +239,7 @@ def epsilon_of_rho(rho: float, delta: float) -> float:
 
 
 def rho_of_epsilon(epsilon: float, delta: float) -> float:
-    """Return a ρ whose ε at δ is no more than this, and next to it: the inverse of `epsilon_of_rho`.
+    """Return a ρ whose ε at δ is at most `epsilon`, and close to it: the inverse of `epsilon_of_rho`.
 
     Examples:
         >>> round(rho_of_epsilon(epsilon_of_rho(0.5, 1e-6), 1e-6), 6)
@@ -269,9 +269,9 @@ class ApproximateAccountant(Accountant):
         delta: 0 < δ < 1, the δ at which `epsilon` is stated.
 
     Privacy:
-        dp_accounting rounds losses upwards (its pessimistic estimate), and is asked for a δ that is smaller by what
-        floats round, so `epsilon` is an upper bound at `delta`, for events that are fixed in advance. It is not an
-        odometer: it fails if somebody may go on or stop depending on outcomes. A `Budget` with a δ holds there.
+        `epsilon` is an upper bound at `delta` for events that are fixed in advance: dp_accounting rounds losses up (its
+        pessimistic estimate), and δ is reduced by the rounding error of floats. It is not a privacy odometer, so it is
+        no bound if the decision to continue depends on outcomes. For that, use a `Budget` with a δ.
 
     Examples:
         >>> accountant = ApproximateAccountant(NeighboringRelation.REPLACE_ONE, delta=1e-6)
@@ -299,19 +299,19 @@ class ApproximateAccountant(Accountant):
         if math.isinf(self._pure.epsilon):
             return math.inf
         composed: _LossDistribution | None = None
-        apart = 0  # in units: what is added as pure loss: (ε, δ) and pure ε' compose to (ε + ε', δ)
+        pure_units = 0  # units of pure loss that are added: (ε, δ) and pure ε' compose to (ε + ε', δ)
         for event, count in self._counts.items():
             loss = _own_epsilon(event)
             if not _LEAST_COMPOSED <= loss <= _GREATEST_COMPOSED:
-                apart += count * units_of(loss)
+                pure_units += count * units_of(loss)
                 continue
             part = _loss_distribution(event).self_compose(count)
             composed = part if composed is None else composed.compose(part)
         if composed is None:
             return self._pure.epsilon
-        sure = (self._delta - _ROUNDED) * (1 - _ROUNDED_OF_DELTA)
-        epsilon = float(composed.get_epsilon_for_delta(sure)) if sure > 0 else math.inf
-        return min(self._pure.epsilon, rounded_up(apart + units_of(epsilon)))
+        reduced_delta = (self._delta - _ROUNDED) * (1 - _ROUNDED_OF_DELTA)
+        epsilon = float(composed.get_epsilon_for_delta(reduced_delta)) if reduced_delta > 0 else math.inf
+        return min(self._pure.epsilon, rounded_up(pure_units + units_of(epsilon)))
 
     def _charge_primitive(self, event: _Primitive, count: int) -> None:
         self._pure.compose(event, count)
@@ -320,9 +320,9 @@ class ApproximateAccountant(Accountant):
 
 
 def _loss_distribution(event: _Private) -> _LossDistribution:
-    """Return dp_accounting's distribution of one event; ConfigurationError where that is not installed.
+    """Return dp_accounting's privacy loss distribution of one event; ConfigurationError if it is not installed.
 
-    Its `PLDAccountant` ignores `count` for randomized response (0.6.0), so the distributions are used directly.
+    Its `PLDAccountant` (0.6.0) ignores `count` for randomized response, so the distributions are used directly.
     """
     try:
         from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415  a second that most sessions save
@@ -330,14 +330,15 @@ def _loss_distribution(event: _Private) -> _LossDistribution:
         allowed = "left out without dp-accounting: pip install 'psephos[composition]'"
         raise ConfigurationError(field="delta", value="given", allowed=allowed) from None
 
-    # The three marks below have one reason: dp_accounting has no types, and `_LossDistribution` says what is used.
+    # The three suppressions below have one reason: dp_accounting has no types, so `_LossDistribution` declares them.
     match event:
         case RandomizedResponse():
-            # dp_accounting's parameter is the chance that the report is drawn uniformly: k times the lie probability.
-            lie = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
-            return pld.from_randomized_response(event.num_choices * lie, event.num_choices)  # pyright: ignore[reportReturnType]  untyped
+            # dp_accounting's parameter is the probability that the report is drawn uniformly: k times the probability
+            # of each other value.
+            flip = 1 / (math.exp(event.epsilon) + event.num_choices - 1)
+            return pld.from_randomized_response(event.num_choices * flip, event.num_choices)  # pyright: ignore[reportReturnType]  untyped
         case LocalRandomizer() | PureMechanism() | SharedDiscreteLaplace():
-            # Binary randomized response dominates all that has its ε (Kairouz, Oh and Viswanath, 2015).
+            # Binary randomized response dominates every mechanism of the same ε (Kairouz, Oh and Viswanath, 2015).
             return pld.from_randomized_response(2 / (math.exp(_own_epsilon(event)) + 1), 2)  # pyright: ignore[reportReturnType]  untyped
         case DiscreteLaplaceNoise():
             return pld.from_discrete_laplace_mechanism(1 / event.scale, sensitivity=event.sensitivity)  # pyright: ignore[reportReturnType]  untyped

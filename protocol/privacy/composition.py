@@ -1,11 +1,11 @@
-"""How losses of one person add: every loss counts in one relation, that of the total.
+"""The sum of a person's losses: every loss is converted to one relation, that of the total.
 
-A replacement is a removal and an addition. So a loss that is stated for adding or removing one counts twice in a total
-for replacing one (group privacy of two). The other way round nothing is counted: a loss that is stated for replacements
-says nothing about whether a person took part.
+A replacement is a removal and an addition. So a loss under add-or-remove-one counts twice in a total under replace-one
+(group privacy for groups of two). The converse conversion is impossible: a loss under replace-one does not bound what
+is revealed about whether a person took part.
 
-Losses of all trust models add, since somebody who sees the releases may see the reports too. Their total is bounded
-against everybody who does not see a trusted server's view.
+Losses of all trust models add, since an observer of the releases may also see the reports. The total is a bound against
+anybody who does not see a trusted server's view.
 
 Source: Dwork and Roth (2014), Theorem 2.2 for groups and Theorem 3.16 for sums of pure losses.
 """
@@ -28,11 +28,11 @@ class Total(NamedTuple):
 
     Args:
         relation: the neighboring data sets.
-        claimed: ε that the papers state, in nats.
-        proven: ε that is proven, in nats: the exact sum, rounded up.
+        claimed: the sum of the ε that papers state, in nats.
+        proven: the sum of the proven ε, in nats: exact, then rounded up.
         is_converted: whether some loss was stated under another relation, and counts twice.
-        model: the weakest of all losses.
-        against: whom it is bounded against, as a phrase: what all losses need together.
+        model: the trust model that trusts most, of all losses.
+        against: the adversary that the total bounds, as a phrase: the assumptions of all losses together.
     """
 
     relation: NeighboringRelation
@@ -47,7 +47,7 @@ def count_of(stated_relation: NeighboringRelation, *, relation: NeighboringRelat
     """Return how often a loss that is stated under one relation counts in a total under another.
 
     Raises:
-        PrivacyError: a replace-one loss bounds nothing where one is added or removed.
+        PrivacyError: a loss under replace-one bounds nothing under add-or-remove-one.
 
     Examples:
         >>> count_of(NeighboringRelation.ADD_OR_REMOVE_ONE, relation=NeighboringRelation.REPLACE_ONE)
@@ -66,7 +66,7 @@ def count_of(stated_relation: NeighboringRelation, *, relation: NeighboringRelat
 def event_under(
     event: PrivacyEvent, stated_relation: NeighboringRelation, *, relation: NeighboringRelation
 ) -> PrivacyEvent:
-    """Return an event that is stated under one relation as an event under another; PrivacyError as `count_of`.
+    """Convert an event from one relation to another; PrivacyError as `count_of`.
 
     Examples:
         >>> replace, add = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
@@ -95,7 +95,7 @@ def _group_event(event: PrivacyEvent, size: int) -> PrivacyEvent:
 
 
 def common_relation(losses: "Iterable[PrivacyLoss | LedgerEntry]") -> NeighboringRelation:
-    """Return the relation that all these losses are stated under; replace-one, which counts all, where they differ.
+    """Return the relation of all these losses; if they differ, replace-one, to which all can be converted.
 
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse, local_loss
@@ -111,8 +111,8 @@ def total_of(losses: "Iterable[PrivacyLoss | LedgerEntry]", *, relation: Neighbo
     """Add up the losses of one person (sequential composition of pure losses).
 
     Args:
-        losses: of one person, of any sessions; also where later ones depend on earlier outcomes.
-        relation: of the total; by default that of all losses, or replace-one where they differ.
+        losses: the losses of one person, in any sessions; later ones may depend on earlier outcomes.
+        relation: the relation of the total; by default `common_relation`.
 
     Raises:
         PrivacyError: as `count_of`.

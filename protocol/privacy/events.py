@@ -1,7 +1,7 @@
-"""What was applied to a unit of data, completely enough that an accountant needs nothing else.
+"""Privacy events: descriptions of what was applied to a unit of data, from which an accountant computes the loss.
 
-Events are frozen values, tagged where they are written, and say nothing of cost. Their meanings
-never change; new classes are added. Source for the separation of event and accountant: Google's dp_accounting.
+Events are immutable values, with a tag when they are written to a ledger. The meaning of a class never changes; new
+classes are added instead. The separation of event and accountant follows Google's dp_accounting.
 """
 
 from typing import TypeAlias
@@ -12,7 +12,7 @@ from ..arguments import make_fields_exact
 
 
 class NoRelease(msgspec.Struct, frozen=True, tag=True):
-    """Nothing that depends on the data left its owner.
+    """Nothing that depends on the data was sent.
 
     Examples:
         >>> SelfComposed(NoRelease(), 3)
@@ -21,7 +21,7 @@ class NoRelease(msgspec.Struct, frozen=True, tag=True):
 
 
 class NonPrivate(msgspec.Struct, frozen=True, tag=True):
-    """The data left its owner as it is.
+    """The data was sent without noise.
 
     Examples:
         >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant
@@ -46,7 +46,7 @@ class RandomizedResponse(msgspec.Struct, frozen=True, tag=True):
 
 
 class LocalRandomizer(msgspec.Struct, frozen=True, tag=True):
-    """Any local randomizer whose reports' probabilities differ by a factor of e^`epsilon` at most (nats).
+    """Any local randomizer whose reports' probabilities differ by at most a factor of e^`epsilon` (nats).
 
     Examples:
         >>> LocalRandomizer(0.5)
@@ -77,10 +77,10 @@ class DiscreteLaplaceNoise(msgspec.Struct, frozen=True, tag="DiscreteLaplace"):
 
 
 class PureMechanism(msgspec.Struct, frozen=True, tag=True):
-    """Any mechanism, of a client or of a server, that is `epsilon`-differentially private (nats).
+    """Any `epsilon`-differentially private mechanism of a client or a server (nats).
 
-    The probabilities of its outputs differ by a factor of e^`epsilon` at most between neighbors, whichever relation
-    makes them neighbors. The author of the event has proven it for the relation of the ledger that it is charged to.
+    The probabilities of its outputs differ by at most a factor of e^`epsilon` between neighbors. The event's author
+    must have proven this for the neighboring relation of the ledger to which it is charged.
 
     Examples:
         >>> PureMechanism(0.75)
@@ -94,14 +94,14 @@ class PureMechanism(msgspec.Struct, frozen=True, tag=True):
 
 
 class SharedDiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
-    """A sum of integer vectors with a noise share from each owner, of which only the sum is seen.
+    """The sum of one integer vector and one noise share from each party, of which an observer sees only the sum.
 
     Args:
-        scale: of the discrete Laplace noise that `planned` shares add up to, in grid steps.
-        sensitivity: the greatest ℓ₁ distance between the vectors of neighbors.
-        planned: for how many shares each is drawn.
-        honest: how many are in the sum, at least, that whoever sees it does not know.
-        width: coordinates of the vector.
+        scale: the scale of the discrete Laplace noise that `planned` shares add up to, in grid steps.
+        sensitivity: the greatest ℓ₁ distance between the vectors of neighbors, in grid steps.
+        planned: the number of shares for which each share is drawn.
+        honest: the least number of shares in the sum that the observer does not know.
+        width: the number of coordinates of the vector.
 
     Examples:
         >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant
@@ -121,7 +121,7 @@ class SharedDiscreteLaplace(msgspec.Struct, frozen=True, tag=True):
 
 
 class Composed(msgspec.Struct, frozen=True, tag=True):
-    """Several events on the same data, each with randomness of its own; later ones may depend on earlier outcomes.
+    """Several events on the same data with independent randomness; later ones may depend on earlier outcomes.
 
     Examples:
         >>> from psephos.protocol.privacy import NeighboringRelation, PureAccountant

@@ -1,6 +1,6 @@
-"""Sums of losses without any rounding: in units of 2⁻¹⁰⁷⁴, of which every float is a whole number.
+"""Sums of losses without rounding: in units of 2⁻¹⁰⁷⁴, of which every float is an integer multiple.
 
-A budget then admits what it holds, to the last bit; a sum that is shown as a float is rounded up.
+So a budget is exact to the last bit. A sum that is shown as a float is rounded up.
 """
 
 import functools
@@ -10,14 +10,14 @@ from typing import Final
 from ..errors import PrivacyError
 
 INFINITE: Final = 1 << 4096
-"""More than any sum of finite floats comes to."""
+"""A number of units that stands for infinity; no sum of finite floats reaches it."""
 _BITS: Final = 1074
-_MOST_KEPT: Final = 1 << 10  # results: parties of one process lose the same
+_MOST_KEPT: Final = 1 << 10  # cached results, since all parties of a process have the same losses
 
 
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def units_of(loss: float) -> int:
-    """Return a loss in units; PrivacyError where it is no number of at least 0.
+    """Return a loss in units; PrivacyError if it is negative or NaN.
 
     Examples:
         >>> rounded_up(10 * units_of(0.1)), rounded_up(units_of(0.5) + units_of(0.25))
@@ -33,7 +33,7 @@ def units_of(loss: float) -> int:
 
 @functools.lru_cache(maxsize=_MOST_KEPT)
 def rounded_up(units: int) -> float:
-    """Return the least float that is no less; infinity where there is none.
+    """Return the least float that is at least this many units; infinity if there is none.
 
     Examples:
         >>> rounded_up(units_of(0.5)), rounded_up(10 * units_of(0.1))
@@ -47,7 +47,7 @@ def rounded_up(units: int) -> float:
 
 
 def rounded_down(units: int) -> float:
-    """Return the greatest float that is no more.
+    """Return the greatest float that is at most this many units.
 
     Examples:
         >>> rounded_down(10 * units_of(0.1))

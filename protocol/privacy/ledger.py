@@ -1,10 +1,11 @@
 """The ledger: a record of every privacy loss, and budgets that refuse a loss before anything is drawn.
 
-A loss has three numbers: *claimed* (what the paper states), *proven* (an upper bound that the code derives) and,
-from audits, *audited*. The ledger charges the proven one. Losses of one person add over phases and sessions
-(sequential composition), each as often as it counts in the total's relation (`composition`). Losses of different
-persons do not add, since each concerns that person's data alone (parallel composition). So a population's loss is that
-of the person who paid most.
+A loss has three numbers: *claimed* (stated by the paper), *proven* (an upper bound that the code derives) and *audited*
+(an empirical lower bound from an audit). The ledger charges the proven one.
+
+Losses of one person add up over phases and sessions (sequential composition), after conversion to the relation of the
+total (`composition`). Losses of different persons do not add up, since each concerns only that person's data (parallel
+composition). So the loss of a population is that of the person with the greatest loss.
 
 Source: Rogers et al. (2016) for filters; Whitehouse et al. (2023), Theorem 1, for the filter of a budget with a δ.
 """
@@ -25,17 +26,19 @@ from .events import PrivacyEvent
 from .exact_sums import rounded_down, rounded_up, units_of
 from .relations import NeighboringRelation, TrustModel
 
-# What a part may lose more than its whole, as a part of that: both are sums of quotients.
+# The relative rounding error by which the loss of a part may exceed that of the whole: both are sums of quotients.
 _ROUNDING = 1e-9
 
 
 class PartLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """The loss of one part of a unit, all other parts being known: never more than the unit's, and not added to it.
+    """The loss of one part of a unit if all other parts are known.
+
+    It is at most the unit's loss, and contained in it.
 
     Args:
-        unit: the part: one answer of all that a worker gives.
+        unit: the word for a part, such as one of the answers of a worker.
         claimed: the loss that the paper states (ε, nats).
-        proven: the upper bound (ε, nats); its phase fills it in from what it draws, and refuses what is less.
+        proven: the upper bound (ε, nats). The phase fills it in from its mechanism, and refuses a smaller number.
     """
 
     unit: str
@@ -51,16 +54,16 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         event: what is applied to the person's data in this phase.
-        unit: the unit of protection, a word of the protocol (weight, opinion, voter, record, answer).
-        relation: the neighboring data sets.
-        model: whom the loss is bounded against.
+        unit: the unit of protection, in the protocol's words (weight, opinion, voter, record, answer).
+        relation: the neighboring relation.
+        model: the trust model: which adversaries the loss bounds.
         claimed: the loss that the paper states (ε, nats).
         proven: the upper bound that the accountant derives (ε, nats); filled in from `event`.
-        part: the same for one part of the unit, where that is less.
+        part: the loss of one part of the unit, if that is smaller.
 
     Raises:
-        PrivacyError: `proven` was given and is below what `event` costs, `part` costs more than the whole, or the local
-            model is stated with add-remove-one neighbors.
+        PrivacyError: `proven` is below the cost of `event`; `part` costs more than the whole; or a loss of the local
+            model is stated under add-or-remove-one.
         UnsupportedEventError: `event` cannot be bounded under `relation`.
 
     Examples:
@@ -99,7 +102,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def local_loss(mechanism: str, event: PrivacyEvent, *, unit: str, claimed: float) -> PrivacyLoss:
-    """Return the loss of a report that its owner randomizes: replace-one neighbors, in the local model.
+    """Return the loss of a report that the person randomizes: under replace-one, in the local model.
 
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse
@@ -113,7 +116,7 @@ def local_loss(mechanism: str, event: PrivacyEvent, *, unit: str, claimed: float
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a ledger.
 
-    `person` is a name, or "each of n partners" where one line stands for `num_persons` people (the array path).
+    `person` is a name; or "each of n partners", if one line stands for `num_persons` persons (the array path).
 
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse
@@ -163,10 +166,10 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """An entry as it was charged, with the person's totals after it.
+    """A charged entry, with the person's totals after it.
 
-    `total` is the person's proven loss so far in `relation`, the ledger's, over all models; `remaining` is what of
-    the budget is not spent (infinity without one).
+    `total` is the person's proven loss so far, over all trust models, under the ledger's `relation`. `remaining` is the
+    unspent budget (infinity without a budget).
     """
 
     entry: LedgerEntry
@@ -176,10 +179,7 @@ class Charge(msgspec.Struct, frozen=True):
 
 
 class Amount(msgspec.Struct, frozen=True, gc=False):
-    """A sum of losses in one relation: ε as a pure sum, ρ of zero-concentrated privacy, ε of one datum.
-
-    All are in units of `exact_sums`.
-    """
+    """A sum of losses under one relation: ε as a pure sum, ρ of zCDP, and ε of one datum, in units of `exact_sums`."""
 
     epsilon: int = 0
     rho: int = 0
@@ -208,28 +208,29 @@ class Amount(msgspec.Struct, frozen=True, gc=False):
 
 _NOTHING: Final = Amount()
 _sum_of_two: Final = functools.lru_cache(maxsize=1 << 10)(Amount.plus)
-"""Parties of one process lose the same, and then hold one number: of a loss it has a thousand bits."""
+"""A cache of sums: all parties of a process have the same losses, and share one number of about a thousand bits."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that one person may lose, over all sessions on one ledger: a filter, which refuses what would pass it.
+    """The greatest loss of one person over all sessions on one ledger (a privacy filter).
 
     Args:
         epsilon: ≥ 0, in nats.
-        relation: of the total that is held: replace-one, in which every loss counts, or add-remove-one, which refuses
-            replace-one losses. None is replace-one.
-        delta: in [0, 1). At 0 the sum of pure losses is held to ε. Above, more small losses fit: a loss is admitted
-            while that sum, or else ½Σε² + √(2 ln(1/δ) Σε²) over the losses' own mechanisms, is at most ε.
-        datum: the most that one datum may lose (ε, nats): what a person says about one question or record, in however
-            many sessions. Of each loss its smallest unit counts (`finest_loss`), as a pure sum.
+        relation: the relation of the bounded total. Replace-one, the default (None), counts every loss; add-or-remove-
+            one refuses losses under replace-one.
+        delta: in [0, 1). At 0 the sum of pure losses is at most ε. A positive δ admits more small losses: a loss is
+            admitted if that sum, or ½Σε² + √(2 ln(1/δ) Σε²) over the ε of the losses' mechanisms, is at most ε.
+        datum: the greatest loss of one datum (ε, nats), which is a person's statement about one question or record, in
+            any number of sessions. Each loss counts with its smallest unit (`finest_loss`), as a pure sum.
 
     Raises:
         ConfigurationError: an ε is negative or not a number, or δ is out of range.
 
     Privacy:
-        A datum is at most one part of each phase's unit, all others being known, so that it loses no more than the sum.
-        (ε, δ) for all that is ever admitted, of one person, in the relation; also where sessions are chosen, and
-        stopped, as outcomes say (Whitehouse et al., 2023, Theorem 1; a pure sum needs no more than that it is held).
+        All that is ever admitted is (ε, δ)-differentially private for one person under the relation. This holds also if
+        outcomes determine which sessions follow and when they stop (Whitehouse et al., 2023, Theorem 1; for a pure sum
+        it needs no theorem). A datum is at most one part of each phase's unit, all other parts being known, so its loss
+        is at most the sum of the parts' losses.
 
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse
@@ -274,9 +275,9 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reservation:
-    """Room on a ledger for the losses of one session, which no other session can take.
+    """A part of a budget that is reserved for the losses of one session.
 
-    Made by `Ledger.reserve`. Charges come out of it; `release` gives the remainder back.
+    `Ledger.reserve` makes it. Charges are taken from it; `release` returns the remainder to the ledger.
 
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse
@@ -298,7 +299,7 @@ class Reservation:
         self._remainder = amount
 
     def charge(self, loss: PrivacyLoss, *, session: str, phase: str) -> Charge:
-        """Charge one of the losses that room was reserved for. See `Ledger.charge`."""
+        """Charge one of the reserved losses. See `Ledger.charge`."""
         ledger = self._ledger
         amount = ledger.amount_of(loss)
         if self._remainder is not _NOTHING:
@@ -319,13 +320,13 @@ class Ledger(Shown):
     """One person's losses, in the order in which they were charged.
 
     Args:
-        person: the owner of the data.
-        budget: what the person allows; without one, everything is recorded and nothing refused.
-        entries: what was charged earlier, under whatever name of the person. It happened, whatever the budget says now.
-        held_entries: losses that sessions outside this ledger may still charge; their room is never given back here.
+        person: the name of the person.
+        budget: the person's budget; without one, everything is recorded and nothing refused.
+        entries: the person's earlier losses, under any name. They count even if they exceed the budget.
+        held_entries: losses that sessions outside this ledger may still charge; this ledger never releases them.
 
     Raises:
-        PrivacyError: an earlier loss is no number of at least 0, or counts in no total of the budget's relation.
+        PrivacyError: an earlier loss is negative or NaN, or cannot be converted to the budget's relation.
 
     Examples:
         >>> from psephos.protocol.privacy import RandomizedResponse
@@ -397,15 +398,17 @@ class Ledger(Shown):
         model: TrustModel | None = None,
         unit: str | None = None,
     ) -> float:
-        """Return the proven loss so far in one relation: of one model, which alone bounds nothing more, or of both.
+        """Return the proven loss so far under one relation, of all trust models or of one.
+
+        The total of one model bounds nothing about the losses of the other models.
 
         Args:
-            relation: of the total.
-            model: only losses of this one; by default all, which is what whoever sees the releases has seen.
-            unit: only losses of this one.
+            relation: the relation of the total.
+            model: restricts the sum to losses of this model; by default all losses count.
+            unit: restricts the sum to losses of this unit.
 
         Raises:
-            PrivacyError: replace-one losses are in no add-remove-one total.
+            PrivacyError: the relation is add-or-remove-one, and some loss is stated under replace-one.
         """
         return total_of(self._entries_of(model, unit), relation=relation).proven
 
@@ -416,12 +419,12 @@ class Ledger(Shown):
         model: TrustModel | None = None,
         delta: float,
     ) -> float:
-        """Return ε at this δ by tighter composition of the same losses; never more than `total`.
+        """Return ε at this δ by tighter composition of the same losses; at most `total`.
 
-        All losses are composed as one sequence, so that δ is spent once, whatever their relations and models.
+        All losses are composed as one sequence, so that δ counts once, whatever their relations and models.
 
         Args:
-            relation: as for `total`; and so is `model`.
+            relation, model: as for `total`.
             delta: in (0, 1).
 
         Raises:
@@ -429,30 +432,30 @@ class Ledger(Shown):
             PrivacyError: as `total`.
 
         Privacy:
-            For sessions that were fixed in advance. Where outcomes decide whether and what is asked next, a `Budget`
-            with a δ holds, and this does not.
+            This is an upper bound for sessions that are fixed in advance. It is none if outcomes determine whether and
+            what is asked next; for that, use a `Budget` with a δ.
         """
         return approximate_epsilon(self._entries_of(model, None), relation=relation, delta=delta)
 
     def check(self, losses: Iterable[PrivacyLoss]) -> None:
-        """Raise if `charge` of all these losses, one after another, would; charge nothing.
+        """Check that all these losses together could be charged; charge nothing.
 
         Raises:
-            BudgetExceededError: they do not fit into what is left.
-            PrivacyError: a loss counts in no total of the budget's relation.
+            BudgetExceededError: they exceed the remaining budget.
+            PrivacyError: a loss cannot be converted to the budget's relation.
         """
         if self._budget is not None:
             losses_needed = list(losses)
             self._check(self._budget, losses_needed, self._sum_of(losses_needed))
 
     def reserve(self, losses: Iterable[PrivacyLoss]) -> Reservation:
-        """Check, then keep room for all these losses, so that a session that begins can also end.
+        """Check, then reserve budget for all these losses, so that a session that begins can also end.
 
         Raises:
             BudgetExceededError, PrivacyError: as `check`; then nothing is reserved.
         """
         losses_needed = list(losses)
-        if self._budget is None:  # there is room for everything that is a loss
+        if self._budget is None:  # every valid loss fits
             for loss in losses_needed:
                 self.amount_of(loss)
             return Reservation(self, _NOTHING)
@@ -476,11 +479,11 @@ class Ledger(Shown):
         """Return the amount of a loss on this ledger, for its reservations.
 
         Raises:
-            PrivacyError: it is no number of at least 0, or counts in no total of the ledger's relation.
+            PrivacyError: it is negative or NaN, or cannot be converted to the ledger's relation.
         """
         part = loss.part
         for number in (loss.proven, loss.claimed) if part is None else (loss.proven, part.proven, loss.claimed):
-            if not number >= 0:  # no comparison holds of what is no number, so that no budget would refuse it
+            if not number >= 0:  # NaN included, which no comparison with a budget would refuse
                 raise PrivacyError(f"a loss of {loss.mechanism} must be a number of at least 0, got {number}")
         times = 1 if loss.relation is self._relation else count_of(loss.relation, relation=self._relation)
         epsilon = times * units_of(loss.proven)
@@ -544,12 +547,12 @@ def approximate_epsilon(
     """Return ε at this δ of one person's losses, by tighter composition. See `Ledger.approximate_total`.
 
     Args:
-        entries: one person's.
-        relation: of the result; by default that of all losses, or replace-one where they differ.
+        entries: the losses of one person.
+        relation: the relation of the result; by default that of all losses, or replace-one if they differ.
         delta: in (0, 1).
 
     Raises:
-        ConfigurationError, PrivacyError: see there.
+        ConfigurationError, PrivacyError: as `Ledger.approximate_total`.
     """
     paid = list(entries)
     total = total_of(paid, relation=relation)
@@ -565,12 +568,12 @@ def compose_parallel(
     relation: NeighboringRelation = NeighboringRelation.REPLACE_ONE,
     model: TrustModel | None = None,
 ) -> float:
-    """Return the loss of a population whose members' data are disjoint: the largest of its members', 0 without any.
+    """Return the loss of a population whose members' data are disjoint: the greatest of its members, 0 without any.
 
     Args:
-        ledgers: everybody's; the losses of a person with several add.
-        relation: of the totals; of replace-one neighbors one person's data differ, of the others one person is there
-            or is not.
+        ledgers: the ledgers of all members; the losses of a person with several ledgers add up.
+        relation: the relation of the totals. Under replace-one, one person's data differ between neighbors; under
+            add-or-remove-one, one person is absent from one of them.
         model: as for `Ledger.total`.
 
     Raises:

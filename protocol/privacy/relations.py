@@ -1,7 +1,7 @@
-"""Which data sets are neighbors, and whom the protection is against: all that hangs on a model of trust stands here.
+"""Neighboring relations and trust models.
 
-A privacy loss means nothing without both, and without the unit of protection (a voter, a record, an answer, a
-weight), which is a plain word on each entry since protocols bring their own.
+A privacy loss needs both to have a meaning, and also the unit of protection (a voter, a record, an answer, a weight).
+The unit is a plain word in each ledger entry, since each protocol defines its units.
 """
 
 import enum
@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from typing import Final
 
 SEMI_HONEST: Final = "semi-honest server only"
-"""The mark at the end of a loss's mechanism, if the loss holds against no server that lies."""
+"""The mark at the end of a loss's mechanism if the loss assumes that the server follows the protocol."""
 
 
 def is_semi_honest(mechanism: str) -> bool:
-    """Return whether a loss by a mechanism that is called so holds against no server that lies.
+    """Return whether the name of a mechanism says that its loss assumes a semi-honest server.
 
     Examples:
         >>> is_semi_honest("shares of noise"), is_semi_honest(f"shares of noise, {SEMI_HONEST}")
@@ -23,7 +23,7 @@ def is_semi_honest(mechanism: str) -> bool:
 
 
 class NeighboringRelation(enum.Enum):
-    """Which two data sets must be hard to tell apart.
+    """The neighboring relation: which two data sets must be hard to distinguish.
 
     Examples:
         >>> NeighboringRelation("add-remove-one")
@@ -33,13 +33,13 @@ class NeighboringRelation(enum.Enum):
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
     REPLACE_ONE = "replace-one"
-    """One unit has another value; how many units there are is public."""
+    """One unit has another value; the number of units is public."""
     ADD_OR_REMOVE_ONE = "add-remove-one"
-    """One unit is there or is not."""
+    """One unit is present in one data set and absent from the other."""
 
 
 class TrustModel(enum.Enum):
-    """The trust model: whom a loss is bounded against, in order of the server's trust.
+    """The trust model: which adversaries a loss bounds; in order of increasing trust in the server.
 
     Examples:
         >>> TrustModel.LOCAL.trusts_server, TrustModel.CENTRAL.trusts_server
@@ -49,15 +49,15 @@ class TrustModel(enum.Enum):
     __hash__ = object.__hash__  # members are single objects; Enum hashes their names, in Python
 
     LOCAL = "local"
-    """Everybody else, all colluding: each report is private by itself."""
+    """Against all others, server included, in one coalition: each report is private by itself."""
     DISTRIBUTED = "distributed"
-    """The server and as many parties with it as the session states; it sees one noisy sum and nothing else."""
+    """Against a coalition of the server and as many parties as the session states; it sees only one noisy sum."""
     CENTRAL = "central"
-    """Everybody who sees only the release; the aggregator is trusted with the values."""
+    """Against anybody who sees only the release; the aggregator is trusted with the values."""
 
     @classmethod
     def weakest_of(cls, models: Iterable["TrustModel"]) -> "TrustModel":
-        """Return the model that bounds least of some; the local one of none.
+        """Return the model that trusts the server most, of some models; the local model if there are none.
 
         Examples:
             >>> TrustModel.weakest_of([TrustModel.LOCAL, TrustModel.CENTRAL])
@@ -97,10 +97,11 @@ class TrustModel(enum.Enum):
         return _AGAINST[self]
 
     def trusted_party(self, server: str, *, is_sparse: bool = False) -> str:
-        """Return who is trusted, as "nobody" or "the aggregator", where a server is called so.
+        """Return who is trusted, such as "nobody" or "the aggregator".
 
         Args:
-            is_sparse: whether each masks with some others alone, which holds against a server that does not lie.
+            server: the protocol's word for the server.
+            is_sparse: whether each party masks with only some others, which assumes a semi-honest server.
         """
         name = f"the {server.replace('-', ' ')}"
         if self.trusts_server:

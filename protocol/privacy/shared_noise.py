@@ -1,17 +1,17 @@
-"""What one noisy sum costs whose noise is made of shares, of which some number is honest.
+"""The loss of a noisy sum whose noise consists of shares, some of which are honest.
 
-A share is the difference of two negative binomial numbers NB(1/h, a), a = e^(−1/scale), for h *planned* shares. H
-honest ones add up to the difference of two NB(H/h, a):
+A share is the difference of two negative binomial numbers NB(1/h, a), a = e^(−1/scale), for h *planned* shares. The sum
+of H honest shares is the difference of two NB(H/h, a):
 
-- H ≥ h: that is discrete Laplace noise of this scale and, where H > h, independent noise beside it. So the loss of an
-  integer vector whose l1 sensitivity is Δ is Δ/scale, exactly, whatever else is added and wherever sums wrap around.
-- H < h, r = H/h: with P[noise = x] = q(|x|), q(x) is the x-th moment of a positive measure on [0, a] (Euler's integral
-  of the hypergeometric function), hence log-convex and falling. So no two neighbors of a coordinate that are t apart
-  lose more than g(t) = ln(q(0)/q(t)), which is attained, and g is concave: the worst change of Δ in all is spread over
-  the coordinates as evenly as integers can be.
+- H ≥ h: this is discrete Laplace noise of this scale, plus independent noise if H > h. So the loss of an integer vector
+  with ℓ₁ sensitivity Δ is exactly Δ/scale, whatever else is added and even if sums wrap around.
+- H < h, r = H/h: let P[noise = x] = q(|x|). q(x) is the x-th moment of a positive measure on [0, a] (Euler's integral
+  of the hypergeometric function), hence log-convex and decreasing. So two values of a coordinate at distance t lose at
+  most g(t) = ln(q(0)/q(t)), which is attained. g is concave, so a total change of Δ costs most if it is spread over the
+  coordinates as evenly as integers can be.
 
-q(t) is in proportion to Σ_k w(k)·w(k + t), w(k) = Γ(k + r)/(k!·Γ(r))·a^k. The sum for q(0) is bounded from above, by a
-geometric series for what is left out, and the one for q(t) from below; both allow for all rounding.
+q(t) is proportional to Σ_k w(k)·w(k + t), w(k) = Γ(k + r)/(k!·Γ(r))·a^k. The sum for q(0) is bounded from above, with a
+geometric series for the omitted terms, and the sum for q(t) from below. Both bounds allow for all rounding.
 
 Source: Goryczka and Xiong (2017), for Laplace noise as a sum of shares.
 """
@@ -26,28 +26,28 @@ from ..arguments import exact_arguments
 from ..elementary import exp, expm1, ln, quotient_up
 from ..errors import require
 
-_SCALES: Final = 20  # a sum's terms fall by e^(−2) a scale
-_MOST_TERMS: Final = 1 << 20  # beyond, the bound is looser, and holds
-_MOST_SCALES_APART: Final = 100  # farther, products would be too small for floats
-# Relatively, for each of the factors that make the last term: five roundings in each, in both sums.
+_SCALES: Final = 20  # scales that a sum covers; its terms fall by a factor of e^(−2) per scale
+_MOST_TERMS: Final = 1 << 20  # beyond this number the bound is looser, but still holds
+_MOST_SCALES_APART: Final = 100  # at greater distances, products would underflow
+# The relative rounding error per factor of the last term: five roundings each, in both sums.
 _ROUNDING: Final = 2.0**-48
 
 
 @exact_arguments
 def shared_laplace_loss(*, scale: float, sensitivity: int, planned: int, honest: int, width: int) -> float:
-    """Return ε of a sum of integer vectors with noise shares, against whoever knows all shares but the honest ones.
+    """Return ε of a sum of integer vectors with noise shares, against an observer who knows all but the honest shares.
 
     Args:
-        scale: > 0, of the discrete Laplace noise that the planned shares add up to.
-        sensitivity: Δ ≥ 0, the l1 distance of neighboring vectors at most.
-        planned: h ≥ 1: shares are drawn so that so many add up to that noise.
-        honest: H ≥ 0, of the shares that are in the sum.
-        width: coordinates of a vector, at least 1.
+        scale: > 0, the scale of the discrete Laplace noise that the planned shares add up to, in grid steps.
+        sensitivity: Δ ≥ 0, the greatest ℓ₁ distance between neighboring vectors, in grid steps.
+        planned: h ≥ 1, the number of shares that add up to this noise.
+        honest: H ≥ 0, the number of honest shares in the sum.
+        width: the number of coordinates of a vector, at least 1.
 
     Returns:
-        In nats: Δ/scale, rounded up, where H ≥ h; else a proven upper bound, at scales up to 2¹⁵ above the exact loss
-        by less than 10⁻⁸ for each coordinate that changes by 100 scales at most, and looser beyond; ∞ without an honest
-        share.
+        ε in nats. For H ≥ h it is Δ/scale, rounded up. For 0 < H < h it is a proven upper bound. At scales up to 2¹⁵
+        this exceeds the exact loss by less than 10⁻⁸ for each coordinate that changes by at most 100 scales; beyond, it
+        is looser. For H = 0 it is ∞.
 
     Raises:
         ConfigurationError: a number is out of range.
@@ -73,8 +73,8 @@ def shared_laplace_loss(*, scale: float, sensitivity: int, planned: int, honest:
     if not honest:
         return math.inf
     quotient, remainder = divmod(sensitivity, width)
-    shape = math.nextafter(honest / planned, 0)  # with less of a share the loss is more
-    # Of no coordinate, or over no distance, nothing is lost; 0 times infinity would be no number.
+    shape = math.nextafter(honest / planned, 0)  # rounded down, since a smaller share has a greater loss
+    # Terms of no coordinates or no distance are skipped, since 0 times infinity would be NaN.
     parts = [
         (number, distance)
         for number, distance in ((width - remainder, quotient), (remainder, quotient + 1))
