@@ -241,9 +241,7 @@ class SessionFlow:
             phase_reports.transcript.digest or "",
             None if self._protocol.hides_participation else phase_reports.num_told,
         )
-        to_some = [
-            self._send([party], message) for party, message in releases.to_some.items()
-        ]  # first in the view
+        to_some = [self._send([party], message) for party, message in releases.to_some.items()]  # first in the view
         other_names = [client.party for client in hearing if client.party not in releases.to_some]
         return [self._send(other_names, releases.to_all), *to_some, Finish(result)]
 

@@ -1,12 +1,12 @@
-"""Answer perturbation: keep an answer, or give another label of its answer set, all alike.
+"""Answer perturbation: keep an answer, or report another label of its answer set, chosen uniformly.
 
-A private row holds one value for each place: `NO_ANSWER`, or a code. The answer sets of different sizes s_0, s_1, …
-lie one after another (blocks), so that a code names both its set and its label; a report stays in the block. Which
-places are answered, and from which set, is public: neighbors differ in labels alone. `sizes` are those of the blocks,
-each at least 2, and `hyper` is the distribution of a two-layer mechanism's flip probability.
+A private row holds one value for each question: `NO_ANSWER`, or a code. Answer sets of different sizes s_0, s_1, … form
+consecutive blocks of codes, so that a code names both its set and its label. A report stays in the block. Which
+questions are answered, and from which set, is public: neighbors differ only in labels. `sizes` are the sizes of the
+blocks, each at least 2. `hyper` is the hyper-distribution, from which a two-layer mechanism draws the flip probability.
 
-Mechanisms share Definition 5.1, another label with the flip probability p, each with p/(s − 1); they differ in who
-draws p, and how often.
+All mechanisms here follow Definition 5.1: with the flip probability p the report is another label, each with
+probability p/(s − 1). They differ in how and how often p is drawn.
 
 Source: the truth discovery paper, Definition 5.1, Sections 5.1 and 5.2; readings T2, T3 and T7.
 """
@@ -51,17 +51,17 @@ from .mechanism import FiniteMechanism, RowMechanism, check_batch, check_candida
 from .randomized_response import MAX_EPSILON
 
 NO_ANSWER: Final = -1
-"""A place without an answer; reported as it is, since it is public which places are answered."""
+"""The value of a question without an answer; reported unchanged, since it is public which questions are answered."""
 MIN_FLIP_PROBABILITY: Final = 2.0**-44
 """The least flip probability above 0 of `OneLayer`: below it a simulated uniform of 53 bits would be too coarse."""
 
 
 @exact_arguments
 def flip_probability_of(epsilon: float, num_labels: int) -> float:
-    """Return p = (s − 1)/(e^ε + s − 1), with which one answer's loss is ε.
+    """Return the flip probability p = (s − 1)/(e^ε + s − 1), for which the loss of one answer is ε.
 
     Args:
-        epsilon: ε, in [0, `MAX_EPSILON`], in nats; at 0 every report has the same law.
+        epsilon: ε, in [0, `MAX_EPSILON`], in nats; at 0 reports are independent of the answer.
         num_labels: s ≥ 2.
 
     Returns:
@@ -81,7 +81,7 @@ def flip_probability_of(epsilon: float, num_labels: int) -> float:
     uniform_flip = num_others / num_labels
     if epsilon == 0:
         return uniform_flip
-    # e^(−ε) keeps its digits where e^ε would swamp s − 1.
+    # With e^(−ε) no digits are lost; s − 1 would vanish next to a large e^ε.
     odds = num_others * exp(-epsilon)
     flip = odds / (1 + odds)
     while flip < uniform_flip and loss_of_flip_probability(flip, num_labels) > epsilon:
@@ -93,8 +93,8 @@ def flip_probability_of(epsilon: float, num_labels: int) -> float:
 def epsilon_of(flip_probability: float, num_labels: int) -> float:
     """Return ε = ln((1 − p)(s − 1)/p): the loss of one answer that is flipped with probability p.
 
-    For a two-layer mechanism, with p the mean of its hyper-distribution, this is the ε that the paper *claims*; what is
-    proven for rows of more than one answer is in `joint_law`.
+    For a two-layer mechanism, with p the mean of its hyper-distribution, this is the ε that the paper *claims*. The
+    proven loss of rows with more than one answer is in `joint_law`.
 
     Args:
         flip_probability: p, in [0, (s − 1)/s].
@@ -104,8 +104,8 @@ def epsilon_of(flip_probability: float, num_labels: int) -> float:
         ε, in nats, rounded up to the next float; ∞ for p = 0, and 0 for p = (s − 1)/s up to its rounding.
 
     Raises:
-        ConfigurationError: a parameter is out of range. Beyond (s − 1)/s an answer's own label would be its rarest
-            report, and the formula would be below 0.
+        ConfigurationError: a parameter is out of range. For p above (s − 1)/s the true label would be the least
+            probable report, and the formula negative.
 
     Source:
         The truth discovery paper, Theorem 6.2; Theorem 6.3 with p = (a + b)/2; Theorem 6.4 for their equality.
@@ -123,7 +123,7 @@ def epsilon_of(flip_probability: float, num_labels: int) -> float:
 
 @exact_arguments
 def block_offsets(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return the code of label 0 of each block, and at last the number of codes.
+    """Return the code of label 0 of each block, followed by the number of codes.
 
     Examples:
         >>> block_offsets((2, 4, 3))
@@ -154,7 +154,7 @@ class _InBlocks(RowMechanism):
         """Return the event of a row with this many answers from each block."""
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """`event_of_answers`, where no column may hold answers from two blocks. See `RowMechanism.event_among`."""
+        """Return `event_of_answers`; no column may hold answers from two blocks. See `RowMechanism.event_among`."""
         counts = self._counts_among(values)
         return self.event_of(len(values)) if counts is None else self.event_of_answers(counts)
 
@@ -224,7 +224,7 @@ class _EachByItself(_InBlocks, FiniteMechanism):
         return tuple(rows)
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Give ln(1 − p) for the answer itself, ln(p/(s − 1)) for others of its set. See `Mechanism`."""
+        """Return ln(1 − p) for the answer itself, ln(p/(s − 1)) for other labels of its set. See `Mechanism`."""
         (offsets, all_sizes), of_blocks = _tables(self.sizes), self._flips()
         flips = np.array((0.0, *(of_blocks[code.block] for code in _codes(self.sizes)[1:])))
         log_keeps: FloatArray = sp.special.log1p(-flips)
@@ -237,14 +237,14 @@ class _EachByItself(_InBlocks, FiniteMechanism):
 
 @dataclasses.dataclass(frozen=True)
 class OneLayer(_EachByItself):
-    """Perturb each answer by itself, with a flip probability that depends on its answer set's size alone.
+    """Perturb each answer independently, with a flip probability that depends only on the size of its answer set.
 
     Args:
         flip_probabilities: p of each block: 0, or in [`MIN_FLIP_PROBABILITY`, (s − 1)/s].
 
     Privacy:
-        ε-LDP, replace-one, unit: one answer, with ε the greatest `epsilon_of` of a block; see `channel_matrix`. That an
-        answer was given, and its answer set, are public.
+        ε-LDP, replace-one, unit: one answer, with ε the greatest `epsilon_of` of all blocks; see `channel_matrix`. It
+        is public whether a question was answered, and from which answer set.
 
     Source:
         The truth discovery paper, Definition 5.1 and Theorem 6.2.
@@ -292,9 +292,10 @@ class OneLayer(_EachByItself):
 
     @property
     def event(self) -> PrivacyEvent:
-        """k-RR at the worst block's ε and the least size: it covers every block.
+        """k-RR with the greatest ε and the least size of all blocks, which covers every block.
 
-        At one ε, fewer labels lose more: the hockey-stick divergence is (e^ε − e^x)/(e^ε + k − 1).
+        For one ε, the loss is greater with fewer labels k: the hockey-stick divergence at x is (e^ε − e^x)/(e^ε + k −
+        1).
         """
         if math.isinf(self.epsilon):
             return NonPrivate()
@@ -313,12 +314,12 @@ class OneLayer(_EachByItself):
 
 @dataclasses.dataclass(frozen=True)
 class TwoLayer(_InBlocks):
-    """Draw one flip probability, and perturb all answers of the row with it, so that they share randomness.
+    """Draw one flip probability for each row, and perturb all answers of the row with it.
 
     Privacy:
-        J-LDP, replace-one, unit: all answers of a worker; R-LDP, unit: one answer, the others known. Both from
-        `joint_law`. The ε of Theorem 6.3 holds for one answer by itself only. That an answer was given, and its answer
-        set, are public.
+        J-LDP, replace-one, unit: all answers of a worker. R-LDP, replace-one, unit: one answer if all others are known.
+        `joint_law` computes J and R. The ε of Theorem 6.3 holds only for a single answer by itself. It is public
+        whether a question was answered, and from which answer set.
 
     Source:
         The truth discovery paper, Section 5.2 and Theorem 6.3; reading T3.
@@ -367,7 +368,7 @@ class TwoLayer(_InBlocks):
         return NonPrivate() if math.isinf(loss) else LocalRandomizer(epsilon=loss)
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Perturb each row with a flip probability of its own. See `RowMechanism.randomize_rows`."""
+        """Draw a flip probability for each row, and perturb its answers. See `RowMechanism.randomize_rows`."""
         if values.ndim != 2 or uniforms.shape != (len(values), self.slots_of(values.shape[1])):  # noqa: PLR2004  rows
             allowed_shapes = f"values of shape (n, w) and uniforms of shape (n, {self.hyper.slots} + w)"
             raise ValueError(f"expected {allowed_shapes}, got {values.shape} and {uniforms.shape}")
@@ -387,13 +388,13 @@ class TwoLayer(_InBlocks):
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return ln L(k) − Σ ln(s_q − 1) over the k answers that differ. See `RowMechanism.log_likelihoods`.
 
-        L(k) = E[P^k (1 − P)^(m−k)] for a row of m answers: the joint law of all of them (`joint_law`). A report that
-        skips other places than the row, or leaves an answer's set, is impossible.
+        L(k) = E[P^k (1 − P)^(m−k)] for a row of m answers, and s_q is the size of answer q's set (`joint_law`). A
+        report that skips other questions than the row, or has a label outside of an answer's set, is impossible.
         """
         check_candidates(self, reports, values)
         offsets, sizes = _tables(self.sizes)
         log_lies = log_of(np.maximum(sizes - 1.0, 1.0))
-        shape = len(values), len(reports)  # reports are many: they lie one beside another
+        shape = len(values), len(reports)  # the many reports are contiguous in memory
         num_flips, lies, is_possible = np.zeros(shape, dtype=np.int64), np.zeros(shape), np.ones(shape, dtype=np.bool_)
         for of_reports, of_values in zip(np.ascontiguousarray(reports.T), values.T, strict=True):
             is_flipped = of_values[:, None] != of_reports
@@ -404,24 +405,24 @@ class TwoLayer(_InBlocks):
         logs = np.empty(shape)
         for number in np.unique(num_answers).tolist():
             are_long = num_answers == number
-            # Only an impossible report differs in more places than are answered.
+            # Impossible reports may have more differences than answers; they get −∞ below.
             logs[are_long] = self.hyper.log_moments(number)[np.minimum(num_flips[are_long], number)]
         return np.where(is_possible, logs - lies, -np.inf).T
 
 
 @dataclasses.dataclass(frozen=True)
 class FreshTwoLayer(_EachByItself):
-    """Draw a flip probability for each answer anew, and perturb it with that.
+    """Draw a new flip probability for each answer, and perturb the answer with it.
 
-    The draws are independent and used once, so that each answer is flipped with the mean, independently: the law of
-    `OneLayer` with that flip probability, for whole rows too. What the second layer was to gain is gone.
+    The draws are independent, and each is used once. So each answer is flipped independently with the mean flip
+    probability. This is the law of `OneLayer`, also for whole rows: the second layer has no effect.
 
     Attributes:
-        slots: the draw's, and one.
+        slots: the uniforms for drawing the flip probability, and one more.
 
     Privacy:
-        ε-LDP, replace-one, unit: one answer, with ε = abs(ln((1 − p)(s − 1)/p)) for the mean p and the worst s: losses
-        of a worker's answers add. That an answer was given, and its answer set, are public.
+        ε-LDP, replace-one, unit: one answer, with ε = abs(ln((1 − p)(s − 1)/p)) for the mean p and the worst size s.
+        The losses of a worker's answers add up. It is public whether a question was answered, and from which set.
 
     Source:
         The truth discovery paper, Section 5.2, read with a draw for each answer; reading T3.
@@ -460,7 +461,7 @@ class FreshTwoLayer(_EachByItself):
         return LocalRandomizer(epsilon=self.epsilon)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Perturb each value with a flip probability of its own. See `Mechanism.randomize`."""
+        """Draw a flip probability for each value, and perturb it. See `Mechanism.randomize`."""
         check_batch(self, values, uniforms)
         return _perturb(values, uniforms[:, -1], self.hyper.draw(uniforms[:, :-1]), self.sizes)
 
@@ -509,7 +510,7 @@ def _perturb(values: IntArray, uniforms: FloatArray, flips: FloatArray, sizes: t
     flipped = values[at]
     offsets, num_others = all_offsets[flipped - NO_ANSWER], all_sizes[flipped - NO_ANSWER] - 1
     labels = np.minimum((uniforms[at] * num_others / flips[at]).astype(np.int64), num_others - 1)
-    labels += labels >= flipped - offsets  # the lies are the labels without the value's own
+    labels += labels >= flipped - offsets  # skips the value's own label
     reports = values.copy()
     reports[at] = offsets + labels
     return reports

@@ -1,6 +1,6 @@
 """Binomial numbers from one uniform each, with the same bits on every processor.
 
-The law is walked from its mode by ratios of neighboring probabilities, which takes nothing but the four operations.
+The probabilities are computed from the mode outwards, by ratios of neighboring ones, with basic arithmetic only.
 """
 
 import math
@@ -10,14 +10,14 @@ from typing import Final
 
 from .exact import RandBelow
 
-# What is rarer, relative to the mode, no uniform of 53 bits names.
+# Counts with a smaller probability, relative to the mode, are never reached by a uniform of 53 bits.
 _NEGLIGIBLE: Final = 2.0**-80
 
 
 def binomial_law(number: int, probability: Fraction) -> tuple[int, Sequence[float]]:
-    """Return the least count of Bin(number, probability) that is not negligible, and P[count] from there upwards.
+    """Return the least count of Bin(number, probability) that is not negligible, and P[count] from it upwards.
 
-    These are right to within some 1e-15 of their sum.
+    The probabilities have an error of about 1e-15, relative to their sum.
     """
     if number == 0 or probability == 0:
         return 0, (1.0,)
@@ -50,7 +50,7 @@ def draw_binomial(number: int, probability: Fraction, uniform: float) -> int:
         remaining_mass -= mass
         if remaining_mass < 0:
             return least + place
-    return least + len(masses) - 1  # rounding
+    return least + len(masses) - 1  # rounding left the uniform above the last sum
 
 
 def draw_binomial_exactly(number: int, probability: Fraction, randbelow: RandBelow) -> int:

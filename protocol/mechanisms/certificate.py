@@ -1,14 +1,15 @@
-"""A proof, to be checked by anybody, that no unbiased ε-LDP report of a number is more precise than a bound.
+"""A checkable proof that no unbiased ε-LDP report of a number has a smaller variance than a bound.
 
-Weak duality, and nothing of how the numbers were found, is what it rests on. Take any ε-LDP randomizer of the values v
-with unbiased estimates, and numbers λ_v, μ_v and shares π_v ≥ 0. A report r that stands for t adds
-Σ_v P[r | v]·(π_v·t² − λ_v·t + μ_v) to the left side of
+The proof is weak duality; it does not depend on how its numbers were found. Take any ε-LDP randomizer of the values v
+with unbiased estimates t, any numbers λ_v, μ_v, and weights π_v ≥ 0. The claim is
 
     Σ_v π_v·Var[t | v]  ≥  Σ_v (λ_v·v − μ_v − π_v·v²)
 
-less the right one. Its column P[r | ·] is a mixture of the columns c_S (1 for a value in the subset S, e^(−ε) for the
-others) times numbers ≥ 0, so that this is ≥ 0 for every t if Λ_S² ≤ 4·A_S·M_S for every S, where Λ_S = Σ_v c_S(v)·λ_v,
-A_S likewise of π and M_S of μ. Raising every μ_v by h·π_v raises 4·A_S·M_S by 4·h·A_S², and lowers the bound by h·Σπ.
+Left side minus right side is a sum over reports r. A report with estimate t contributes Σ_v P[r | v]·(π_v·t² − λ_v·t +
+μ_v). The column P[r | ·] is a nonnegative combination of the columns c_S, for subsets S of the values: c_S(v) is 1 for
+v in S, and e^(−ε) for all others. So the contribution is ≥ 0 for every t if Λ_S² ≤ 4·A_S·M_S for every S, where Λ_S =
+Σ_v c_S(v)·λ_v, A_S = Σ_v c_S(v)·π_v and M_S = Σ_v c_S(v)·μ_v. If some constraint is violated, raising every μ_v by
+h·π_v raises 4·A_S·M_S by 4·h·A_S², and lowers the bound by h·Σπ.
 
 Source: Kairouz, Oh and Viswanath (2014), extremal mechanisms, for the columns; reading W8.
 """
@@ -25,17 +26,17 @@ from ..errors import require
 
 @dataclasses.dataclass(frozen=True)
 class Certificate:
-    """A feasible point of the dual program, up to the last of its forty digits.
+    """A point of the dual program that is feasible up to the last of its forty digits.
 
     Args:
-        epsilon: of the randomizers that it speaks of, in nats.
-        values: the numbers that they report, v.
+        epsilon: ε of the bounded randomizers, in nats.
+        values: v, the numbers that they report.
         slopes: λ, one for each value.
-        masses: μ, likewise.
-        prior: π, likewise, ≥ 0 and not all 0. Where the worst case is bounded, its sum is 1.
+        masses: μ, one for each value.
+        prior: π, one for each value, ≥ 0 and not all 0. For a bound on the greatest variance, its sum must be 1.
 
     Raises:
-        ConfigurationError: `epsilon` is out of range, or something is no number.
+        ConfigurationError: `epsilon` is out of range, or an argument contains something other than numbers.
 
     Examples:
         >>> from fractions import Fraction
@@ -64,11 +65,11 @@ class Certificate:
     def proven_bound(self) -> Fraction:
         """Return a proven lower bound on Σ_v π_v·Var[t | v], and so on the greatest variance if Σπ = 1.
 
-        Every one of the 2^k constraints is looked at, in integers, with a ratio just below e^(−ε); what the worst one
-        lacks is taken off the claimed bound. A second for twenty values.
+        All 2^k constraints are checked, in integers, with a ratio just below e^(−ε). The greatest violation is
+        subtracted from the claimed bound. For twenty values this takes a second.
 
         Raises:
-            ValueError: π is not a prior, so that nothing is proven.
+            ValueError: π has a negative weight, or only zeros, so that nothing is proven.
         """
         if min(self.prior) < 0 or not any(self.prior):
             raise ValueError("prior must be >= 0 and not 0 everywhere")
@@ -76,7 +77,7 @@ class Certificate:
 
     def _greatest_lack(self) -> Fraction:
         """Return the greatest (Λ_S² − 4·A_S·M_S)/(4·A_S²), or 0 if none is positive."""
-        # Just below e^(-epsilon): the bound is one for a few more randomizers than it must be.
+        # Just below e^(-epsilon), so that the bound covers slightly more randomizers than required.
         ratio = Fraction(exp(-self.epsilon)) * (1 - Fraction(1, 1 << 50))
         rest_numerator, excess_numerator = ratio.numerator, ratio.denominator - ratio.numerator
         scale = math.lcm(*(number.denominator for number in (*self.slopes, *self.masses, *self.prior)))
@@ -88,7 +89,7 @@ class Certificate:
         slope, share, mass = (rest_numerator * sum(numbers) for numbers in zip(*points, strict=True))
         is_inside = [False] * len(points)
         worst = Fraction(0)
-        # Gray code: each subset differs from the one before in a single value.
+        # In Gray code, each subset differs from the previous one in a single value.
         for count in range(1, (1 << len(points)) + 1):
             lack = slope * slope - 4 * share * mass
             if lack > 0:

@@ -1,8 +1,8 @@
-"""Values told as they are, for phases in which the server is trusted with them.
+"""The identity: values without noise, for phases in which the server is trusted with them.
 
-In the central model clients send their values and the server adds the noise to what it releases. Such a phase has a
-mechanism like any other, so that machines, ledgers and noise sources need no second way; its event says that the
-server saw the data. It protects from nobody, and what is released must be charged by itself.
+In the central model, clients send their values, and the server adds noise to its release. Such a phase has a mechanism
+like any other, so that machines, ledgers and noise sources need no special case. The mechanism's event states that the
+server saw the data. It protects against nobody; the loss of the release is charged separately.
 """
 
 import dataclasses
@@ -22,15 +22,15 @@ _TOO_LARGE = 2**62
 
 @dataclasses.dataclass(frozen=True)
 class Disclosure(Mechanism):
-    """Report each value as it is.
+    """Report each value unchanged.
 
-    A value takes one uniform, since a row of uniforms has at least one everywhere; it is not used.
+    A value takes one unused uniform, since rows of uniforms are never empty.
 
     Args:
-        bound: 1 ≤ bound < 2**62: the greatest value, and the least with its sign changed.
+        bound: values are in [−bound, bound]; 1 ≤ bound < 2**62.
 
     Privacy:
-        None: the loss towards everybody who gets the report is infinite.
+        None: the loss against anybody who sees the report is infinite.
 
     Examples:
         >>> Disclosure(3).randomize_row([2, -1], [0.0, 0.0])
@@ -71,5 +71,5 @@ class Disclosure(Mechanism):
         return value
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """0 for the value itself, −∞ for any other. See `Mechanism.log_probabilities`."""
+        """Return 0 for the value itself, −∞ for any other. See `Mechanism.log_probabilities`."""
         return np.where(values[:, None] == reports, 0.0, -np.inf).T

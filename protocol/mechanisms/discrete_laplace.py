@@ -1,11 +1,11 @@
-"""Laplace noise on a public grid, with a law that is exact.
+"""Laplace noise on a public grid, with an exact law.
 
-The textbook's Laplace mechanism adds a real number, and a computer's reals leak the value through their low
-bits (Mironov, 2012). Here values and reports are multiples of a public power of two, and the noise is the
-discrete Laplace (two-sided geometric) law on that grid; as the grid gets finer it becomes the printed one.
+The Laplace mechanism of textbooks adds a real number, and floating-point numbers leak the value through their low bits
+(Mironov, 2012). Here values and reports are multiples of a public power of two, and the noise has the discrete Laplace
+(two-sided geometric) law on that grid. As the grid gets finer, the law approaches the continuous one.
 
 Source: Ghosh, Roughgarden and Sundararajan (2009) for the law and its privacy; Dwork, McSherry, Nissim and Smith (2006)
-for calibration to the l1 sensitivity of a row; Canonne, Kamath and Steinke (2020), Algorithm 2, for exact sampling.
+for calibration to the ℓ₁ sensitivity of a row; Canonne, Kamath and Steinke (2020), Algorithm 2, for exact sampling.
 """
 
 import abc
@@ -30,15 +30,16 @@ from .mechanism import Mechanism, check_batch, sums_of
 
 # Grid steps per scale: the variance then differs from the continuous law's by a factor of 1 - 1/(12 * 128**2).
 _STEPS_PER_SCALE: Final = 128
-# Reports are clamped so many scales beyond the values; that happens with probability below e**-60, and
-# clamping is post-processing.
+# Reports are clamped this many scales beyond the values. The probability of clamping is below e**-60, and clamping is
+# post-processing.
 CLAMP_IN_SCALES = 60
 _TOO_LARGE: Final = 2**62
 # The least uniform above 0 that a simulation can draw is 2**-53; 0 itself stands for the interval below it.
 _LEAST_UNIFORM: Final = 2.0**-54
-# Of a logarithm, relatively: 64 times as much as two libraries may differ by, a few units in the last place.
+# The assumed relative error of a logarithm: 64 times the difference between two libraries, which is a few units in the
+# last place.
 _ROUNDING: Final = 2.0**-44
-_SURE: Final = 1 - 1e-12  # of a level: what rounding of a tail may not exceed
+_SURE: Final = 1 - 1e-12  # lowers a level by more than the rounding error of a tail
 
 
 @exact_arguments
@@ -67,7 +68,7 @@ class _Laplace(Mechanism):
         require(0 < self.scale < 2**40, "scale", self.scale, "in (0, 2**40) grid steps")
 
     def _check_reach(self) -> None:
-        fits = max(map(abs, self.report_range)) < _TOO_LARGE  # beyond, arrays would wrap around
+        fits = max(map(abs, self.report_range)) < _TOO_LARGE  # larger sums would wrap around
         require(fits, "least, greatest", self.value_range, "within 2**62 with noise")
 
     @property
@@ -82,7 +83,7 @@ class _Laplace(Mechanism):
         return 2 * exp(-1 / self.scale) / square(expm1(-1 / self.scale))
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
-        """Return the sum of each column's values. See `RowMechanism.estimate_rows`."""
+        """Estimate the sum of each column's values. See `RowMechanism.estimate_rows`."""
         return sums_of(reports, self.noise_variance)
 
     def noise_probability(self, noise: int) -> float:
@@ -103,14 +104,15 @@ class _Laplace(Mechanism):
         return max(1, math.ceil(-self.scale * ln(most)))
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Add the noise whose distribution function passes the uniform. See `Mechanism.randomize`."""
+        """Add the noise at which the distribution function reaches the uniform. See `Mechanism.randomize`."""
         check_batch(self, values, uniforms)
         spread = 1 + exp(-1 / self.scale)
         draws = np.maximum(uniforms[:, 0], _LEAST_UNIFORM)
-        signs = draws * spread - (spread - 1)  # below 0 where the noise is: P[x < 0] = a / (1 + a)
-        tails = np.abs((signs >= 0) - draws) * spread  # of the draw, or of 1 less the draw
-        # The law has scipy's logarithm: its last bit hardly ever changes with the processor's vector instructions, and
-        # flooring hides that. Numpy's takes a quarter of the time, and floors alike except next to an integer.
+        signs = draws * spread - (spread - 1)  # negative for negative noise: P[x < 0] = a / (1 + a)
+        tails = np.abs((signs >= 0) - draws) * spread  # of the draw, or of 1 − draw
+        # The result is defined by scipy's logarithm, whose last bit hardly ever depends on the processor's vector
+        # instructions, so that its floor is the same everywhere. Numpy's logarithm takes a quarter of the time, and has
+        # the same floor except next to an integer.
         steps = -self.scale * np.log(tails)
         unsure = np.abs(np.rint(steps) - steps) <= np.abs(steps) * _ROUNDING
         if unsure.any():
@@ -143,10 +145,10 @@ class _Laplace(Mechanism):
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the exact law's logarithms, clamping included. See `Mechanism.log_probabilities`.
 
-        ln((1 − a)/(1 + a)) − abs(x)/scale for noise x. A report at either end stands for all noise that reaches it,
-        which has probability a^abs(x)/(1 + a): one to the noise that just reaches it divided by 1 − a.
+        For noise x this is ln((1 − a)/(1 + a)) − abs(x)/scale. A report at either end of the range covers all noise of
+        at least the size abs(x) in its direction, which has probability a^abs(x)/(1 + a): that of x divided by 1 − a.
         """
-        decay, gap = exp(-1 / self.scale), -expm1(-1 / self.scale)  # a, and 1 − a with all its digits
+        decay, gap = exp(-1 / self.scale), -expm1(-1 / self.scale)  # a, and 1 − a to full precision
         logs: FloatArray = np.abs(values[:, None] - reports) / -self.scale
         logs += ln(gap) - log1p(decay)
         low, high = self.report_range
@@ -201,21 +203,20 @@ class DiscreteLaplace(_Laplace):
 
 @dataclasses.dataclass(frozen=True)
 class VectorLaplace(_Laplace):
-    """Add to each coordinate of a row noise of its own, that of `DiscreteLaplace`, with privacy for the whole row.
+    """Add independent noise of `DiscreteLaplace` to each coordinate of a row, with privacy for the whole row.
 
-    The row's loss follows from the l1 distance of neighboring rows, and is not the sum of its coordinates' losses.
+    The row's loss follows from the ℓ₁ distance of neighboring rows, and is not the sum of its coordinates' losses.
 
     Args:
         scale: in (0, 2**40) grid steps.
-        sensitivity: 1 ≤ sensitivity < 2**62, in grid steps: the l1 distance of neighboring rows at most. The ranges
-            of single values do not bound it; the caller makes sure that no row is randomized which might have a
-            neighbor farther away (the protocol's check of a row).
-        bound: ≥ 1: the greatest value of a coordinate, in grid steps, and the least with its sign changed.
+        sensitivity: the greatest ℓ₁ distance between neighboring rows, in grid steps; 1 ≤ sensitivity < 2**62. The
+            ranges of single values do not bound it, so the caller must check that no row has a neighbor farther away.
+        bound: coordinates are in [−bound, bound], in grid steps; ≥ 1.
 
     Privacy:
-        ε-DP with ε = sensitivity/scale, unit: the row, for the relation in which rows differ by `sensitivity` at most:
-        ln(P[r | v]/P[r | v']) = (‖r − v'‖₁ − ‖r − v‖₁)/scale ≤ ‖v − v'‖₁/scale. Claimed and proven are the same, and
-        exact where two rows are that far apart. Clamping is post-processing.
+        ε-DP with ε = sensitivity/scale, unit: the row. Neighbors are rows at an ℓ₁ distance of at most `sensitivity`:
+        ln(P[r | v]/P[r | v']) = (‖r − v'‖₁ − ‖r − v‖₁)/scale ≤ ‖v − v'‖₁/scale. Claimed and proven loss are the same,
+        and attained by rows at that distance. Clamping is post-processing.
 
     Examples:
         >>> mechanism = VectorLaplace(scale=4.0, sensitivity=6, bound=10)
@@ -258,15 +259,16 @@ class VectorLaplace(_Laplace):
         return events.PureMechanism(epsilon=quotient_up(min(widest, self.sensitivity), self.scale))
 
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
-        """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        """Rows are neighbors if their ℓ₁ distance is at most `sensitivity`. See `RowMechanism.are_neighbors`."""
         return are_within(self.sensitivity, values, other_values)
 
 
 def _draw_noise(scale: float, randbelow: RandBelow) -> int:
-    """Draw x with P[x] ∝ e^(−abs(x)/scale), for the rational number that the scale is.
+    """Draw x with P[x] ∝ e^(−abs(x)/scale), exactly; as a float, the scale is a rational number.
 
-    With blocks of B ≥ scale steps, abs(x) = qB + r: r is uniform below B and accepted with e^(−r/scale), and q is how
-    often e^(−B/scale) happens. A sign is drawn, and −0 drawn again.
+    Let abs(x) = qB + r with blocks of B ≥ scale steps. r is uniform below B, and accepted with probability
+    e^(−r/scale). q is geometric: the number of successes, each of probability e^(−B/scale), before a failure. Then a
+    sign is drawn; −0 is rejected.
     """
     of_step, numerator, block = _rate(scale)
     while True:
@@ -293,7 +295,7 @@ def are_within(most: int, values: IntArray, other_values: IntArray) -> NDArray[n
     """Return which of c and d rows have an ℓ₁ distance of at most `most`, shape (c, d)."""
     distances = np.zeros((len(values), len(other_values)), dtype=np.int64)
     for column, of_others in zip(values.T, other_values.T, strict=True):
-        # Beyond the most it does not matter by how much, and sums stay within 64 bits.
+        # Distances are capped just above the limit, so that sums fit into 64 bits.
         distances += np.minimum(np.abs(column[:, None] - of_others), most + 1)
         np.minimum(distances, most + 1, out=distances)
     return distances <= most

@@ -1,8 +1,8 @@
-"""Mechanisms that can be sampled exactly from uniform integers, and the pieces that such samplers are made of.
+"""Mechanisms with exact samplers, which take only uniform integers, and the building blocks of such samplers.
 
-A deployment samples laws without floating-point error. Where a law is made of rational numbers and of powers of e, that
-takes nothing but uniform integers below a bound, which come in as a function: from the operating system's entropy in a
-deployment, from a seed in a test.
+A deployment samples without floating-point error. For laws of rational numbers and powers of e, uniform integers below
+a bound are enough. They come in as a function: from the operating system's entropy in a deployment, from a seed in a
+test.
 
 Source: Canonne, Kamath and Steinke (2020), Algorithm 1, for Bernoulli(e^(−x)).
 """
@@ -16,11 +16,11 @@ from ..arguments import exact_arguments
 from .mechanism import RowMechanism
 
 RandBelow: TypeAlias = Callable[[int], int]
-"""Returns an integer that is uniform in [0, n), for n ≥ 1, independent of all before."""
+"""A function that returns a uniform integer in [0, n), for n ≥ 1, independent of all earlier ones."""
 
 
 class ExactMechanism(RowMechanism):
-    """A mechanism that brings its own exact sampler.
+    """A mechanism with an exact sampler.
 
     Examples:
         >>> import random
@@ -38,7 +38,7 @@ class ExactMechanism(RowMechanism):
 
 @exact_arguments
 def bernoulli(probability: Fraction, randbelow: RandBelow) -> bool:
-    """Return whether an event of this probability in [0, 1] has happened.
+    """Draw a Bernoulli variable: return True with this probability, in [0, 1].
 
     Examples:
         >>> import random
@@ -51,7 +51,7 @@ def bernoulli(probability: Fraction, randbelow: RandBelow) -> bool:
 
 @exact_arguments
 def bernoulli_exp(x: Fraction, randbelow: RandBelow) -> bool:
-    """Return whether an event of probability e^(−x), x ≥ 0, has happened.
+    """Draw a Bernoulli variable: return True with probability e^(−x), x ≥ 0.
 
     Examples:
         >>> import random
@@ -73,7 +73,7 @@ def happens_exp(numerator: int, denominator: int, randbelow: RandBelow) -> bool:
 
 def _happens_exp_small(numerator: int, denominator: int, randbelow: RandBelow) -> bool:
     """Do it for x in (0, 1]: the first of events with probability x/1, x/2, … that fails has an odd number."""
-    number = 1 + (numerator == denominator)  # the first one is certain then
+    number = 1 + (numerator == denominator)  # skips a first factor of 1
     while randbelow(denominator * number) < numerator:
         number += 1
     return number % 2 == 1

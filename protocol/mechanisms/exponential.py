@@ -1,8 +1,8 @@
-"""Choices by given qualities, of which better ones are more probable: the exponential mechanism, permute-and-flip.
+"""Private selection by quality: the exponential mechanism, and permute-and-flip.
 
-With Δ the most that one person changes a quality, and rate ε/(2Δ), both are ε-DP. Permute-and-flip asks the choices in
-a random order and takes the first that is kept, with probability e^(−rate·(best − its quality)); its expected loss of
-quality is never more than the exponential mechanism's, and down to half of it.
+Let Δ be the greatest change of a quality by one person. With rate ε/(2Δ), both are ε-DP. Permute-and-flip visits the
+choices in random order, keeps each with probability e^(−rate·(best − its quality)), and takes the first that is kept.
+Its expected loss of quality is at most that of the exponential mechanism, and can be half of it.
 
 Source: McSherry and Talwar (2007); McKenna and Sheldon (2020), Algorithm 1, Theorems 1 and 2; Canonne, Kamath and
 Steinke (2020) for exact sampling.
@@ -21,7 +21,7 @@ from .exact import RandBelow, bernoulli_exp
 from .hyper import Uniform
 from .logarithms import log_of, log_sums
 
-# e^(−x) is no positive float far beyond this.
+# Not far beyond this exponent, e^(−x) underflows.
 _GREATEST_EXPONENT: Final = 700
 
 
@@ -40,13 +40,14 @@ def choose(qualities: Sequence[Fraction], rate: Fraction, uniform: float) -> int
         remaining_mass -= mass
         if remaining_mass < 0:
             return place
-    return max(range(len(masses)), key=masses.__getitem__)  # rounding
+    return max(range(len(masses)), key=masses.__getitem__)  # rounding left the uniform above the last sum
 
 
 def choose_exactly(qualities: Sequence[Fraction], rate: Fraction, randbelow: RandBelow) -> int:
-    """Return a choice, drawn without rounding: any one, kept with probability e^(−rate·(best − its quality)).
+    """Draw a choice of the exponential mechanism without rounding.
 
-    The best is always kept, so that as many draws as there are choices are enough on average.
+    Propose a uniform choice, and accept it with probability e^(−rate·(best − its quality)). The best one is always
+    accepted, so the expected number of proposals is at most the number of choices.
     """
     best = max(qualities)
     while True:
@@ -58,8 +59,8 @@ def choose_exactly(qualities: Sequence[Fraction], rate: Fraction, randbelow: Ran
 def flip_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple[float, ...]:
     """Return P[choice] of permute-and-flip, for all choices in order.
 
-    Let choices come at independent uniform times. One that comes at t wins when it is kept and none before it is, so
-    that P = p ∫ Π (1 − t·p_other) dt over [0, 1].
+    Let the choices come at independent uniform times, and let p be the probability that a choice is kept. A choice at
+    time t wins if it is kept, and no choice before it is. So P = p ∫ Π (1 − t·p_other) dt over [0, 1].
     """
     masses = [Fraction(mass) for mass in _masses(qualities, rate)]
     law: list[float] = []
@@ -75,31 +76,33 @@ def flip_probabilities(qualities: Sequence[Fraction], rate: Fraction) -> tuple[f
 
 
 def log_choice_probabilities(deficits: FloatArray) -> FloatArray:
-    """Return ln P[choice] of the exponential mechanism for many laws: also where P is below the least float.
+    """Return ln P[choice] of the exponential mechanism for many laws, also if P underflows; shape (c, m).
 
-    Deficits are rate·(best quality − quality) ≥ 0 of each choice, with a 0 in each row; the shape of both is (c, m).
+    Args:
+        deficits: rate·(best quality − quality) ≥ 0 of each choice, shape (c, m), with a 0 in each row.
     """
     return -deficits - log_sums(-deficits, axis=1)[:, None]
 
 
 def log_flip_probabilities(deficits: FloatArray) -> FloatArray:
-    """Return ln P[choice] of permute-and-flip for many laws, as `log_choice_probabilities` does.
+    """Return ln P[choice] of permute-and-flip for many laws; see `log_choice_probabilities` for arguments and shape.
 
-    The integral of `flip_probabilities` is the mean of a polynomial of a uniform t, and a Gauss-Legendre rule gives it
-    exactly; 1 − t·p is a sum of positive terms, (1 − t) + t·(1 − p), so that no digits are lost.
+    The integral of `flip_probabilities` is that of a polynomial, so a Gauss-Legendre rule computes it exactly. 1 − t·p
+    is computed as a sum of positive terms, (1 − t) + t·(1 − p), so that no digits are lost.
     """
     times, rests, log_shares = Uniform(0.0, 1.0).mixture(deficits.shape[1] - 1)
     fallen = -sp.special.expm1(-deficits)  # 1 − p
-    # For each time, law and choice: that a choice which came before has not been kept.
+    # For each time t, law and choice: ln(1 − t·p), for the event that the choice was not kept before t.
     passed = log_of(rests[:, None, None] + times[:, None, None] * fallen)
     other_passes = passed.sum(axis=2, keepdims=True) - passed
     return -deficits + log_sums(other_passes + log_shares[:, None, None], axis=0)
 
 
 def greatest_choice_deficit(num_choices: int, level: float) -> float:
-    """Return x such that rate·(best quality − chosen quality) ≥ x has probability `level` at most, whatever they are.
+    """Return x such that rate·(best quality − chosen quality) ≥ x has probability at most `level` for all qualities.
 
-    That is (m − 1)/(m − 1 + e^x) at most, m ≥ 2, where all but one are so much worse.
+    For m ≥ 2 choices the probability is at most (m − 1)/(m − 1 + e^x); this is attained if all choices but the best
+    have the deficit x.
     """
     return max(ln(num_choices - 1) + log1p(-level) - ln(level), 0.0)
 
@@ -107,7 +110,7 @@ def greatest_choice_deficit(num_choices: int, level: float) -> float:
 def greatest_flip_deficit(num_choices: int, level: float) -> float:
     """Return `greatest_choice_deficit` of permute-and-flip.
 
-    The probability is at most 1 − (1 − (1 − e^(−x))^m)/(m·e^(−x)): the best is reached when all before it have failed.
+    The probability is at most 1 − (1 − (1 − e^(−x))^m)/(m·e^(−x)): the best is taken if none before it is kept.
     """
     low, high = 0.0, greatest_choice_deficit(num_choices, level)
     while low < (middle := (low + high) / 2) < high:

@@ -1,7 +1,7 @@
-"""A finite local randomizer given by its law: a table of integers.
+"""A finite local randomizer defined by its law: a table of integers.
 
-P[report r | value x] = masses[x][r] / 2**53. A simulated uniform has 53 bits, and a deployment draws as many from the
-operating system, so what is sampled is this law exactly, and whether it is ε-LDP is a comparison of integers.
+P[report r | value x] = masses[x][r] / 2**53. A simulated uniform has 53 bits, and a deployment draws 53 bits from the
+operating system. So exactly this law is sampled, and whether it is ε-LDP is decided by comparing integers.
 """
 
 import dataclasses
@@ -26,35 +26,36 @@ from .randomized_response import check_epsilon
 
 TOTAL_MASS_BITS: Final = 53
 TOTAL_MASS: Final = 1 << TOTAL_MASS_BITS
-"""The mass of each row."""
+"""The sum of the masses of each row."""
 
-# So that a row's number and a place in it fit into 63 bits together.
+# Up to this number of reports, comparing with each report's mass is faster than a search.
 _FEW_REPORTS: Final = 16
+# A row's number and a uniform of 53 bits then fit into 63 bits together.
 _MOST_VALUES: Final = 1 << 9
 
 
 @exact_arguments
 def least_ratio_of(epsilon: float) -> Fraction:
-    """Return a number that is at least e^(−ε), and exceeds it by no more than a few units in the last place.
+    """Return a number that is at least e^(−ε), and exceeds it by at most a few units in the last place.
 
-    A column in which every mass is at least this times every other is ε-LDP beyond doubt.
+    A law is certainly ε-LDP if in every column each mass is at least this times every other mass.
     """
     return Fraction(exp(-epsilon)) * (1 + Fraction(1, 1 << 50))
 
 
 @dataclasses.dataclass(frozen=True)
 class FiniteChannel(FiniteMechanism):
-    """Draw a report by the row of the value.
+    """Draw a report from the table's row of the value.
 
     Args:
-        epsilon: what the table promises, in nats; `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
-        masses: a row for each value, a column for each report; integers ≥ 0, each row's sum 2**53.
+        epsilon: the stated ε of the table, in nats; `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
+        masses: a row for each value, a column for each report; integers ≥ 0, with sum 2**53 in each row.
 
     Raises:
         ConfigurationError: ε is out of range, the table is no law, or the law is not ε-LDP.
 
     Privacy:
-        ε-LDP, replace-one, unit: the value. Exact: every column is compared, in integers, when the channel is made.
+        ε-LDP, replace-one, unit: the value. Exact: all columns are checked, in integers, when the channel is made.
 
     Examples:
         >>> half = TOTAL_MASS // 2
@@ -71,7 +72,7 @@ class FiniteChannel(FiniteMechanism):
         check_epsilon(self.epsilon)
         width = len(self.masses[0]) if self.masses else 0
         is_table = 1 < len(self.masses) <= _MOST_VALUES and width and all(len(row) == width for row in self.masses)
-        is_whole = all(type(mass) is int for row in self.masses for mass in row)  # a float would be another law
+        is_whole = all(type(mass) is int for row in self.masses for mass in row)  # floats would round the law
         if not is_table or not is_whole or any(sum(row) != TOTAL_MASS or min(row) < 0 for row in self.masses):
             allowed = f"2 to {_MOST_VALUES} rows of one length, of integers >= 0 that sum to 2**53"
             raise ConfigurationError(field="masses", value=f"{len(self.masses)} rows", allowed=allowed)
@@ -100,7 +101,7 @@ class FiniteChannel(FiniteMechanism):
         return LocalRandomizer(epsilon=self.epsilon)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
-        """Return how many have each value, in order. See `RowMechanism.estimate_rows`."""
+        """Estimate the number of persons with each value, in order. See `RowMechanism.estimate_rows`."""
         return self.on_arrays.counts(self, reports)
 
     def channel_matrix(self) -> tuple[tuple[float, ...], ...]:
@@ -108,15 +109,15 @@ class FiniteChannel(FiniteMechanism):
         return tuple(tuple(mass / TOTAL_MASS for mass in row) for row in self.masses)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Return the report in whose part of the value's row the uniform falls. See `Mechanism.randomize`."""
+        """Return the report at which the cumulative masses of the row pass the uniform. See `Mechanism.randomize`."""
         check_batch(self, values, uniforms)
         uniforms = uniforms[:, 0]
-        if len(self.masses[0]) <= _FEW_REPORTS:  # half of a search
+        if len(self.masses[0]) <= _FEW_REPORTS:  # twice as fast as a search
             reports = np.zeros(len(values), dtype=np.int8)
             for ends in self._ends[:-1]:
                 reports += uniforms >= np.take(ends, values)
             return reports.astype(np.int64)
-        # Exact: a uniform is a multiple of 2**-53.
+        # This is exact, since a uniform is a multiple of 2**-53.
         places = (uniforms * TOTAL_MASS).astype(np.int64)
         return np.searchsorted(self._all_bounds, (values << TOTAL_MASS_BITS) + places, side="right") - values * len(
             self.masses[0]

@@ -1,8 +1,9 @@
-"""How often each of many values occurs: reports that each support some of the values, more precise than k-RR.
+"""Frequency oracles: estimate how often each of many values occurs, more precisely than k-RR.
 
-A report that supports the true value is e^ε times as likely as one that does not, and of either kind all are alike. So
-a law is two numbers, and a sampler one coin of 53 bits and a few uniform integers. A report supports any other value
-with one probability q, whatever the truth is, if it tells of it at all; that alone makes the estimate unbiased.
+Each report supports a subset of the values. Every report that supports the true value is e^ε times as likely as every
+report that does not. So the law is given by two numbers, and a sampler needs one coin of 53 bits and a few uniform
+integers. A report supports each other value that it tells about with the same probability q, whatever the true value
+is; this makes the estimate unbiased.
 
 Source: Wang, Blocki, Li and Jha (2017), Section 3, for the estimate ("pure" protocols) and Theorem 2 for its variance.
 """
@@ -29,15 +30,15 @@ from .finite_channel import TOTAL_MASS, least_ratio_of
 from .mechanism import Mechanism, check_candidates, check_numbers
 from .randomized_response import check_epsilon
 
-_BLOCK: Final = 1 << 20  # numbers of a table that is worked on at once: a bound on memory
+_BLOCK: Final = 1 << 20  # the numbers in a table that is computed at a time, which bounds the memory
 
 
 class OracleLaw(NamedTuple):
     """The law of a frequency oracle.
 
-    `keep` is p, the probability that a report supports the true value; `luck` is q, the probability that it supports
-    another value that it tells of. The counts are of possible reports: those that support a value, and those that do
-    not. Besides the coin, a report takes uniform integers, each below one of `bounds`; it consists of numbers from 0 to
+    `keep` is p, the probability that a report supports the true value. `luck` is q, the probability that it supports
+    another value that it tells about. The counts are the numbers of possible reports that support a value, and that do
+    not. Besides the coin, a report takes uniform integers, each below one of `bounds`. Its numbers are from 0 to
     `greatest`.
     """
 
@@ -58,16 +59,16 @@ class OracleLaw(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class FrequencyOracle(ExactMechanism):
-    """A local randomizer of values in [0, k), of which each report supports some.
+    """A local randomizer of values in [0, k), each of whose reports supports a subset of the values.
 
     Args:
         epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`, in nats, per value.
         num_choices: k ≥ 2, at most `most_choices`.
 
     Privacy:
-        ε-LDP, replace-one, unit: the value; claimed and proven are ε. Exact: p is the greatest multiple of 2**−53 for
-        which reports that support a value are at most e^ε times as likely as others, in exact fractions, and a coin of
-        53 bits decides.
+        ε-LDP, replace-one, unit: the value; claimed and proven are ε. Exact: a coin of 53 bits is thrown with p, the
+        greatest multiple of 2**−53 for which reports that support the value are at most e^ε times as likely as others,
+        in exact fractions.
 
     Examples:
         >>> import numpy as np
@@ -138,10 +139,17 @@ class FrequencyOracle(ExactMechanism):
 
     @exact_arguments
     def estimate_support(self, counts: IntArray, num_reports: int) -> tuple[Estimate, ...]:
-        """Estimate the number of holders of each value, unbiased, in order, from `support_counts` of all reports.
+        """Estimate the number of persons with each value, unbiased, in order.
 
-        A variance is estimated by the squares of all contributions, less the number itself, which is the sum of their
-        squared means; it is at least what so many reports have. ValueError: the counts' shape is not (2, k).
+        The variance is estimated by the sum of the squared contributions of all reports, minus the estimate itself,
+        which is the sum of their squared means. It is at least the smallest variance that this many reports can have.
+
+        Args:
+            counts: `support_counts` of all reports, shape (2, k).
+            num_reports: the number of reports.
+
+        Raises:
+            ValueError: the counts have another shape.
         """
         if counts.shape != (2, self.num_choices):
             raise ValueError(f"expected counts of shape (2, {self.num_choices}), got {counts.shape}")
@@ -195,7 +203,7 @@ class FrequencyOracle(ExactMechanism):
         return self.make_reports(values.reshape(-1), is_kept, integers).reshape(number, self.num_reports_of(width))
 
     def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
-        """Toss the coin and draw the integers, for one value after another. See `ExactMechanism`."""
+        """Throw the coin and draw the integers, value by value. See `ExactMechanism`."""
         row, keep, bounds = np.array(values, dtype=np.int64), int(self.law.keep * TOTAL_MASS), self.law.bounds
         check_numbers("values", row, self.value_range)
         draws = [(randbelow(TOTAL_MASS) < keep, [int(randbelow(bound)) for bound in bounds]) for _ in values]
@@ -217,14 +225,14 @@ class FrequencyOracle(ExactMechanism):
 
 
 class SubsetSelection(FrequencyOracle):
-    """Report a subset of ω values, which holds the true one with probability p (ω-subset mechanism).
+    """Report a subset of ω values that contains the true one with probability p (ω-subset mechanism).
 
-    ω is k/(e^ε + 1), rounded up or down to what has the least variance. A report is ω numbers in [0, k − ω]: the values
-    of the subset in increasing order, less 0, 1, …, ω − 1. So whatever numbers in this range a party sends, in whatever
-    order, stand for one subset of ω values.
+    ω is k/(e^ε + 1), rounded up or down to the one with the smaller variance. A report is ω numbers in [0, k − ω]: the
+    values of the subset in increasing order, minus 0, 1, …, ω − 1. So any numbers in this range, in any order, encode
+    exactly one subset of ω values.
 
     Source:
-        Ye and Barg (2018), arXiv:1702.00610; Wang et al. (2016), arXiv:1607.08025, of maximal mutual information.
+        Ye and Barg (2018), arXiv:1702.00610; Wang et al. (2016), arXiv:1607.08025, for maximal mutual information.
 
     Examples:
         >>> oracle = SubsetSelection(math.log(2), 6)
@@ -259,7 +267,7 @@ class SubsetSelection(FrequencyOracle):
                 picks = place + integers[rows, place]
                 choices[numbers, place], choices[numbers, picks] = choices[numbers, picks], choices[numbers, place]
             subsets = choices[:, :size] + (choices[:, :size] >= row_values[:, None])
-            subsets[is_kept[rows], -1] = row_values[is_kept[rows]]  # in place of the last one
+            subsets[is_kept[rows], -1] = row_values[is_kept[rows]]  # replaces the last value
             reports[rows] = np.sort(subsets, axis=1) - np.arange(size)
         return reports
 
@@ -291,12 +299,14 @@ class _OneNumber(FrequencyOracle, Mechanism):
 
 
 class HadamardResponse(_OneNumber):
-    """Report a place in one of B blocks of b, at which the value's row of a Hadamard matrix has +1 with probability p.
+    """Report an index at which the value's row of a Hadamard matrix is +1 with probability p.
 
-    Values take turns at the blocks, and each has a row of its block's matrix but the first; b is the least power of two
-    above k/B. A report, block·b + place, tells of the values of its own block alone. B is the power of two of the least
-    mean variance over values, whoever holds which: 1/(B·(p − (1 − p)/(2B − 1))²), and 1 below ε = 1.34 (the form for
-    high privacy); the source's is the greatest up to e^ε. An estimate is a fast transform of at most 4k places.
+    There are B blocks with a b × b Hadamard matrix each; b is the least power of two above k/B. Values are assigned to
+    the blocks in turn. Each has its row of the block's matrix; the first row is not used. A report is block·b + index,
+    and tells only about the values of its block. B is the power of two with the least mean variance over values, which
+    is proportional to 1/(B·(p − (1 − p)/(2B − 1))²) whatever the persons' values are. Below ε = 1.34 it is 1 (the
+    scheme for high privacy). The source takes the greatest power of two up to e^ε. An estimate takes a fast transform
+    of at most 4k numbers.
 
     Source:
         Acharya, Sun and Zhang (2019), arXiv:1802.04705: the scheme for high privacy, and the general one.
@@ -335,7 +345,7 @@ class HadamardResponse(_OneNumber):
     @property
     def variance_of_others(self) -> Fraction:
         num_others = self.num_choices - 1
-        of_block = num_others // self.num_blocks  # whose block is that of value 0
+        of_block = num_others // self.num_blocks  # of the other values, those in the block of value 0
         block_variance = self.variance_of(0, self.num_blocks) if of_block else Fraction(0)
         outside = self.variance_of(0, 1) if of_block < num_others else Fraction(0)
         return (of_block * block_variance + (num_others - of_block) * outside) / num_others
@@ -343,7 +353,7 @@ class HadamardResponse(_OneNumber):
     def make_reports(self, values: IntArray, is_kept: NDArray[np.bool_], integers: IntArray) -> IntArray:
         rows, blocks = values // self.num_blocks, values % self.num_blocks
         places, halves = integers[:, 0], integers[:, 1]
-        # In its own block a report is moved to a place where the sign is as it shall be.
+        # In the value's block, flipping one bit of the index changes the sign to the drawn one.
         bits = (rows + 1) & -(rows + 1)
         shifted_places = places ^ np.where(_is_odd((rows + 1) & places) == is_kept, bits, 0)
         other_blocks = (blocks + (halves + 1) // 2) % self.num_blocks
@@ -370,16 +380,16 @@ class HadamardResponse(_OneNumber):
 
 
 class LocalHashing(_OneNumber):
-    """Report a hash function, drawn in public, and the value's hash by k-RR among g hashes (optimal local hashing).
+    """Report a random hash function, and the value's hash by k-RR among g hashes (optimal local hashing).
 
-    The functions are h(v) = ((a·v + b) mod P) mod g, with P the least prime that is at least k, a in [1, P) and b in
-    [0, P), all alike. Of two values (a·v + b) mod P are then any two different numbers, all pairs alike: they collide
-    with one probability c, known exactly, at most 1/g, and less than that where P is small. The estimate's mean and
-    variance need nothing more of the functions: q = c·p + (1 − c)·(1 − p)/(g − 1).
+    The functions are h(v) = ((a·v + b) mod P) mod g, with P the least prime that is at least k, a uniform in [1, P) and
+    b uniform in [0, P). For two different values, the pair of (a·v + b) mod P is uniform among all pairs of different
+    numbers. So they collide with a probability c that is known exactly and at most 1/g. Mean and variance of the
+    estimate depend only on c: q = c·p + (1 − c)·(1 − p)/(g − 1).
 
-    g is e^ε + 1, rounded up or down to what has the least variance, and at most k. A report is ((a − 1)·P + b)·g + y,
-    with y the randomized hash. An estimate looks at P/g values of each report: 100,000 reports of 1,000 values at ε = 1
-    take about a second, reports of 1,000,000 values 5 ms each.
+    g is e^ε + 1, rounded up or down to the one with the smaller variance, and at most k. A report is ((a − 1)·P + b)·g
+    + y, with y the randomized hash. An estimate enumerates P/g values for each report: 100,000 reports of 1,000 values
+    at ε = 1 take about a second; with 1,000,000 values a report takes 5 ms.
 
     Source:
         Wang, Blocki, Li and Jha (2017), Section 4; Carter and Wegman (1979), the class H₁, for the functions.
@@ -440,7 +450,7 @@ class LocalHashing(_OneNumber):
         factors, shifts, hashes = self._parts(reports)
         inverses = np.array([pow(factor, -1, self.prime) for factor in factors[:, 0].tolist()], dtype=np.int64)[:, None]
         steps = np.arange(0, self.prime, self.num_hashes)
-        counts = np.zeros(self.prime + 1, dtype=np.int64)  # the last is for what is no value
+        counts = np.zeros(self.prime + 1, dtype=np.int64)  # the last element collects numbers that are no value
         step = max(1, _BLOCK // len(steps))
         for rows in (slice(start, start + step) for start in range(0, len(reports), step)):
             hashed = hashes[rows] + steps
@@ -457,6 +467,6 @@ def _variance(law: OracleLaw) -> Fraction:
 
 def _is_odd(common: IntArray) -> NDArray[np.bool_]:
     """Return where a row and a place, which have these bits in common, meet at −1: where these are an odd number."""
-    for shift in (16, 8, 4, 2, 1):  # a place is below 2**32
+    for shift in (16, 8, 4, 2, 1):  # an index is below 2**32
         common = common ^ (common >> shift)
     return (common & 1).astype(np.bool_)

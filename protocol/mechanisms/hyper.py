@@ -1,8 +1,7 @@
-"""Hyper-distributions: from which each worker draws the flip probability P of all its answers.
+"""Hyper-distributions: the distributions from which each worker draws the flip probability P of all its answers.
 
-They travel among a protocol's public parameters, so they are tagged values that check themselves. What each can do is
-in `hyper_law`; tables of a user's own are in `hyper_tables`, and the truncated normal distribution is in
-`hyper_normal`.
+They are part of a protocol's public parameters, so they are tagged values with checked fields. `hyper_law` has their
+common interface, `hyper_tables` the user-defined ones, and `hyper_normal` the truncated normal distribution.
 
 Source: the two-layer mechanism of the truth discovery paper, Section 5.2, for the idea and the uniform distribution;
 readings T2, T3 and T9.
@@ -55,13 +54,13 @@ __all__ = [
 MAX_BETA_SLOTS: Final = 64
 """The most uniforms that one draw of a `Beta` may take."""
 
-# Smaller parameters would be two points at the ends, larger ones a point: `Discrete` and `PointMass` say that.
+# Beyond these limits the distribution is nearly two points at the ends, or one point; use `Discrete` or `PointMass`.
 _LEAST_BETA: Final = 0.01
 _MOST_BETA: Final = 1000.0
 
 
 class PointMass(HyperQuantiles, frozen=True):
-    """Always the same flip probability: the one-layer mechanism, seen as a two-layer one.
+    """A constant flip probability: the one-layer mechanism as a two-layer one.
 
     Args:
         probability: in [0, 1].
@@ -100,7 +99,7 @@ class PointMass(HyperQuantiles, frozen=True):
 
 
 class Uniform(HyperQuantiles, frozen=True):
-    """Any flip probability in [low, high], all alike: the paper's U(a, b).
+    """A uniform flip probability in [low, high]: the paper's U(a, b).
 
     Args:
         low: a, in [0, 1].
@@ -126,7 +125,7 @@ class Uniform(HyperQuantiles, frozen=True):
         return (Fraction(self.low) + Fraction(self.high)) / 2
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
-        """Return a + (b − a)·u, and b at most. See the base class."""
+        """Return a + (b − a)·u, at most b. See the base class."""
         return _scale(uniforms[:, 0], self.low, self.high)
 
     def draw_one(self, uniforms: Sequence[float]) -> float:
@@ -143,12 +142,14 @@ class Uniform(HyperQuantiles, frozen=True):
 class Beta(HyperQuantiles, frozen=True):
     """A beta distribution on [low, high].
 
-    Where α and β are integers and α + β − 1 is at most `MAX_BETA_SLOTS`, a draw is the α-th smallest of so many
-    uniforms, which has exactly this distribution. Else a simulated draw is the quantile of one uniform, and a
-    deployment flips answers by Pólya's urn: given that t of n answers before were flipped, the next one is with
-    probability (α + t)/(α + β + n), exactly. That is the law of flips that share a P of the beta distribution on [0,
-    1]. On [low, high], P = low + (high − low)·T: an answer is flipped whatever T is with probability low, kept with
-    probability 1 − high, and asks the urn else.
+    If α and β are integers and α + β − 1 ≤ `MAX_BETA_SLOTS`, a draw is the α-th smallest of α + β − 1 uniforms, which
+    has exactly this distribution.
+
+    Otherwise a simulated draw is the quantile of one uniform. A deployment flips answers by Pólya's urn: if t of n
+    earlier answers were flipped, the next is flipped with probability (α + t)/(α + β + n), exactly. This is the law of
+    flips that share a P of the beta distribution on [0, 1]. On [low, high], P = low + (high − low)·T with T of that
+    distribution: an answer is flipped with probability low, kept with probability 1 − high, and otherwise decided by
+    the urn.
 
     Args:
         alpha: α, in [0.01, 1000].
@@ -176,7 +177,7 @@ class Beta(HyperQuantiles, frozen=True):
             if not _LEAST_BETA <= value <= _MOST_BETA:
                 allowed = f"in [{_LEAST_BETA:g}, {_MOST_BETA:g}]"
                 raise ConfigurationError(field=f"hyper.{field}", value=value, allowed=allowed)
-            if value.is_integer():  # which travels, and is shown, as one
+            if value.is_integer():  # an integer, so that it is encoded and shown as one
                 msgspec.structs.force_setattr(self, field, int(value))
         check_range(self.low, self.high)
 
@@ -193,7 +194,7 @@ class Beta(HyperQuantiles, frozen=True):
         return Fraction(*scale_exactly(*(alpha / (alpha + beta)).as_integer_ratio(), self.low, self.high))
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
-        """Return the α-th smallest of each row, or the quantile, scaled to the range. See the base class."""
+        """Return the α-th smallest uniform of each row, or the quantile, scaled to the range. See the base class."""
         if (order := self._order) is not None:
             place = order[0] - 1
             return _scale(np.partition(uniforms, place, axis=1)[:, place], self.low, self.high)
@@ -212,7 +213,7 @@ class Beta(HyperQuantiles, frozen=True):
         return scale_exactly(sorted(uniforms)[order[0] - 1], ONE, self.low, self.high)
 
     def flips_exactly(self, randbelow: RandBelow) -> Iterator[bool]:
-        """Draw P and compare, or ask Pólya's urn. See the base class."""
+        """Draw P and compare, or use Pólya's urn. See the base class."""
         return super().flips_exactly(randbelow) if self._order is not None else self._flips_of_urn(randbelow)
 
     def mixture(self, degree: int) -> Mixture:
@@ -249,10 +250,10 @@ HyperDistribution: TypeAlias = PointMass | Uniform | Beta | TruncatedNormal | Di
 
 @exact_arguments
 def uniform_for(mean: float) -> Uniform:
-    """Return the uniform hyper-distribution of this mean that reaches as near to 0 as it can.
+    """Return the uniform hyper-distribution of this mean with the smallest lower end.
 
-    b = 2·mean and a = 0, as the paper has it; where b would pass 1, b = 1 and a = 2·mean − 1. A mean is in [0, 1], or a
-    ConfigurationError refuses it.
+    It is [0, 2·mean], as in the paper, or [2·mean − 1, 1] if the mean exceeds 1/2. ConfigurationError if the mean is
+    not in [0, 1].
 
     Source:
         The truth discovery paper, Section 7.2, for a = 0; reading T2.
@@ -286,7 +287,7 @@ def _mixture_on_range(low: float, high: float, alpha: int, beta: int, num_nodes:
     """Return the density t^(α−1) (1 − t)^(β−1) / B(α, β) on [low, high] as the nodes of a rule."""
     places, complements, log_shares = legendre_rule(num_nodes)
     if alpha + beta > 2:  # noqa: PLR2004  the uniform density is 1
-        # 1/B(α, β) is an integer, since α and β are.
+        # For integers α and β, 1/B(α, β) is an integer.
         scale = float(sp.special.xlogy(1.0, float(beta * math.comb(alpha + beta - 1, beta))))
         log_shares = log_shares + sp.special.xlogy(alpha - 1, places) + sp.special.xlogy(beta - 1, complements) + scale
     return mixture_on(Rule(places, complements, log_shares), low, high)

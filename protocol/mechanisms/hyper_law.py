@@ -1,9 +1,9 @@
-"""What all hyper-distributions have: draws, exact flips, and their moments as those of a finite mixture.
+"""The common interface of hyper-distributions: draws, exact flips, and moments by quadrature.
 
-The moments L(k) = E[P^k (1 − P)^(m−k)] are the whole of what a report's law needs to know of a hyper-distribution
-(`joint_law`). They are means of polynomials, so a rule of quadrature with enough nodes is a finite mixture with exactly
-these moments, or, of a density that is nearly a polynomial, with these moments up to an error that is proved
-(`hyper_normal`). All its terms are positive and are added in logarithms, so that the tails keep their digits.
+The law of a report of m answers depends on the hyper-distribution only through the moments L(k) = E[P^k (1 − P)^(m−k)]
+(`joint_law`). These are means of polynomials. So a quadrature rule with enough nodes is a finite mixture with exactly
+these moments; for a density that is nearly a polynomial, up to a proven error (`hyper_normal`). All terms are positive
+and are added in logarithms, so that small moments keep their relative precision.
 """
 
 import abc
@@ -25,16 +25,16 @@ from .logarithms import log_of, log_sums
 from .quadrature import Rule
 
 UNIFORM_BITS: Final = 256
-"""Random bits of each uniform from which a flip probability is drawn exactly."""
+"""The random bits of a uniform in exact draws of a flip probability."""
 
 ONE: Final = 1 << UNIFORM_BITS
-"""The number of parts of 1 in which such a uniform is an integer."""
+"""The number of distinct values of such a uniform, an integer below it."""
 _WORD: Final = 1 << 64
 
 _NEARLY_EQUAL: Final = 0.4
-# To which quantiles are rounded that a processor's vector instructions may change in the last bit.
+# The grid to which quantiles are rounded if their last bit may depend on the processor's vector instructions.
 _GRID: Final = 2.0**44
-# Entries of the table of terms that is held at one time.
+# The most terms in memory at a time.
 _MAX_TERMS: Final = 1 << 21
 
 
@@ -74,10 +74,10 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
 
     @abc.abstractmethod
     def flips_exactly(self, randbelow: RandBelow) -> Iterator[bool]:
-        """Yield, without end, whether one answer after another is flipped, where all share one draw of P.
+        """Yield without end whether each answer is flipped; all of them share one draw of P. Deployments use this.
 
-        This is what deployments draw by. Given P, each is flipped with probability P independently; so the chance that
-        k given ones of m are flipped, and the others are not, is L(k).
+        Given P, each answer is flipped independently with probability P. So the probability that exactly k given
+        answers of m are flipped is L(k).
         """
 
     @abc.abstractmethod
@@ -99,7 +99,7 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
     def log_moments(self, num_answers: int) -> FloatArray:
         """Return ln E[P^k (1 − P)^(m−k)] for k = 0, …, m ≥ 0: float64, shape (m + 1,).
 
-        They are right to about 1e-12 for m in the thousands, and −∞ where the moment is 0.
+        The error is about 1e-12 for m in the thousands. The logarithm of a moment 0 is −∞.
         """
         flips, keeps, log_shares = self.mixture(num_answers)
         log_moments = np.empty(num_answers + 1)
@@ -117,9 +117,9 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         return float(log_sums(terms[None, :], axis=1)[0])
 
     def log_moment_step(self, num_answers: int, num_flips: int) -> float:
-        """Return ln L(k + 1) − ln L(k), k < m, precisely also where the two are nearly equal.
+        """Return ln L(k + 1) − ln L(k), k < m, accurately also if the two are nearly equal.
 
-        Both are sums of the same terms, times p and times 1 − p. A ValueError says that both are 0.
+        Both moments are sums of the same terms, times p and times 1 − p. ValueError if both are 0.
         """
         flips, keeps, log_shares = self.mixture(num_answers)
         terms = sp.special.xlogy(num_flips, flips) + sp.special.xlogy(num_answers - 1 - num_flips, keeps) + log_shares
@@ -130,8 +130,8 @@ class HyperLaw(msgspec.Struct, frozen=True, tag=True):
         flip_sum, keep_sum = log_sums(log_terms, axis=1).tolist()
         if not abs(flip_sum - keep_sum) < _NEARLY_EQUAL:
             return flip_sum - keep_sum
-        # Nearly equal sums share their greatest terms: the difference of the sums keeps its digits, that of their
-        # logarithms would not.
+        # Nearly equal sums share their greatest terms. The difference of the sums is accurate; that of their logarithms
+        # would not be.
         common = sp.special.expm1(terms - greatest) + 1.0
         return float(sp.special.log1p(float(np.sum(common * (flips - keeps))) / float(np.sum(common * keeps))))
 
@@ -149,9 +149,9 @@ class HyperQuantiles(HyperLaw, frozen=True):
 
 
 def flips_of(numerator: int, denominator: int, randbelow: RandBelow) -> Iterator[bool]:
-    """Yield, without end, whether one answer after another is flipped, each with this probability.
+    """Yield without end whether each answer is flipped, with this probability.
 
-    Of a long denominator the first bits decide, but for once in 2⁶⁴.
+    For a long denominator, the first 64 bits almost always decide; a further draw is needed once in 2⁶⁴ cases.
     """
     if denominator <= _WORD:
         while True:

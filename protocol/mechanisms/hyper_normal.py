@@ -1,18 +1,20 @@
 """The truncated normal distribution of flip probabilities, with bounds on the error of its moments.
 
-The density on [low, high] is proportional to e^(−x²/2) with x = (p − location)/scale. Write Q for half of the range
-that the exponent has there; it is at most 256, since the scale may not be smaller. With d + 1 terms of the exponential
-series about the middle of that range, the density is a polynomial of degree 2d in p up to a relative error of at most δ
-= Q^(d+1) e^Q/(d+1)!. A Gauss-Legendre rule of n nodes is exact for polynomials of degree 2n − 1, its weights are
-positive, and so are the functions p^k (1 − p)^(m−k) f(p) whose integrals are taken: with n > d + m/2 the rule and the
-integral differ in proportion by at most 2δ/(1 − δ). Of L(k), a ratio of two such, the logarithm is right to 5δ, and d
-is taken such that δ < 2⁻⁶⁰. What is added to each loss for rounding (`joint_law`) is a thousand million times that.
+The density f on [low, high] is proportional to e^(−x²/2) with x = (p − location)/scale. Let Q be half of the range of
+the exponent x²/2. It is at most 256, by the lower limit of the scale. With d + 1 terms of the exponential series about
+the middle of that range, the density is a polynomial of degree 2d in p, up to a relative error of at most δ = Q^(d+1)
+e^Q/(d+1)!.
 
-The mean, on which the loss of a single answer hangs, is between two rational numbers, sixty digits apart.
+A Gauss-Legendre rule of n nodes is exact for polynomials of degree 2n − 1. Its weights are positive, and so are the
+integrands p^k (1 − p)^(m−k) f(p). So for n > d + m/2, the relative difference between rule and integral is at most
+2δ/(1 − δ). L(k) is a ratio of two such integrals, so the error of its logarithm is at most 5δ. d is chosen such that δ
+< 2⁻⁶⁰. What `joint_law` adds to each loss for rounding is 10⁹ times as much.
 
-In a deployment P is drawn by rejection: a uniform place of 256 bits in the range is taken with probability
-e^(−(x² − least x²)/2), x² being rational there. So P's law is the normal density's at the points of a grid of 2⁻²⁵⁶,
-and each report's probability is that of the truncated normal law up to 2⁻²⁰⁰ in proportion.
+The mean determines the loss of a single answer. It is enclosed by two rational numbers that agree to sixty digits.
+
+In a deployment P is drawn by rejection: a uniform number of 256 bits in the range is accepted with probability e^(−(x²
+− least x²)/2), where x² is rational. So the law of P is the normal density restricted to a grid of 2⁻²⁵⁶, and each
+report has the probability of the truncated normal law, up to a relative error of 2⁻²⁰⁰.
 """
 
 import decimal
@@ -34,21 +36,22 @@ from .logarithms import log_sums
 from .quadrature import legendre_rule, num_nodes_for
 
 _MOST_SCALES: Final = 32
-"""The greatest distance of the range from the location: the density there is e^−512 of its peak."""
+"""The greatest distance of a point of the range from the location, in scales; the density there is e^−512 of its
+peak."""
 _MOST_AWAY: Final = 1000.0
 _LOG_TOLERANCE: Final = -60 * math.log(2)
-# Integrals of e^(−x²/2) may share their first 222 digits, where both ends are 32 scales away: enough are left.
+# If both ends are 32 scales away, the two integrals of e^(−x²/2) agree in 222 digits; the others are still enough.
 _DIGITS: Final = 400
 _DIGITS_OF_MEAN: Final = 60
 
 
 class TruncatedNormal(HyperLaw, frozen=True):
-    """A normal distribution, of those values alone that are in [low, high].
+    """A normal distribution truncated to [low, high].
 
     Args:
-        location: the mean before it is cut, which may be outside of the range; in [−1000, 1000].
-        scale: the standard deviation before it is cut; at least a 32nd of the way from the location to the range's
-            farther end.
+        location: the mean before truncation, in [−1000, 1000]; it may be outside of the range.
+        scale: the standard deviation before truncation; at least 1/32 of the distance from the location to the farther
+            end of the range.
         low: in [0, 1).
         high: in (low, 1].
 
@@ -85,7 +88,7 @@ class TruncatedNormal(HyperLaw, frozen=True):
     def draw(self, uniforms: FloatArray) -> FloatArray:
         """Return the quantile of each uniform. See the base class."""
         ends = [(end - self.location) / self.scale for end in (self.low, self.high)]
-        # The tail that holds more of the range is the upper one: there the mirrored range has the digits.
+        # If most of the range is in the upper tail, the mirrored range is more accurate.
         sign = -1.0 if ends[0] + ends[1] > 0 else 1.0
         start, stop = sorted(sign * end for end in ends)
         shares = 1.0 - uniforms[:, 0] if sign < 0 else uniforms[:, 0]
@@ -142,8 +145,8 @@ def _mixture(location: float, scale: float, low: float, high: float, num_nodes: 
 def _mean_bounds(location: float, scale: float, low: float, high: float) -> tuple[Fraction, Fraction]:
     """Return bounds of the mean.
 
-    The integral of e^(−t²/2) from 0 to x is e^(−x²/2)·(x + x³/3 + x⁵/(3·5) + …), a series of terms of one sign. Four
-    hundred digits leave many more than sixty right ones of the ratio.
+    The integral of e^(−t²/2) from 0 to x is e^(−x²/2)·(x + x³/3 + x⁵/(3·5) + …), a series with terms of the same sign.
+    With 400 digits, much more than sixty digits of the ratio are correct.
     """
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         ends = [(decimal.Decimal(end) - decimal.Decimal(location)) / decimal.Decimal(scale) for end in (low, high)]

@@ -1,25 +1,26 @@
-"""Uniform hyper-distributions of a given proven loss: which of them a price buys, and how small a price may be.
+"""Uniform hyper-distributions of a given proven loss: find one for a loss, and the least possible loss.
 
-Write e for the greatest flip probability that answers may have on average: (s − 1)/s of the smallest set, at which a
-report about it is mere noise. Two families of ranges have one end held and one free,
+Let e be the greatest admissible mean flip probability: (s − 1)/s for the smallest size s, at which a report is
+independent of the answer. Two families of ranges each have one fixed and one free end:
 
-- [0, b], the paper's, with b from 0 to 1, and
-- [a, e], with a from 0 to e: no worker flips so often that its reports point away from its answers,
+- [0, b], the paper's family, with b from 0 to 1;
+- [a, e], with a from 0 to e: no worker flips so often that its reports point away from its answers.
 
-and in each both losses (`joint_law`) fall as the free end rises. For r_k = ln L(k) − ln L(k + 1) is the log-odds of
-keeping, given k flips among the other answers; P's law given k is ordered by likelihood ratios, and rises with either
-end of the range. R is r_0 plus the greatest λ, and J is the sum of all positive r_k + λ: in [a, e] all of them are
-positive, and in [0, b] with b ≤ 1 those that are not never decide, since ln L(0) is the greatest.
+In each family both losses J and R (`joint_law`) decrease as the free end increases. Proof: r_k = ln L(k) − ln L(k + 1)
+is the log-odds of keeping an answer, given k flips among the other answers. The law of P given k increases, in
+likelihood ratio order, with either end of the range, so r_k decreases. R is r_0 plus the greatest λ. J is the sum of
+all positive r_k + λ. In [a, e] all of them are positive; in [0, b] with b ≤ 1 the others never matter, since ln L(0) is
+the greatest.
 
-A price that [0, b] has with b ≤ e is one that no [a, e] has; a price below those of [0, b] is one that some [a, e] has.
-Between the two, where both have it, the one that flips less on average is taken: so as the price falls, answers are
-flipped more often and never less. A range that flips less still would be narrower, and in the end one layer: of all
-hyper-distributions of one mean the point mass has the least R.
+A loss of some [0, b] with b ≤ e is never a loss of an [a, e]. A loss below all those of [0, b] is one of some [a, e].
+If both families have a loss, the range with the smaller mean is taken. So as the loss decreases, the mean flip
+probability never decreases. A range with a still smaller mean would be narrower, and in the limit one layer: of all
+hyper-distributions with one mean, the point mass has the least R.
 
-The least price of all, at a = e, is Σ ln((s_q − 1)/(s − 1)) for all answers, with s the smallest size, and the greatest
-of these terms for one: 0 where sets are alike. No uniform distribution whose mean is at most e has less: J is at least
-ln E[(1 − P)^m] − ln E[P^m] + Σ λ_q, and, since a uniform P is symmetric about its mean c, that is at least
-m ln((1 − c)/c) + Σ λ_q where c ≥ ½, and at least Σ λ_q where c ≤ ½ ≤ e; R is at least that of the point mass.
+The least loss of all, at a = e, is Σ ln((s_q − 1)/(s − 1)) for all answers, with s the smallest size, and the greatest
+of these terms for one answer; it is 0 if all sets have one size. No uniform distribution with a mean of at most e has a
+smaller loss. J is at least ln E[(1 − P)^m] − ln E[P^m] + Σ λ_q. A uniform P is symmetric about its mean c. So this is
+at least m ln((1 − c)/c) + Σ λ_q for c ≥ ½, and at least Σ λ_q for c ≤ ½ ≤ e. R is at least that of the point mass.
 
 Source: readings T2, T3 and T4.
 """
@@ -35,13 +36,13 @@ from .joint_law import loss_of_all_answers, loss_of_one_answer
 LossUnit: TypeAlias = Literal["all answers", "one answer"]
 """The unit of a loss: J or R."""
 
-# What is searched for is rounded up to so many of its binary digits, so that a processor's last bit does not show.
+# The relative grid to which the found end is rounded up, so that it does not depend on a processor's last bit.
 _GRID: Final = 2.0**40
 
 
 @exact_arguments
 def least_uniform_loss(sizes: Sequence[int], *, unit: LossUnit, most_flips: float) -> float:
-    """Return the least loss that `uniform_of_loss` can find for sets of these sizes, rounded up as all losses are.
+    """Return the least loss for which `uniform_of_loss` finds a distribution for sets of these sizes, rounded up.
 
     Raises:
         ValueError: a size is below 2, or `most_flips` is not in (0, 1).
@@ -57,20 +58,19 @@ def least_uniform_loss(sizes: Sequence[int], *, unit: LossUnit, most_flips: floa
 
 @exact_arguments
 def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_flips: float | None = None) -> Uniform:
-    """Return the uniform hyper-distribution whose proven loss is the given one.
+    """Return the uniform hyper-distribution with the given proven loss.
 
-    It is [0, b] or [a, e], whichever of those with this loss flips least on average. Of a single answer only the mean
-    matters, and it is the paper's range of that mean (`uniform_for`).
+    It is [0, b] or [a, e], whichever with this loss has the smaller mean flip probability. For a single answer only the
+    mean matters; then it is the paper's range with that mean (`uniform_for`).
 
     Args:
         loss: the target, J or R, in nats, > 0.
-        sizes: the size of each answer's set, each at least 2, of the row that costs most: the largest sets.
+        sizes: the size of each answer's set, each at least 2, for the row with the greatest loss: the largest sets.
         unit: the unit of protection.
-        most_flips: e, the most that an answer is flipped on average; (s − 1)/s of the smallest size s unless given,
-            and no more than that.
+        most_flips: e, the greatest mean flip probability; by default, and at most, (s − 1)/s for the smallest size s.
 
     Returns:
-        One whose loss (`loss_of_all_answers` or `loss_of_one_answer`) is at most `loss`, and nearly equal.
+        A distribution whose loss (`loss_of_all_answers` or `loss_of_one_answer`) is at most `loss`, and close to it.
 
     Raises:
         ValueError: a parameter is out of range, or the loss is below `least_uniform_loss`.
@@ -90,7 +90,7 @@ def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_f
         raise ValueError(f"most_flips must be in [1/2, {greatest:g}], got {most}")
     if (least := least_uniform_loss(sizes, unit=unit, most_flips=most)) > loss:
         raise ValueError(f"loss must be at least {least:g} for these sets, got {loss}")
-    if len(sizes) == 1:  # nothing but the mean matters
+    if len(sizes) == 1:  # only the mean matters
         return uniform_for(_least_place(lambda mean: loss_of(uniform_for(mean)) <= loss, most))
     laws: list[Uniform] = []
     if loss_of(Uniform(0.0, 1.0)) <= loss:
@@ -110,7 +110,7 @@ def _loss_of(sizes: Sequence[int], unit: LossUnit) -> Callable[[Uniform], float]
 def _least_place(is_enough: Callable[[float], bool], most: float) -> float:
     """Return the least float in (0, most] that is enough, rounded up on a grid; `most` is enough."""
     low, high = 0.0, most
-    while low < (middle := (low + high) / 2) < high:  # until no float is between
+    while low < (middle := (low + high) / 2) < high:  # until no float is in between
         if is_enough(middle):
             high = middle
         else:

@@ -1,6 +1,6 @@
-"""Hyper-distributions of a user's own: points, pieces, and moments.
+"""User-defined hyper-distributions: points, pieces, and moments.
 
-Source: Dette and Studden (1997), The Theory of Canonical Moments, Section 1.3, for which moments are possible.
+Source: Dette and Studden (1997), The Theory of Canonical Moments, Section 1.3, for the range of possible moments.
 """
 
 import abc
@@ -33,13 +33,14 @@ from .logarithms import log_of
 from .quadrature import Rule, canonical_moments, gauss_rule, legendre_rule, num_nodes_for
 
 MAX_MOMENTS: Final = 32
-"""The most moments that a law may be given by; floats tell hardly a dozen apart from impossible ones."""
+"""The most moments that define a law. As floats, more than about a dozen can hardly be distinguished from impossible
+ones."""
 
-# Rarer points would be too rare for uniforms of 53 bits to tell apart.
+# Uniforms of 53 bits could not resolve much smaller shares.
 _MIN_SHARE: Final = 1e-9
 _MAX_POINTS: Final = 1_000
 _MAX_PIECES: Final = 100
-# How far shares may be from summing to 1: more would be a slip of the pen, not of rounding.
+# The greatest deviation of the sum of shares from 1. A greater one is a user's error, not rounding.
 _SHARES_TOLERANCE: Final = 1e-9
 
 
@@ -58,7 +59,7 @@ class _Points(HyperQuantiles, frozen=True):
         return total / sum(shares)
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
-        """Return the probability in whose share each uniform falls. See the base class."""
+        """Return, for each uniform, the probability whose share it falls into. See the base class."""
         flips, shares = self.points
         bounds = np.array([float(bound) for bound in _bounds(shares)], dtype=np.float64)
         places = np.searchsorted(bounds, uniforms[:, 0], side="right")
@@ -77,8 +78,8 @@ class Discrete(_Points, frozen=True):
     """One of a few flip probabilities.
 
     Args:
-        probabilities: 1 to 1,000, each in [0, 1].
-        shares: how often each comes, at least 1e-9; they sum to 1 up to rounding, and are divided by their sum.
+        probabilities: 1 to 1,000 flip probabilities, each in [0, 1].
+        shares: the probability of each, at least 1e-9. They sum to 1 up to rounding, and are divided by their sum.
 
     Examples:
         >>> Discrete((0.1, 0.6), (0.5, 0.5)).mean
@@ -103,20 +104,21 @@ class Discrete(_Points, frozen=True):
 
 
 class Moments(_Points, frozen=True):
-    """A law of these moments E[P], E[P²], …, on [low, high].
+    """A law on [low, high] with the moments E[P], E[P²], ….
 
-    Reports of a worker with at most as many answers as there are moments have the same law, hence the same losses,
-    under all such laws. Of them the one is drawn that has the fewest points, a Gauss rule; for an even number of
-    moments, with the next one in the middle of what is possible. Losses are of just what is drawn.
+    If a worker has at most as many answers as there are moments, all such laws give its reports the same law, and hence
+    the same losses. The law with the fewest points is drawn, which is a Gauss rule. For an even number of moments, the
+    next moment is set to the middle of its possible interval. Losses are those of the law that is drawn.
 
     Args:
-        moments: 1 to `MAX_MOMENTS`. Each has to be inside the interval that those before it leave for laws on [low,
-            high]: at an end of it there is but one law, of a few points, which `PointMass` or `Discrete` says exactly.
+        moments: 1 to `MAX_MOMENTS`. Each must be in the interior of the interval that the earlier ones leave for laws
+            on [low, high]. At an end of the interval there is only one law, with few points; use `PointMass` or
+            `Discrete`.
         low: in [0, 1].
         high: in [low, 1].
 
     Raises:
-        ConfigurationError: no law on [low, high] has these moments, or one alone has; or a parameter is out of range.
+        ConfigurationError: no law on [low, high], or only one, has these moments; or a parameter is out of range.
 
     Examples:
         >>> Moments((0.5, 0.3)).mean
@@ -139,7 +141,7 @@ class Moments(_Points, frozen=True):
         number = len(canonical_numbers)
         canonical, least, greatest = canonical_numbers[-1]
         if not 0 < canonical < 1:
-            # E[P^j] is linear in E[T^j], with the slope (high − low)^j.
+            # With P = low + (high − low)·T, E[P^j] is linear in E[T^j], with slope (high − low)^j.
             moment, scale = Fraction(self.moments[number - 1]), (Fraction(self.high) - Fraction(self.low)) ** number
             central_moment = least + canonical * (greatest - least)
             ends = moment + scale * (least - central_moment), moment + scale * (greatest - central_moment)
@@ -153,11 +155,11 @@ class Moments(_Points, frozen=True):
 
 
 class Piecewise(HyperQuantiles, frozen=True):
-    """Uniform within each of a few pieces that follow one another: a histogram.
+    """A piecewise uniform distribution: a histogram.
 
     Args:
-        edges: 2 to 101, rising, in [0, 1].
-        shares: how often P is in each piece: 0, or at least 1e-9; they sum to 1 up to rounding, and are divided by
+        edges: the edges of the pieces: 2 to 101 numbers, increasing, in [0, 1].
+        shares: the probability of each piece: 0, or at least 1e-9. They sum to 1 up to rounding, and are divided by
             their sum.
 
     Examples:
@@ -187,7 +189,7 @@ class Piecewise(HyperQuantiles, frozen=True):
         return sum((middle * share for middle, share in zip(middles, shares, strict=True)), Fraction()) / sum(shares)
 
     def draw(self, uniforms: FloatArray) -> FloatArray:
-        """Return the place in its piece's share of each uniform, scaled to the piece. See the base class."""
+        """Return the quantile of each uniform: linear within each piece. See the base class."""
         bounds = np.array([0.0, *(float(bound) for bound in _bounds(self.shares)), 1.0])
         edges = np.array(self.edges)
         pieces = np.searchsorted(bounds[1:-1], uniforms[:, 0], side="right")

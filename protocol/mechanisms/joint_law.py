@@ -1,25 +1,25 @@
-"""What two-layer perturbation costs: exact losses of answers that share one flip probability.
+"""The loss of two-layer perturbation: exact losses of answers that share one flip probability.
 
-A worker draws P once and perturbs all m answers with it. A report that differs from the row at the answers D, k of
-them, has probability L(k) · Π_{q in D} 1/(s_q − 1), with L(k) = E[P^k (1 − P)^(m−k)]: D decides, and every D is some
-row's. So, with λ_q = ln(s_q − 1), for worst-case rows and reports:
+A worker draws P once and perturbs all m answers with it. Let D be the set of answers at which a report differs from the
+row, and k the size of D. The report has probability L(k) · Π_{q in D} 1/(s_q − 1), with L(k) = E[P^k (1 − P)^(m−k)] and
+s_q the size of answer q's set. It depends only on D, and every D occurs. With λ_q = ln(s_q − 1), the losses for
+worst-case rows and reports are:
 
-- all answers may differ between neighbors:
-  J = max_k [ln L(k) − the k smallest λ] − min_k [ln L(k) − the k largest λ];
-- one answer may differ, the rest known: it joins D, leaves D, or moves between two wrong labels, which changes
-  nothing. R = max_{k, q} abs(ln L(k) − ln L(k + 1) + λ_q);
-- t answers of one size s may differ: max over |k − k'| ≤ t of |g(k) − g(k')|, with g(k) = ln L(k) − k ln(s − 1).
+- All answers may differ between neighbors: J = max_k [ln L(k) − the k smallest λ] − min_k [ln L(k) − the k largest λ].
+- One answer may differ, and all others are known: the answer joins D, leaves D, or changes between two wrong labels,
+  which changes nothing. R = max_{k, q} abs(ln L(k) − ln L(k + 1) + λ_q).
+- t answers, all of size s, may differ: max over |k − k'| ≤ t of |g(k) − g(k')|, with g(k) = ln L(k) − k ln(s − 1).
 
-ln L is convex in k (Hölder), so that each extreme is at an end, at a border between sizes, or found by bisection: a few
-moments are worked out, not m of them. Dropping an answer is post-processing of rows and reports alike, so J and R never
-fall when an answer is added; a protocol may charge its longest row to all.
+ln L is convex in k (Hölder). So each extreme is at an end, at a border between sizes, or found by bisection, and only a
+few of the m moments are computed. Removing an answer is post-processing of rows and reports alike. So J and R never
+decrease when an answer is added, and a protocol may charge the loss of its longest row to all workers.
 
-Neither the ε of Theorem 6.3 nor m·ε is such a loss: Theorem 6.3 holds for one answer by itself. A claim that the
-uniform distribution is the most private one is not proved in the paper: `compare_hypers` shows what holds.
+Neither the ε of Theorem 6.3 nor m·ε is such a loss: Theorem 6.3 holds only for a single answer by itself. The paper's
+claim that the uniform distribution is the most private one is not proven there; `compare_hypers` shows what holds.
 
-Every loss returned is an upper bound, in nats: it is rounded up by about 1e-9, more than all rounding errors of its
-moments, and is ∞ where some report is impossible for some row. `sizes` are those of the answers' sets, in any order,
-each at least 2; a ValueError refuses others.
+Every returned loss is an upper bound in nats. It is rounded up by about 1e-9, more than all rounding errors of its
+moments, and is ∞ if some report is impossible for some row. `sizes` are the sizes of the answers' sets, in any order,
+each at least 2; otherwise ValueError is raised.
 
 Source: the truth discovery paper, Section 6.1; readings T3, T4 and T9.
 """
@@ -40,16 +40,17 @@ from ..arguments import exact_arguments
 from ..elementary import power_of_two_below
 from .hyper import Beta, Discrete, HyperDistribution, PointMass, Uniform
 
-# Losses are snapped upwards to this grid, relative to those above 1, so that a processor's last bit does not show.
+# The grid to which losses are rounded up, relative for losses above 1, so that they do not depend on a processor's last
+# bit.
 _GRID: Final = 2.0**-32
-# An upper bound on the error of ln L for each answer: its terms are products of so many factors.
+# An upper bound on the error of ln L per answer, since its terms are products of m factors.
 _ERROR_PER_ANSWER: Final = 2.0**-44
 _DIGITS: Final = 40
-# Equal means, up to the rounding of a range's ends.
+# The tolerance for equal means, which covers the rounding of a range's ends.
 _MEAN_TOLERANCE: Final = 1e-9
 
 _Counts: TypeAlias = tuple[tuple[int, int], ...]
-"""Sizes of answer sets in ascending order, each with how many answers have it."""
+"""The sizes of answer sets in ascending order, each with its number of answers."""
 
 
 class HyperLosses(NamedTuple):
@@ -70,15 +71,14 @@ class HyperLosses(NamedTuple):
 
 @exact_arguments
 def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int) -> float:
-    """Return abs(ln((1 − p)(s − 1)/p)): the loss of one answer that is perturbed with probability p by itself.
+    """Return abs(ln((1 − p)(s − 1)/p)): the loss of a single answer with flip probability p.
 
     Args:
-        flip_probability: p, in [0, 1]; taken as the exact number that it holds.
+        flip_probability: p, in [0, 1]; a float counts as its exact value.
         num_labels: s ≥ 2.
 
     Returns:
-        The loss, in nats, rounded up to the next float; 0 where the law is the same for all labels, and ∞ for p in
-        {0, 1}.
+        The loss in nats, rounded up to the next float; 0 if the law is the same for all labels, and ∞ for p in {0, 1}.
 
     Raises:
         ValueError: a parameter is out of range.
@@ -101,16 +101,17 @@ def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int
         return 0.0
     context = decimal.Context(prec=_DIGITS)
     ratio = max(odds, 1 / odds)
-    # The digits are enough for odds that differ from 1 by no more than a float's last bit.
+    # The digits suffice for odds that differ from 1 only in a float's last bit.
     loss = context.ln(context.divide(decimal.Decimal(ratio.numerator), decimal.Decimal(ratio.denominator)))
     return math.nextafter(float(loss), math.inf)
 
 
 @exact_arguments
 def loss_of_mean(hyper: HyperDistribution, num_labels: int) -> float:
-    """Return the loss of one answer by itself: `loss_of_flip_probability` of E[P].
+    """Return the loss of a single answer: `loss_of_flip_probability` of E[P].
 
-    Where the mean is known by two bounds, the loss is the greater one of theirs: between them it is convex.
+    If only bounds of the mean are known, the result is the greater of their losses, since the loss is convex between
+    them.
 
     Examples:
         >>> from psephos.protocol.mechanisms import Uniform
@@ -122,7 +123,7 @@ def loss_of_mean(hyper: HyperDistribution, num_labels: int) -> float:
 
 @exact_arguments
 def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float:
-    """Return J: the loss of a whole row, any of whose answers may differ between neighbors.
+    """Return J: the loss of a whole row, all of whose answers may differ between neighbors.
 
     Privacy:
         Replace-one; unit: all of one worker's answers.
@@ -138,10 +139,11 @@ def loss_of_all_answers(sizes: Sequence[int], hyper: HyperDistribution) -> float
 
 @exact_arguments
 def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
-    """Return R: the greatest loss of one answer of a row, when all the others are known.
+    """Return R: the greatest loss of one answer of a row if all other answers are known.
 
     Privacy:
-        Replace-one; unit: one answer, against whoever knows the others. For a range [0, b] it grows like ln m.
+        Replace-one; unit: one answer, against an adversary who knows all others. For a uniform P on [0, b] it grows
+        like ln m.
 
     Examples:
         >>> from psephos.protocol.mechanisms import Uniform
@@ -154,13 +156,13 @@ def loss_of_one_answer(sizes: Sequence[int], hyper: HyperDistribution) -> float:
 
 @exact_arguments
 def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDistribution) -> float:
-    """Return an upper bound on J for every row of so many answers, whichever of these sizes each has.
+    """Return an upper bound on J for every row of this many answers, whose sets have any of these sizes.
 
-    A pair of reports' events D and D' of sizes k and k' differs by
-    ln L(k) − ln L(k') + λ(D' without D) − λ(D without D'). The bound lets D have the smallest λ alone and D' the
-    largest. It is attained when all sizes are equal; or when a row with no flips is at least as likely as one with all,
-    since then D is empty and all answers may have the largest size. A ValueError refuses no size at all, and a negative
-    number of answers.
+    Let D and D' be the sets of differing answers for two rows and the same report, of sizes k and k'. The loss is ln
+    L(k) − ln L(k') + λ(D' without D) − λ(D without D'), where λ(S) is the sum of λ_q over q in S. The bound assumes
+    only the smallest λ in D and only the largest in D'. It is attained if all sizes are equal; or if a report without
+    flips is at least as likely as one with all flips, since then D is empty and all answers may have the largest size.
+    ValueError if there is no size, or the number of answers is negative.
 
     Examples:
         >>> from psephos.protocol.mechanisms import Uniform
@@ -175,7 +177,7 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     smallest, largest = (((size, num_answers),) for size in (min(sizes), max(sizes)))
     losses = [loss for end in (smallest, largest) for loss in _simple_losses(end, hyper) or ()]
     if losses:
-        # The odds are monotone in the size, so that the greatest |ln| is at one of the two ends.
+        # The odds are monotone in the size, so the greatest |ln| is at one of the two extreme sizes.
         return num_answers * max(losses)
     greatest = max(_log_chances_at_borders(smallest, hyper))
     return _round_up(greatest - _least_log_chance(largest, hyper), num_answers)
@@ -185,7 +187,7 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
 def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
     """Return some hyper-distributions of one mean, by name, in the order of their variances.
 
-    A ValueError refuses a mean that is not in (0, 1).
+    ValueError if the mean is not in (0, 1).
 
     Examples:
         >>> sorted(hypers_of_mean(0.25))
@@ -210,13 +212,13 @@ def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
 def compare_hypers(
     hypers: Mapping[str, HyperDistribution], *, num_answers: int, num_labels: int
 ) -> tuple[HyperLosses, ...]:
-    """Return J and R of hyper-distributions with the same mean: the same law, and loss, of one answer by itself.
+    """Return J and R of hyper-distributions with the same mean, for which a single answer has the same law and loss.
 
-    A point mass always has the least R: with the others known, an answer costs no less than by itself. For J there is
-    no such order: a wide distribution may cost less than the point mass's m·ε, or more.
+    A point mass always has the least R, since an answer never loses less if the others are known. J has no such order:
+    a wide distribution may have a smaller or a greater J than the m·ε of the point mass.
 
     Args:
-        hypers: by name, in the order of the rows; `hypers_of_mean` makes some.
+        hypers: the hyper-distributions by name, in the order of the results; `hypers_of_mean` returns some.
         num_answers: m ≥ 0.
         num_labels: s ≥ 2.
 
@@ -257,7 +259,8 @@ def _loss_of_one(counts: _Counts, hyper: HyperDistribution) -> float:
     if (simple := _simple_losses(counts, hyper)) is not None:
         return max(simple, default=0.0)
     num_answers = sum(count for _, count in counts)
-    # ln L(k) − ln L(k + 1) falls in k: its greatest value meets the largest λ, its least one the smallest.
+    # ln L(k) − ln L(k + 1) decreases in k. Its greatest value is combined with the largest λ, its least with the
+    # smallest.
     first = _log_lies(counts[-1][0]) - hyper.log_moment_step(num_answers, 0)
     last = _log_lies(counts[0][0]) - hyper.log_moment_step(num_answers, num_answers - 1)
     return _round_up(max(abs(first), abs(last)), num_answers)
@@ -272,7 +275,7 @@ def _simple_losses(counts: _Counts, hyper: HyperDistribution) -> list[float] | N
 
 
 def _log_chances_at_borders(counts: _Counts, hyper: HyperDistribution) -> list[float]:
-    """Return ln L(k) − the k smallest λ, for each k at which the next λ is a larger one, and for both ends.
+    """Return ln L(k) − the k smallest λ, for both ends, and for each k at which the next λ is larger.
 
     Between two of these it is convex, so that the greatest of all is among them.
     """

@@ -1,12 +1,12 @@
-"""Local randomizers of a voter's group and ranking together: both are private, at one ε.
+"""Local randomizers of a voter's group and ranking together: both are private, with one ε.
 
-A row is a ranking within a group: for each alternative its *cell*, group·m + position. The group is that of the first
-cell; a client makes sure that all cells are of one group, and that the positions are a ranking. ε is in nats for each
-voter, m in [2, `MAX_ALTERNATIVES`], and the number of groups, G, in [2, `MAX_JOINT_GROUPS`].
+A row is a ranking within a group: it has the *cell* of each alternative, group·m + position. The group is that of the
+first cell. A client checks that all cells are in one group, and that the positions are a ranking. ε is in nats per
+voter, the number m of alternatives in [2, `MAX_ALTERNATIVES`], and the number G of groups in [2, `MAX_JOINT_GROUPS`].
 
 Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response. `JointPair` with a sign for every group is the
-one-bit report of Bassily and Smith (2015), with one sign it is randomized response among groups and answers; between,
-it is Ye and Barg's (2018) subset selection among those subsets that never hold both answers of a group.
+one-bit report of Bassily and Smith (2015). With one sign it is randomized response among groups and answers. In between
+it is Ye and Barg's (2018) subset selection, restricted to subsets that never contain both answers of a group.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ from .rankings import (
 )
 
 MAX_JOINT_GROUPS: Final = 100
-"""A report has a number for each group; and of more groups hardly anything could be estimated."""
+"""The most groups. A report has a number for each group, and with more groups estimates would be useless."""
 
 
 class CellMechanism(RankingMechanism):
@@ -56,24 +56,25 @@ class CellMechanism(RankingMechanism):
 
 @dataclasses.dataclass(frozen=True)
 class JointPair(Pairs, CellMechanism, ExactMechanism):
-    """Say of a pair of alternatives, drawn uniformly, and of some groups, a sign each.
+    """Report signs of some groups for a pair of alternatives that is drawn uniformly (the question).
 
-    Reports are all choices of `num_signs` groups with a sign each: +1 for the pair's first alternative, −1 for the
-    second. A report in which the voter's group has the sign of its preference is e^ε times as likely as one in which it
-    has not: it is told with p = s·e^ε/(s·e^ε + 2G − s), s = `num_signs`, and all reports that tell it, and all that do
-    not, are alike.
+    For a question, the possible reports are all choices of s = `num_signs` groups with a sign for each: +1 for the
+    pair's first alternative, −1 for the second. A report agrees if the voter's group has the sign of the voter's
+    preference. An agreeing report is e^ε times as likely as any other, and is sent with probability p = s·e^ε/(s·e^ε +
+    2G − s). All agreeing reports are equally likely, and so are all others.
 
-    A report is the question, then for each group its sign, or 0.
+    A report has the question, then the sign of each group, or 0.
 
     Args:
-        num_signs: 1 ≤ s ≤ G.
+        num_signs: s, with 1 ≤ s ≤ G.
 
     Attributes:
         agree_probability: p, rounded down, so that ε stays an upper bound.
 
     Privacy:
-        ε-LDP, replace-one, unit: the voter's group and ranking together, against everybody. Exact: of one question a
-        report's probability takes two values, p/N₁ and (1 − p)/N₀, N₀/N₁ = (2G − s)/s, whatever group and ranking are.
+        ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: for one question, a report has
+        probability p/N₁ or (1 − p)/N₀, where N₁ and N₀ are the numbers of agreeing and other reports, with N₀/N₁ = (2G
+        − s)/s for every group and ranking.
 
     Examples:
         >>> mechanism = JointPair(math.log(3), num_alternatives=2, num_groups=2, num_signs=1)
@@ -93,7 +94,7 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         _check_sizes(self.num_alternatives, MAX_ALTERNATIVES, self.num_groups)
         require(1 <= self.num_signs <= self.num_groups, "num_signs", self.num_signs, f"in [1, {self.num_groups}]")
         agree = 1 / (1 + self._odds_without * exp(-self.epsilon))
-        # As in `GeneralizedRandomizedResponse`: the quotient is right to some units in the last place.
+        # As in `GeneralizedRandomizedResponse`: the error of the quotient is a few units in the last place.
         for _ in range(4):
             agree = math.nextafter(agree, 0.0)
         object.__setattr__(self, "agree_probability", agree)
@@ -168,7 +169,7 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         return [question, *self._signs(group, sign, draw)]
 
     def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
-        """Draw without rounding, but for that of the probability itself. See `ExactMechanism`."""
+        """Draw exactly for the given p. See `ExactMechanism`."""
         question = int(randbelow(self.num_questions))
         group, answer = self._truth(values, question)
         agree, of = self.agree_probability.as_integer_ratio()
@@ -201,7 +202,7 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         check_candidates(self, reports, values)
         self.check_rows(values)
         groups, signs, size = self.num_groups, self.num_signs, self.num_questions
-        possible = (reports[:, 0] >= 0) & (reports[:, 0] < size)  # of two alternatives there is one, and signs go to 1
+        possible = (reports[:, 0] >= 0) & (reports[:, 0] < size)  # with two alternatives, signs exceed this range
         possible &= np.abs(reports[:, 1:]).max(axis=1, initial=0) <= 1
         possible &= np.abs(reports[:, 1:]).sum(axis=1) == signs
         questions = np.clip(reports[:, 0], 0, size - 1)
@@ -239,7 +240,7 @@ def _draw_sign(num_needed: int, num_remaining: int, randbelow: RandBelow) -> int
 
 @dataclasses.dataclass(frozen=True)
 class JointPosition(CellMechanism, SampledPosition):
-    """Say of an alternative, drawn uniformly, its cell, by randomized response among all G·m of group and position.
+    """Report the cell of a uniformly drawn alternative, by randomized response among all G·m cells.
 
     Privacy:
         ε-LDP, replace-one, unit: the voter's group and ranking together. Exact: see `report_probabilities`.
@@ -260,7 +261,7 @@ class JointPosition(CellMechanism, SampledPosition):
 
 @dataclasses.dataclass(frozen=True)
 class JointRanking(CellMechanism, Prepared):
-    """Keep group and ranking with p = e^ε/(e^ε + G·m! − 1), else tell any other group and ranking, all alike.
+    """Report group and ranking with p = e^ε/(e^ε + G·m! − 1), otherwise another pair of these, chosen uniformly.
 
     A report is group·m! + the ranking's code (`code_of_rankings`).
 
@@ -303,18 +304,18 @@ class JointRanking(CellMechanism, Prepared):
 
 @dataclasses.dataclass(frozen=True)
 class JointScores(CellMechanism, Prepared):
-    """Add Laplace noise to a score for each group and alternative: the voter's own in its group, 0 in all others.
+    """Add Laplace noise to scores for each group and alternative: the voter's in its group, 0 in all others.
 
     Args:
-        steps: each position's score in steps of a public grid, the best first, falling, counted from their center.
+        steps: each position's score relative to their center, in steps of a public grid, the best first, decreasing.
 
     Attributes:
         laplace: the noise.
 
     Privacy:
-        ε-LDP, replace-one, unit: the voter's group and ranking together. Within a group the scores of two rankings are
-        Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at most in l1 norm, between two groups 2·Σ|s|, whatever the rankings are: the same
-        where scores are counted from a median.
+        ε-LDP, replace-one, unit: the voter's group and ranking together. The ℓ₁ distance between the scores of two
+        rankings in one group is at most Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎|, and in two groups 2·Σ|s|. If scores are relative to a
+        median, the two bounds are equal.
 
     Examples:
         >>> JointScores(0.5, steps=(2, 0, -2), num_groups=2).prepare_row([5, 3, 4])

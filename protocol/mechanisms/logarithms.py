@@ -1,6 +1,6 @@
 """Logarithms of arrays of probabilities, and of sums of probabilities that are given by their logarithms.
 
-Both take scipy's functions: numpy's have code for each processor's vector instructions, and another last bit with each.
+Both use scipy's functions. The last bit of numpy's depends on the processor's vector instructions.
 """
 
 import numpy as np

@@ -1,13 +1,15 @@
-"""What a local randomizer is: integers and uniforms in, integers out.
+"""The interface of local randomizers: functions from integers and uniforms to integers.
 
-Most randomize each value by itself (`Mechanism`); one whose values share randomness takes whole rows (`RowMechanism`).
+Most randomize each value independently (`Mechanism`). Those whose values share randomness randomize whole rows
+(`RowMechanism`).
 
-Mechanisms never draw. Uniforms come in as an argument, so the same function serves one simulated agent, an
-array over a million voters and a replay; a deployment does not call it at all, but samples the same law with
-exact samplers (`psephos.agents.noise`). Values and reports are integers: indices of a public set, or multiples
-of a public power-of-two grid; so tallies add exactly and low bits leak nothing.
+Mechanisms never draw. Uniforms come in as an argument, so the same function serves one simulated agent, an array over a
+million voters, and a replay. A deployment samples the same law with exact samplers instead (`psephos.agents.noise`).
 
-Beside its sampler a mechanism has its law, ln P[report | values], which is all that Bayes's rule needs of it.
+Values and reports are integers: indices of a public set, or multiples of a public power-of-two grid. So tallies add up
+exactly, and low bits leak nothing.
+
+A mechanism also implements its law, ln P[report | values], which is all that Bayes's rule needs.
 """
 
 import abc
@@ -26,7 +28,7 @@ from ..privacy.events import NoRelease, PrivacyEvent, SelfComposed
 from ..shown import Tabled
 from .logarithms import log_of
 
-# Methods whose arguments are converted, whoever writes them.
+# Methods whose arguments are converted in every subclass.
 _TAKING_NUMBERS: Final = frozenset(
     {
         "event_of",
@@ -40,14 +42,14 @@ _TAKING_NUMBERS: Final = frozenset(
         "slots_of",
     }
 )
-# Of these, the methods that a session calls for each report, and by which names without another look at its numbers.
+# The methods that a session calls for each report, and their names without conversion of arguments.
 _INNER: Final = {"randomize_one": "draw_one", "randomize_row": "draw_row"}
-# What decides how a value is drawn, by itself and among others.
+# The attributes that determine how a value is drawn.
 _DRAWING: Final = frozenset({"randomize", "randomize_one", "randomize_row", "slots", "slots_of", "value_range"})
 
 
 class OnArrays(NamedTuple):
-    """The interface that tries mechanisms on arrays: it needs noise and estimators, which import mechanisms.
+    """Functions that apply mechanisms to arrays. They need noise and estimators, which import mechanisms.
 
     Examples:
         >>> import numpy as np
@@ -63,20 +65,20 @@ class OnArrays(NamedTuple):
     estimate: Callable[..., Estimates]
     """See `RowMechanism.estimate`."""
     counts: Callable[..., tuple[Estimate, ...]]
-    """Returns how many persons have each value, of a mechanism with an inverse and of reports that are in range."""
+    """Estimates the number of persons with each value, for a mechanism with an inverse and reports in range."""
 
 
 class RowMechanism(abc.ABC):
     """A local randomizer of a row of integers, whose values may share randomness.
 
-    Subclasses are frozen dataclasses: two equal mechanisms have the same law, and parameters that are out of range are
-    refused by a ConfigurationError. Their methods take numbers of any width, in arrays or lists
-    (`psephos.protocol.arguments`). With simulated noise, whose seed is known, there is none of the privacy that they
-    state.
+    Subclasses are frozen dataclasses: equal mechanisms have the same law, and ConfigurationError is raised for
+    parameters out of range. Their methods accept numbers of any width, in arrays or lists
+    (`psephos.protocol.arguments`). The stated privacy requires secret randomness; simulated noise with a known seed has
+    none.
 
-    Rows of w values are int64 of shape (n, w), in `value_range`; their uniforms float64 in [0, 1), of shape
-    (n, slots_of(w)); their reports int64 of shape (n, num_reports_of(w)), in `report_range`. A ValueError refuses other
-    numbers and shapes.
+    Rows of w values are int64 of shape (n, w), in `value_range`. Their uniforms are float64 in [0, 1), of shape (n,
+    slots_of(w)). Their reports are int64 of shape (n, num_reports_of(w)), in `report_range`. ValueError is raised for
+    other numbers and shapes.
 
     Examples:
         >>> from psephos.protocol.mechanisms import SampledPosition
@@ -99,11 +101,11 @@ class RowMechanism(abc.ABC):
                 setattr(cls, inner, unconverted(method))
 
     on_arrays: ClassVar[OnArrays]
-    """Registers itself (`psephos.protocol.on_arrays`)."""
+    """The functions on arrays; set by `psephos.protocol.on_arrays`."""
     entry_of_rankings: ClassVar[str] = ""
-    """The name of a row's entry, if a row is a ranking; else empty."""
+    """The name of one entry of a row, if rows are rankings; else empty."""
     ignores_order: ClassVar[bool] = False
-    """Whether rows whose columns change places have reports whose numbers do, and nothing else changes."""
+    """Whether permuting the columns of a row only permutes the numbers of its reports."""
 
     @property
     @abc.abstractmethod
@@ -129,24 +131,24 @@ class RowMechanism(abc.ABC):
         """Return the event of one application to a row of this many values, at most, for an accountant."""
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """Return the event of one application to a row whose columns' possible values are public.
+        """Return the event of one application to a row if the possible values of each column are public.
 
-        It is the event of any row of this many values, unless overridden.
+        By default it is the event of any row of this many values.
         """
         return self.event_of(len(values))
 
     def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """Return the event of one value of such a row, all others being known.
+        """Return the event of one value of such a row if all other values are known.
 
-        As much as all of them, unless overridden: values may share randomness.
+        By default it is the event of the whole row, since values may share randomness.
         """
         return self.event_among(values)
 
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
-        """Return for which of c and d rows `event_of` bounds the loss, shape (c, d): for all, unless overridden.
+        """Return for which pairs of c and d rows `event_of` bounds the loss, shape (c, d); by default for all.
 
-        Override this if the loss grows with the distance of two rows, or if a report shows a part of a row. The caller
-        makes sure that two rows of one person are such neighbors, or states a loss for more.
+        Override this if the loss grows with the distance of two rows, or if a report reveals a part of a row. The
+        caller must check that any two rows of one person are neighbors, or state a greater loss.
         """
         return np.ones((len(values), len(other_values)), dtype=np.bool_)
 
@@ -165,25 +167,25 @@ class RowMechanism(abc.ABC):
         return self.randomize_row(values, uniforms)
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Return ln P[report | values] for each report, and for each of c rows of values that it may come from.
+        """Return ln P[report | values] of n reports for each of c candidate rows of values.
 
-        The law is that of a deployment's exact samplers. A simulation follows it up to its uniforms of 53 bits, of
-        which none names a report rarer than 2**-53.
+        The law is that of a deployment's exact samplers. A simulation follows it up to the resolution of its uniforms,
+        which have 53 bits and never yield a report rarer than 2**-53.
 
         Returns:
-            float64, shape (n, c), in nats; −∞ where a report is impossible. Between two candidates it differs by the
-            loss that the report realizes, which no proven ε of theirs is below.
+            float64, shape (n, c), in nats; −∞ for an impossible report. The difference between two candidates is the
+            loss that the report realizes; every proven ε for the two is at least as large.
 
         Raises:
-            NotImplementedError: the law is not written down.
+            NotImplementedError: the mechanism does not implement its law.
         """
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
 
     def perturb(self, values: ArrayLike, *, seed: int) -> IntArray:
         """Return a report with simulated noise for each value, or for each row of values.
 
-        This is for trying a mechanism: whoever knows the seed takes the noise off again. A deployment draws by secure
-        noise (`psephos.agents.noise`). See `psephos.protocol.on_arrays.perturb`.
+        This is for experiments: anybody who knows the seed can remove the noise. A deployment uses secure noise
+        (`psephos.agents.noise`). See `psephos.protocol.on_arrays.perturb`.
         """
         return self.on_arrays.perturb(self, values, seed=seed)
 
@@ -195,16 +197,16 @@ class RowMechanism(abc.ABC):
         """Return `estimate` of reports that are in range, shape (n, w).
 
         Raises:
-            ConfigurationError: nothing is known of how to estimate from these.
+            ConfigurationError: the mechanism has no estimator for these reports.
         """
         allowed = "one of k-RR, a frequency oracle, an invertible channel, Laplace noise, a ranking or noisy scores"
         raise ConfigurationError(field="mechanism", value=type(self).__name__, allowed=allowed)
 
 
 class PostProcessed(RowMechanism):
-    """A mechanism whose reports are computed from another one's, without a second look at the values.
+    """A mechanism whose reports are computed from those of another mechanism, without access to the values.
 
-    What privacy the other one has, this one has (post-processing), and a sampler of the other one's law serves it.
+    It has the privacy of the other mechanism (post-processing), and uses its sampler.
 
     Examples:
         >>> from psephos.protocol.mechanisms import VectorLaplace
@@ -227,9 +229,9 @@ class PostProcessed(RowMechanism):
 
     @property
     def forgets_noise(self) -> bool:
-        """Whether finishing takes rows as they are, whatever noise is in them: a phase's mechanisms then finish as one.
+        """Whether post-processing does not depend on the noise, so that a phase's mechanisms can be finished together.
 
-        Those of a phase that differ in ε alone may say so, and no others.
+        Only mechanisms of a phase that differ in nothing but ε may set this.
         """
         return False
 
@@ -259,9 +261,9 @@ class PostProcessed(RowMechanism):
         return self.finish_row(self.noise.randomize_row(values, uniforms))
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Raise NotImplementedError, unless overridden: many noisy rows may finish alike.
+        """Raise NotImplementedError, unless overridden, since many noisy rows may yield the same report.
 
-        Who has seen the noisy rows themselves asks `noise`. See `RowMechanism.log_likelihoods`.
+        For the law of the noisy rows themselves, use `noise`. See `RowMechanism.log_likelihoods`.
         """
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down; that of its noise may be")
 
@@ -271,10 +273,9 @@ class PostProcessed(RowMechanism):
 
 
 class Prepared(RowMechanism):
-    """A mechanism that sees a function of the row, and nothing else of it.
+    """A mechanism that applies another mechanism to a deterministic function of the row.
 
-    The function has no randomness. What privacy the other mechanism has for what the function returns, this one has for
-    the row, and a sampler of the other one's law serves it.
+    It has for the row the privacy that the other mechanism has for the function's value, and uses its sampler.
 
     Examples:
         >>> from psephos.protocol.mechanisms import WholeRanking
@@ -342,13 +343,13 @@ class Mechanism(RowMechanism):
 
     ignores_order: ClassVar[bool] = True
     is_drawn_ahead: ClassVar[bool] = False
-    """Whether simulated noise may call `randomize` with all values, and with uniforms of parties who have not asked.
+    """Whether simulated noise may call `randomize` for all possible values, and for parties in advance.
 
-    A class says so of the methods that it defines itself: whoever overrides one of them says it anew, or not. Else each
-    party's report is drawn by itself, from its own value.
+    Otherwise each party's report is drawn singly, from its value. The flag covers only methods that the same class
+    defines: a subclass that overrides one of them must set the flag again.
     """
     slots: int = 1
-    """Uniforms that one value takes."""
+    """The number of uniforms that one value takes."""
 
     @property
     @abc.abstractmethod
@@ -365,17 +366,17 @@ class Mechanism(RowMechanism):
         return int(self.randomize(values, rows)[0])
 
     def draw_one(self, value: int, uniforms: Sequence[float]) -> int:
-        """Return `randomize_one` of Python's own numbers. See `RowMechanism.draw_row`."""
+        """Return `randomize_one` of Python numbers, without conversion. See `RowMechanism.draw_row`."""
         return self.randomize_one(value, uniforms)
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Return ln P[report | value] of single values, from which `log_likelihoods` of rows are added up.
+        """Return ln P[report | value] of single values; `log_likelihoods` of rows are their sums.
 
         Returns:
-            float64, shape (n, c), for n reports and c candidates, in nats; −∞ where a report is impossible.
+            float64, shape (n, c), for n reports and c candidates, in nats; −∞ for an impossible report.
 
         Raises:
-            NotImplementedError: the law is not written down.
+            NotImplementedError: the mechanism does not implement its law.
         """
         raise NotImplementedError(f"the law of {type(self).__name__} is not written down")
 
@@ -394,11 +395,11 @@ class Mechanism(RowMechanism):
         return SelfComposed(self.event, num_values)
 
     def event_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """The event of those columns that may hold one value or another. See `RowMechanism.event_among`."""
+        """Return the event of the columns with more than one possible value. See `RowMechanism.event_among`."""
         return self.event_of(sum(len(column) > 1 for column in values))
 
     def event_of_one_among(self, values: Sequence[Sequence[int]]) -> PrivacyEvent:
-        """The event of one value, where some column may hold one or another. See `RowMechanism.event_of_one_among`."""
+        """Return the event of one value, if a column has several. See `RowMechanism.event_of_one_among`."""
         return self.event_of(1) if any(len(column) > 1 for column in values) else NoRelease()
 
     def randomize_rows(self, values: IntArray, uniforms: FloatArray) -> IntArray:
@@ -414,7 +415,7 @@ class Mechanism(RowMechanism):
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Add up `log_probabilities`, column by column."""
         check_candidates(self, reports, values)
-        # Candidates are few and reports many: all arrays lie candidate by candidate, which is several times as fast.
+        # With few candidates and many reports, arrays in the order of candidates are several times as fast.
         total = np.zeros((len(values), len(reports))).T
         for of_reports, of_values in zip(np.ascontiguousarray(reports.T), values.T, strict=True):
             total += self.log_probabilities(of_reports, of_values)
@@ -422,7 +423,7 @@ class Mechanism(RowMechanism):
 
 
 class FiniteMechanism(Tabled, Mechanism):
-    """A mechanism on finitely many values and reports, whose law is a matrix, and its frame.
+    """A mechanism with finitely many values and reports, whose law is a matrix; a notebook shows it as a table.
 
     Examples:
         >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse

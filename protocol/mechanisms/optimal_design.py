@@ -1,24 +1,25 @@
-"""The best unbiased local randomizer of a number from a finite set: a convex program, solved with its certificate.
+"""The best unbiased local randomizer of a number from a finite set: a convex program, solved with a certificate.
 
-A report tells a subset S of the values, with P[S | v] = θ_S if v ∈ S, else θ_S·e^(−ε), and stands for the number t_S.
-Such extremal columns suffice: a column of an ε-LDP law whose least entry is m lies in the cube [m, m·e^ε]^k, and is a
-mixture of the cube's corners (the extremal mechanisms of Kairouz, Oh and Viswanath, 2014); and of reports with one S,
-one number, their mean, is best. With z_S = θ_S·t_S and c_S(v) ∈ {1, e^(−ε)}
+A report is a subset S of the k values, with P[S | v] = θ_S if v ∈ S, and θ_S·e^(−ε) otherwise. Its estimate is t_S. It
+suffices to consider such extremal mechanisms (Kairouz, Oh and Viswanath, 2014): a column of an ε-LDP law with least
+entry m lies in the cube [m, m·e^ε]^k, and is a mixture of the cube's corners. For reports with the same S, one
+estimate, their mean, is best. With z_S = θ_S·t_S, and c_S(v) = 1 for v ∈ S and e^(−ε) otherwise, the program
 
-    minimize    max_v, or the mean over a prior of,  Σ_S c_S(v)·z_S²/θ_S − v²
-    subject to  Σ_S c_S(v)·θ_S = 1  and  Σ_S c_S(v)·z_S = v  for every v
+    minimize    max_v, or the mean over a prior of,  Σ_S c_S(v)·z_S²/θ_S − v² subject to  Σ_S c_S(v)·θ_S = 1  and  Σ_S
+    c_S(v)·z_S = v  for every v
 
-is jointly convex. Its dual has numbers λ_v, μ_v and a distribution π_v (the prior, where one is given):
+is jointly convex. Its dual has numbers λ_v, μ_v and a distribution π_v (the prior, if one is given):
 
-    maximize    Σ_v (λ_v·v − μ_v − π_v·v²)
-    subject to  Λ_S² ≤ 4·A_S·M_S  for every S,  where Λ_S = Σ_v c_S(v)·λ_v, A_S likewise of π, M_S of μ
+    maximize    Σ_v (λ_v·v − μ_v − π_v·v²) subject to  Λ_S² ≤ 4·A_S·M_S  for every S
 
-Whatever satisfies the dual's constraints bounds the variance of every unbiased ε-LDP mechanism from below: the
-certificate. The constraints are cones, so that their worst violation over all 2^k subsets is at a vertex of the
-zonotope of the points (λ_v, π_v, μ_v), of which there are O(k²): column generation is exact and polynomial.
+where Λ_S = Σ_v c_S(v)·λ_v, A_S = Σ_v c_S(v)·π_v and M_S = Σ_v c_S(v)·μ_v. Every feasible point of the dual is a lower
+bound on the variance of every unbiased ε-LDP mechanism: this is the certificate.
 
-The arithmetic is elementwise or exactly rounded, never a library's dot product, so that both sides of a session and
-every processor find the same bits. Lengths are in units of half the values' range, about its middle.
+The constraints are cones. So the worst violation over all 2^k subsets is at a vertex of the zonotope of the points
+(λ_v, π_v, μ_v), which has O(k²) vertices. So column generation is exact and takes polynomial time.
+
+All arithmetic is elementwise or exactly rounded, without a library's dot product, so that both sides of a session and
+every processor compute the same bits. Lengths are in units of half the range of the values, relative to its middle.
 """
 
 import dataclasses
@@ -35,38 +36,38 @@ from ..arrays import FloatArray, solve_positive_definite
 from ..elementary import exp
 
 _Subsets: TypeAlias = NDArray[np.bool_]
-"""One row for each subset, one column for each value."""
+"""Subsets of the values: one row for each subset, one column for each value."""
 _Numbers: TypeAlias = NDArray[Any]
-"""Decimal numbers: near the optimum the barrier's second derivatives differ by more than a float has digits."""
+"""Decimal numbers, since near the optimum, the barrier's second derivatives differ by more than a float's precision."""
 
 _DIGITS: Final = 40
-# The gap that is aimed at: relative to the variance of a simple mechanism, and absolute in units of the range.
+# The target for the duality gap: relative to the variance of a simple mechanism, and absolute in units of the range.
 _RELATIVE_GAP: Final = 1e-9
 _LEAST_GAP: Final = 1e-15
 _GAP_OF_A_STEP: Final = 50
 _MOST_NEWTON_STEPS: Final = 200
-# So often subsets are added; hardly any program needs a handful. Beyond, the solution is the best of those found, and
-# the certificate says how far it may be from the optimum.
+# The most rounds in which subsets are added; most programs need fewer than five. After the last round, the best
+# solution so far is returned, and the certificate shows how far it may be from the optimum.
 _MOST_ADDITIONS: Final = 24
-# A Newton step this small (in the barrier's own norm) has converged; one above the second is damped.
+# In the barrier's norm: a Newton step below the first number has converged; one above the second is damped.
 _CONVERGED: Final = 1e-6
 _FULL_STEP: Final = 0.25
-# Inner products this small beside their factors count as zero when subsets are told apart.
+# Inner products this small, relative to their factors, count as zero when subsets are distinguished.
 _COLLINEAR: Final = 1e-9
 _FEW: Final = 2
 
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """A solution.
+    """A solution of the program.
 
     Args:
-        subsets: the values of each report's subset.
+        subsets: the subset of each report, Boolean, shape (reports, values).
         probabilities: θ, shape (reports,): P[report | value] for a value in the subset.
         estimates: t, shape (reports,): the estimate of each report.
         slopes: λ of the certificate, shape (values,), decimal numbers.
-        prior: π, likewise: the given prior, or the prior of the worst case.
-        masses: μ, likewise, lifted so that every constraint is kept.
+        prior: π of the certificate, shape (values,): the given prior, or that of the worst case.
+        masses: μ of the certificate, shape (values,), raised so that every constraint holds.
     """
 
     subsets: _Subsets
@@ -97,13 +98,13 @@ class _Dual:
 
 @dataclasses.dataclass(frozen=True)
 class _Program:
-    """One program. A symmetric one has a symmetric solution, with odd λ and even μ and π, so that half of it will do.
+    """One program. A symmetric one has a symmetric solution, with odd λ and even μ and π, so half of it is solved for.
 
     Args:
-        x: the values, all of them.
+        x: all values.
         other: e^(−ε).
-        is_free: whether π is to be found too.
-        is_symmetric: whether the program is the same with every value's sign changed.
+        is_free: whether π is a variable.
+        is_symmetric: whether the program is invariant under changing the sign of every value.
     """
 
     x: _Numbers
@@ -146,27 +147,27 @@ def design(values: Sequence[float], *, epsilon: float, prior: Sequence[float] | 
     Args:
         values: at least two, increasing, the first −1 and the last 1.
         epsilon: > 0.
-        prior: a share for each value, summing to 1; None for the worst case.
-        typical: the objective of some simple mechanism, which sets the scale of the gap.
+        prior: a probability for each value, summing to 1; None for the worst case.
+        typical: the objective of a simple mechanism, which sets the scale of the gap.
     """
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         x = _numbers(values)
         prior_numbers = np.array([1 / Decimal(len(x))] * len(x)) if prior is None else _numbers(prior)
         is_symmetric = len(x) % 2 == 0 and bool(np.all(x == -x[::-1]) and np.all(prior_numbers == prior_numbers[::-1]))
-        # A prior of zero somewhere would leave that value's variance free; a trace of it keeps the program well posed.
+        # With prior 0 the variance of a value would be unconstrained; a tiny prior keeps the program well posed.
         shares = np.array([max(share, Decimal("1e-18")) for share in prior_numbers.tolist()])
         program = _Program(x, Decimal(exp(-epsilon)), is_free=prior is None, is_symmetric=is_symmetric)
         number = len(program.own_values)
         start = np.array([Decimal(max(typical, _LEAST_GAP))] * number)
         dual = _Dual(0 * start, start, (shares / np.add.reduce(shares))[-number:])
         dual, subsets, sharpness, proof = _follow(program, dual, typical)
-        if not program.is_free:  # without the trace, and as it was given
+        if not program.is_free:  # the original prior, with its zeros
             proof = dataclasses.replace(proof, prior=prior_numbers[-number:])
             proof = proof.lift(_violations(program, proof)[0])
         odd, even = program.coefficients(subsets)
         slopes, priors, _, room = _subset_sums(dual, odd, even)
         probabilities, estimates = 4 * priors / (sharpness * room), slopes / (2 * priors)
-        if is_symmetric:  # each subset stands for its mirror image too
+        if is_symmetric:  # adds the mirror image of each subset
             subsets = np.concatenate([subsets, subsets[:, ::-1]])
             probabilities, estimates = np.tile(probabilities, 2), np.concatenate([estimates, -estimates])
         subsets, probabilities, estimates = _merge_subsets(subsets, probabilities, estimates)
@@ -192,7 +193,7 @@ def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Sub
     bound, proof = Decimal("-Infinity"), dual
     subsets = _first_subsets(len(program.x))
     target = max(_RELATIVE_GAP * typical, _LEAST_GAP)
-    gap = max(typical, 1.0)  # where the path begins, λ = 0, the objective is off by the values' own squares
+    gap = max(typical, 1.0)  # at the start, λ = 0, the gap is about the squares of the values
     additions = 0
     while True:
         odd, even = program.coefficients(subsets)
@@ -202,14 +203,14 @@ def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Sub
         if program.objective(dual) - height > bound:
             bound, proof = program.objective(dual) - height, dual.lift(height)
         new = _new_subsets(violations, subsets)
-        # Far from the optimum, where the point is not held anywhere, all kinds of subsets would seem to be missing.
+        # Far from the optimum, many irrelevant subsets would seem to be missing, so none is added there.
         is_near = gap <= typical / _GAP_OF_A_STEP
-        is_worth_it = len(new) and height > gap / 4  # what is missing costs more than the barrier does
+        is_worth_it = len(new) and height > gap / 4  # the violation costs more than the barrier
         if is_near and is_worth_it and additions < _MOST_ADDITIONS:
             additions += 1
             subsets = np.concatenate([subsets, new])
             dual = dual.lift(2 * height)
-            gap = max(gap, float(height))  # the path is taken up where the lifted point is not far from it
+            gap = max(gap, float(height))  # continue the path where the lifted point is close to it
         elif gap == target:
             return dual, subsets, sharpness, proof
         else:
@@ -217,7 +218,7 @@ def _follow(program: _Program, dual: _Dual, typical: float) -> tuple[_Dual, _Sub
 
 
 def _numbers(values: Sequence[float]) -> _Numbers:
-    return np.array([+Decimal(value) for value in values], dtype=np.object_)  # rounded to the context's digits
+    return np.array([+Decimal(value) for value in values], dtype=np.object_)  # + rounds to the context's precision
 
 
 def _columns(subsets: _Subsets, other: Decimal) -> _Numbers:
@@ -242,10 +243,10 @@ def _subset_sums(dual: _Dual, odd: _Numbers, even: _Numbers) -> tuple[_Numbers, 
 
 
 def _center(program: _Program, dual: _Dual, odd: _Numbers, even: _Numbers, sharpness: Decimal) -> _Dual:
-    """Return the point that minimizes sharpness·(−objective) minus the logarithms of the room in all constraints.
+    """Return the point that minimizes sharpness·(−objective) minus the logarithms of the slacks of all constraints.
 
-    Newton's method from a point inside; the barrier is self-concordant, so that damped steps stay inside and converge.
-    The coefficients of λ are `odd`, those of π and μ `even`, both of shape (subsets, values).
+    This is Newton's method from an interior point. The barrier is self-concordant, so damped steps stay in the interior
+    and converge. `odd` has the coefficients of λ, `even` those of π and μ, both of shape (subsets, values).
     """
     x, number = program.own_values, len(program.own_values)
     coefficients = (odd, even, even)
@@ -258,7 +259,7 @@ def _center(program: _Program, dual: _Dual, odd: _Numbers, even: _Numbers, sharp
         hessian = _hessian(coefficients, of_subset, room)
         diagonal = np.arange(2 * number, 3 * number)
         hessian[diagonal, diagonal] += 1 / (dual.prior * dual.prior)
-        if program.is_free:  # π stays a distribution: the step's last part sums to 0
+        if program.is_free:  # so that π stays a distribution, the last part of the step sums to 0
             ones = _numbers([0.0] * (2 * number) + [1.0] * number)
             solutions = solve_positive_definite(hessian, np.stack([gradient, ones], axis=1))
             shift = np.add.reduce(solutions[2 * number :, 0]) / np.add.reduce(solutions[2 * number :, 1])
@@ -276,8 +277,8 @@ def _center(program: _Program, dual: _Dual, odd: _Numbers, even: _Numbers, sharp
 def _hessian(coefficients: Sequence[_Numbers], of_subset: Sequence[_Numbers], room: _Numbers) -> _Numbers:
     """Return the second derivatives of −Σ_S ln(4·A·M − Λ²), in blocks λ, μ, π.
 
-    `coefficients` are those of λ, μ and π, shape (subsets, values) each; `of_subset` the logarithm's derivatives in Λ,
-    M and A, shape (subsets,) each, as is `room`, 4·A·M − Λ².
+    `coefficients` are those of λ, μ and π, each of shape (subsets, values). `of_subset` are the derivatives of the
+    logarithm's argument with respect to Λ, M and A, each of shape (subsets,). `room` is 4·A·M − Λ², shape (subsets,).
     """
     number = coefficients[0].shape[1]
     bends = {(0, 0): 2 / room, (1, 2): -4 / room}
@@ -294,18 +295,18 @@ def _hessian(coefficients: Sequence[_Numbers], of_subset: Sequence[_Numbers], ro
 
 
 def _violations(program: _Program, dual: _Dual) -> tuple[Decimal, _Subsets]:
-    """Return how far a point must be lifted to satisfy every constraint, and the subsets that ask for it.
+    """Return the height by which a point must be lifted to satisfy every constraint, and the subsets that require it.
 
-    That is the greatest (Λ² − 4·A·M)/(4·A²), if positive, over all subsets. For every height h the constraints
-    Λ² ≤ 4·A·(M + h·A) are one convex cone, so that the greatest is at a vertex of the zonotope.
+    The height is the greatest (Λ² − 4·A·M)/(4·A²) over all subsets, if positive. For each height h, the constraint Λ² ≤
+    4·A·(M + h·A) defines a convex cone, so the greatest violation is at a vertex of the zonotope.
     """
     numbers = program.all_values(dual).astype(np.float64)
     candidates = _zonotope_vertices(numbers)
-    # A row for each value: the sums then go from row to row, in one order everywhere.
+    # With one row for each value, sums have the same order of terms on every processor.
     across = np.ascontiguousarray(np.where(candidates, 1.0, float(program.other)).T)
     slopes, priors, masses = (np.add.reduce(across * row[:, None], axis=0) for row in numbers.T)
     heights = (slopes * slopes - 4 * priors * masses) / (4 * priors * priors)
-    # Floats find the subsets, and forty digits tell how far these few are off.
+    # Floats select a few subsets; then forty digits compute their violations.
     nearest = candidates[np.argsort(-heights, kind="stable")[: 2 * candidates.shape[1]]]
     _, priors_of, _, room = _subset_sums(dual, *program.coefficients(nearest))
     exact_excess = -room / (4 * priors_of * priors_of)
@@ -313,10 +314,11 @@ def _violations(program: _Program, dual: _Dual) -> tuple[Decimal, _Subsets]:
 
 
 def _zonotope_vertices(generators: FloatArray) -> _Subsets:
-    """Return subsets among which are all vertices of the zonotope Σ_v [0, 1]·generators[v] in three dimensions.
+    """Return subsets that include all vertices of the zonotope Σ_v [0, 1]·generators[v] in three dimensions.
 
-    A vertex is {v : ⟨u, g_v⟩ > 0} for some direction u. As u turns, that changes where u is orthogonal to some g; each
-    set of directions with one answer has at its border a u that is orthogonal to two of them.
+    A vertex is {v : ⟨u, g_v⟩ > 0} for some direction u. As u varies, this set changes only where u is orthogonal to
+    some generator g. The border of each set of directions with the same vertex contains a u that is orthogonal to two
+    generators.
     """
     number = len(generators)
     vertices: list[_Subsets] = [np.ones((1, number), dtype=np.bool_), np.zeros((1, number), dtype=np.bool_)]

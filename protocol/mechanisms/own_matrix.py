@@ -1,15 +1,15 @@
-"""Randomized response by a matrix that somebody states: a row for each true value, a column for each report.
+"""Randomized response by a user-defined matrix: a row for each true value, a column for each report.
 
-Entries are exact: a number is the decimal that it is written as (0.1 is a tenth), and text is a decimal or a fraction
-("1/3"). What is drawn is the nearest table of multiples of 2**-53, so that samplers draw it exactly (`FiniteChannel`).
-Everything that follows is that table's: its loss, the numbers that its reports stand for, what attacks and audits know
-of it. No entry moves by 2**-53 or more.
+Entries are exact: a number is the decimal as written (0.1 is a tenth), and text is a decimal or a fraction ("1/3"). The
+matrix is rounded to the nearest table of multiples of 2**-53, which samplers draw exactly (`FiniteChannel`). No entry
+changes by 2**-53 or more. Loss, estimates, attacks and audits all use that table.
 
-The loss is the greatest logarithm of a ratio within a column, and is stated by nobody. A zero would tell a value apart
-at an infinite loss, or be a report that is never made, so that all entries are positive. So a negative survey, which
-asks what a value is not (Groat et al., 2013), has a small probability on its diagonal in place of 0. Estimates invert
-the table, so that it is square (a report more would leave the inverse open, and the estimate with it), and far enough
-from singular: a report counts at most `GREATEST_INVERSE` times the greatest value.
+The loss is computed: it is the greatest logarithm of a ratio within a column. All entries must be positive, since a
+zero would cause an infinite loss, or be a report that never occurs. So a negative survey, which asks what a value is
+not (Groat et al., 2013), has a small probability on its diagonal instead of 0.
+
+Estimates use the inverse of the table. So the table must be square (with more reports the inverse would not be unique)
+and far enough from singular: a report counts at most `GREATEST_INVERSE` times the greatest value.
 
 Source: Warner (1965); Yan, Liu and Liu (2018), Sections 4.2, 5.3 and 6, for matrices other than k-RR's.
 """
@@ -27,17 +27,18 @@ from ..errors import ConfigurationError, require
 from .finite_channel import TOTAL_MASS, FiniteChannel, least_ratio_of
 
 Matrix: TypeAlias = tuple[tuple[float | str, ...], ...]
-"""Rows of probabilities, as they are written."""
+"""Rows of probabilities, as written."""
 
 MOST_MATRIX_VALUES: Final = 32
-"""The most values of a matrix: its exact inverse takes a tenth of a second."""
+"""The most values of a matrix. Its exact inverse then takes a tenth of a second."""
 LEAST_ENTRY: Final = Fraction(1, 10**9)
-"""Below, multiples of 2**-53 would not express a probability to seven digits. No loss is above ln(10**9) = 20.7."""
+"""The least entry. Multiples of 2**-53 represent smaller ones to fewer than seven digits. So no loss exceeds ln(10**9)
+= 20.7."""
 GREATEST_INVERSE: Final = 1e6
-"""The greatest that a row of the inverse may sum up to, signs left out.
+"""The greatest sum of absolute values in a row of the inverse.
 
-Estimates then are those of exact arithmetic to a few digits at least. Variances of values are so much alike that they
-are not told apart (`estimators.linear.is_nearly_singular`): standard errors are the greatest.
+Up to this, estimates agree with exact arithmetic to a few digits at least. Near it, the variances of different values
+cannot be distinguished, so standard errors are the greatest ones (`estimators.linear.is_nearly_singular`).
 """
 
 _ENTRY: Final = re.compile(r"\d{1,18}(\.\d{1,18})?(/\d{1,18})?", re.ASCII)
@@ -46,15 +47,16 @@ _DIGITS: Final = 40
 
 
 def channel_of(matrix: Matrix, *, num_values: int, field: str) -> FiniteChannel:
-    """Return the channel that draws by a matrix, with the loss that it has.
+    """Return the channel that draws by a matrix, with its loss.
 
     Args:
-        matrix: rows, one for each true value; columns are reports.
-        num_values: as many rows and columns as it must have.
-        field: what it is called, for errors.
+        matrix: a row for each true value, with a column for each report.
+        num_values: the required number of rows and columns.
+        field: the name of the matrix in errors.
 
     Raises:
-        ConfigurationError: it is not square, a row is no law, a report tells a value apart, it cannot be inverted.
+        ConfigurationError: the matrix has another shape; a row is no probability distribution; an entry is below
+            `LEAST_ENTRY`; or the matrix is singular or nearly so.
 
     Privacy:
         ε-LDP, replace-one, unit: the value, with ε the greatest ln of a ratio within a column, rounded up by less than
@@ -71,9 +73,10 @@ def channel_of(matrix: Matrix, *, num_values: int, field: str) -> FiniteChannel:
 
 @functools.lru_cache(maxsize=64)
 def exact_inverse(masses: tuple[tuple[int, ...], ...]) -> tuple[tuple[Fraction, ...], ...] | None:
-    """Return the inverse of a square table of probabilities, whose masses `FiniteChannel` has; None where it has none.
+    """Return the inverse of a square table of probabilities, given by the masses of `FiniteChannel`; None if singular.
 
-    Rows are D[r] with Σ_r C[x][r]·D[r][y] = 1 if x = y else 0, exactly: by elimination in integers (Bareiss, 1968).
+    It is exact, by fraction-free elimination (Bareiss, 1968): rows D[r] with Σ_r C[x][r]·D[r][y] = 1 if x = y else 0,
+    for the table C.
     """
     size = len(masses)
     rows = [[*row, *(int(place == number) for place in range(size))] for number, row in enumerate(masses)]

@@ -1,13 +1,13 @@
-"""Noise that nobody draws alone: shares of discrete Laplace noise, each the difference of two Pólya numbers.
+"""Noise shares: shares of discrete Laplace noise, each the difference of two negative binomial (Pólya) numbers.
 
-Of h parties each adds X − Y to its values. Both are negative binomial with a = e^(−1/scale),
-P[X = k] = Γ(k + 1/h)/(k!·Γ(1/h))·(1 − a)^(1/h)·a^k. Sums of h shares have the law of `DiscreteLaplace`; whoever knows
-all shares but H sees what `psephos.protocol.privacy.shared_noise` bounds. Values and shares are added modulo 2⁶⁴, which
-loses no privacy: the residue of a sum is a function of the sum.
+Each of h parties adds X − Y to its values. Both X and Y are negative binomial with a = e^(−1/scale): P[X = k] = Γ(k +
+1/h)/(k!·Γ(1/h))·(1 − a)^(1/h)·a^k. The sum of h shares has the law of `DiscreteLaplace`.
+`psephos.protocol.privacy.shared_noise` bounds the loss against an observer who knows all but H shares. Values and
+shares are added modulo 2⁶⁴. This loses no privacy, since the residue of a sum is a function of the sum.
 
-A deployment's shares are exact. X is a sum of logarithmic numbers, P[L = k] ∝ a^k/k, of which there are Poisson many;
-their rate, −ln(1 − a)/h, is rounded up by less than 2⁻⁷⁹, which adds independent noise. Logarithmic numbers are drawn
-by blocks [2^j, 2^(j+1)): each step rejects less than half or so, at any scale.
+A deployment's shares are exact. X is the sum of a Poisson number of logarithmic numbers L, P[L = k] ∝ a^k/k. The
+Poisson rate, −ln(1 − a)/h, is rounded up by less than 2⁻⁷⁹, which adds independent noise. Logarithmic numbers are drawn
+by blocks [2^j, 2^(j+1)); each step rejects with a probability of about one half or less, at any scale.
 
 Source: Goryczka and Xiong (2017), for the shares; Canonne, Kamath and Steinke (2020), for decisions of probability
 e^(−x).
@@ -38,21 +38,21 @@ from .logarithms import log_of
 from .mechanism import Mechanism, check_batch, sums_of
 
 REACH_IN_SCALES: Final = 64
-"""The reach of the law's table; noise beyond has probability below e^(−64)."""
+"""The reach of the law's table, in scales; larger noise has probability below e^(−64)."""
 
 MOST_TIMES: Final = 32
-"""The greatest ratio of a sum's shares and those planned for which the reach of noise is proven."""
+"""The greatest ratio of the number of shares in a sum to `planned` for which the reach of noise is proven."""
 _LEAST_SCALE: Final = 2.0**-4
-_MOST_OF_LAW: Final = 2.0**14  # scales whose law is worked out, in a second
-_MOST_OF_TABLE: Final = 1 << 12  # tails that are kept
-_NEAR: Final = 4  # counts from where a line meets a wanted tail
-_SCALES_OF_UNIFORMS: Final = 38  # e^(−38) < 2^(−54), below every uniform
-_START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence begins: what is wrong there fades as e^(−2·24)
-# Of shares that make r times Laplace noise, X exceeds x with probability 2^r·e^(−x/(2·scale)) at most (Chernoff).
+_MOST_OF_LAW: Final = 2.0**14  # the greatest scale whose law is computed, which takes a second
+_MOST_OF_TABLE: Final = 1 << 12  # cached tails
+_NEAR: Final = 4  # the error, in counts, of linear interpolation between tails
+_SCALES_OF_UNIFORMS: Final = 38  # e^(−38) < 2^(−54), less than every uniform
+_START_IN_SCALES: Final = REACH_IN_SCALES + 24  # where the recurrence starts; its initial error decays by e^(−2·24)
+# For shares that sum to r times Laplace noise, P[X > x] ≤ 2^r·e^(−x/(2·scale)) (Chernoff).
 _ROOM_IN_SCALES: Final = 128
 _TOO_LARGE: Final = 2**62
 _WORD: Final = 2**64
-_MORE: Final = 1 + 2.0**-30  # for what is rounded in the law and its sums
+_MORE: Final = 1 + 2.0**-30  # covers the rounding of the law and its sums
 _RATE_BITS: Final = 80
 _DIGITS: Final = 60
 
@@ -66,16 +66,17 @@ def wrap(total: int) -> int:
 def share_log_law(*, scale: float, planned: int, num_shares: int = 1) -> FloatArray:
     """Return ln P[noise = x] of a sum of shares for x = 0, 1, …, ⌈64·scale⌉; the law is symmetric.
 
-    For F(z) = (1 − az)^(−r)·(1 − a/z)^(−r), r = num_shares/planned, whose coefficients are in proportion to the law,
-    (1 − az)(1 − a/z)·z·F' = r·a·(z − 1/z)·F, so that
+    Let r = num_shares/planned. The coefficients of F(z) = (1 − az)^(−r)·(1 − a/z)^(−r) are proportional to the law q.
+    Since (1 − az)(1 − a/z)·z·F' = r·a·(z − 1/z)·F,
 
-        a·(x − 1 + r)·q(x − 1) = (1 + a²)·x·q(x) − a·(x + 1 − r)·q(x + 1),
+        a·(x − 1 + r)·q(x − 1) = (1 + a²)·x·q(x) − a·(x + 1 − r)·q(x + 1).
 
-    of which the law is the solution that falls. Taken downwards from far beyond, all others fade.
+    The law is the decreasing solution of this recurrence. It is computed downwards from a large x, so that the other
+    solutions decay.
 
     Raises:
         ConfigurationError: the scale is below 1/16, or a number of shares below 1.
-        NotImplementedError: the scale is above 2¹⁴: it takes too long.
+        NotImplementedError: the scale is above 2¹⁴, which would take too long.
 
     Examples:
         >>> law = np.exp(share_log_law(scale=2.0, planned=1))  # one share is the whole noise
@@ -101,12 +102,13 @@ def share_masses(*, scale: float, planned: int, num_shares: int) -> FloatArray:
 
 @exact_arguments
 def share_reach(*, scale: float, planned: int, num_shares: int, level: float) -> int:
-    """Return the least noise t ≥ 1 of a sum of shares that is reached with probability `level` at most.
+    """Return the least t ≥ 1 that the noise of a sum of shares reaches with probability at most `level`.
 
-    Tails beyond the law's table fall by e^(−1/(2·scale)) a step at least, for up to 32 times the planned shares.
+    Beyond the law's table, tails decrease by at least a factor of e^(−1/(2·scale)) per step, for up to 32 times the
+    planned shares.
 
     Raises:
-        ConfigurationError, NotImplementedError: as `share_log_law`, or for more shares than that.
+        ConfigurationError, NotImplementedError: as `share_log_law`, or for more than 32 times the planned shares.
     """
     require(num_shares <= MOST_TIMES * planned, "num_shares", num_shares, f"at most {MOST_TIMES * planned}")
     return _reach(scale, planned, num_shares, level)
@@ -143,16 +145,16 @@ class NoiseShare(Mechanism, ExactMechanism):
     """Add to each coordinate of a row one share of discrete Laplace noise, modulo 2⁶⁴.
 
     Args:
-        scale: in [1/16, 2**24) grid steps, of the noise that `planned` shares add up to.
-        sensitivity: 1 ≤ sensitivity < 2**62, in grid steps: the l1 distance of neighboring rows at most.
-        bound: ≥ 1: the greatest value of a coordinate, in grid steps, and the least with its sign changed.
-        planned: h ≥ 1: how many honest shares are certain to be in the sum.
+        scale: the scale of the noise that `planned` shares add up to, in [1/16, 2**24) grid steps.
+        sensitivity: the greatest ℓ₁ distance between neighboring rows, in grid steps; 1 ≤ sensitivity < 2**62.
+        bound: coordinates are in [−bound, bound], in grid steps; ≥ 1.
+        planned: h ≥ 1, the number of honest shares that are certain to be in the sum.
 
     Privacy:
-        Of the sum of all rows, against whoever sees nothing but it and knows all shares but `honest` ones: ε-DP with
-        ε = sensitivity/scale where these are `planned` or more, exactly, and a proven larger loss where they are fewer
-        (`privacy`). Relation: replace-one, rows that differ by `sensitivity` at most; unit: the row. A report that is
-        seen by itself has one honest share, and that loss is what `event` states.
+        The sum of all rows is ε-DP against an observer who sees only the sum, and knows all but `honest` shares. With
+        `honest` ≥ `planned`, ε = sensitivity/scale exactly; with fewer, a greater loss is proven (`privacy`). Relation:
+        replace-one, rows at an ℓ₁ distance of at most `sensitivity`; unit: the row. A single report has one honest
+        share; `event` states that loss.
 
     Source:
         Goryczka and Xiong (2017), Section 4.
@@ -221,15 +223,15 @@ class NoiseShare(Mechanism, ExactMechanism):
         require(self.bound <= most, "bound", self.bound, allowed)
 
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
-        """Rows whose l1 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        """Rows are neighbors if their ℓ₁ distance is at most `sensitivity`. See `RowMechanism.are_neighbors`."""
         return are_within(self.sensitivity, values, other_values)
 
     def estimate_rows(self, reports: IntArray) -> tuple[Estimate, ...]:
-        """Return the sum of each column's values. See `RowMechanism.estimate_rows`."""
+        """Estimate the sum of each column's values. See `RowMechanism.estimate_rows`."""
         return sums_of(reports, self.noise_variance)
 
     def randomize(self, values: IntArray, uniforms: FloatArray) -> IntArray:
-        """Add X − Y, each of which passes its uniform by its distribution function. See `Mechanism.randomize`."""
+        """Add X − Y, each the quantile of its uniform. See `Mechanism.randomize`."""
         check_batch(self, values, uniforms)
         up, down = (self._polya(uniforms[:, place]) for place in range(2))
         return values + (up - down)
@@ -246,10 +248,10 @@ class NoiseShare(Mechanism, ExactMechanism):
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the law of one share. See `Mechanism.log_probabilities`.
 
-        Beyond the table of `share_log_law` a^x·x^(r − 1) goes on from its last entry, within 1 % of the exact law.
+        Beyond the table of `share_log_law`, it is extrapolated as a^x·x^(r − 1), within 1 % of the exact law.
         """
         logs = share_log_law(scale=self.scale, planned=self.planned)
-        # Residues wrap around as the reports do, and are no integers of 64 bits once their sign is gone.
+        # The difference wraps around like reports; the absolute value of −2⁶³ needs a float.
         noise = np.abs((reports[:, None] - values).astype(np.float64))
         last = len(logs) - 1
         excess_ratio = np.maximum(noise / last, 1.0)
@@ -289,7 +291,7 @@ def _least_far(upper_tails: FloatArray, scale: float, planned: int, start: int) 
     low, high = places[at - 1], places[at]
     part = log_of(tails[at - 1] / upper_tails) / log_of(
         tails[at - 1] / tails[at]
-    )  # a line is right but for a few counts
+    )  # linear interpolation has an error of a few counts
     guess = low + ((high - low) * part).astype(np.int64)
     tries = [guess - _NEAR, guess + _NEAR]
     while (is_open := high - low > 1).any():
@@ -337,11 +339,12 @@ def _draw_poisson(parts: int, numerator: int, denominator: int, randbelow: RandB
 
 
 def _draw_logarithmic(numerator: int, denominator: int, randbelow: RandBelow) -> int:
-    """Draw L with P[L = k] ∝ e^(−k·decay)/k, for a decay that is a ratio.
+    """Draw L with P[L = k] ∝ e^(−k·decay)/k, for a rational decay = numerator/denominator.
 
-    A block [2^j, 2^(j+1)) has weight e^(−2^j·decay): the first J, up to the scale, are proposed alike, and the others
-    by heads, 2^(−m−1), which (2/e)^(m+1)·e^(−(2^j·decay − m − 1)) corrects. In its block a number is uniform, and
-    accepted with (2^j/k)·e^(−(k − 2^j)·decay). Where J = 0 all weights are divided by the first, 2·e^(−decay).
+    The block [2^j, 2^(j+1)) has weight e^(−2^j·decay). The first J blocks, up to the scale, are proposed uniformly. The
+    m-th block after them is proposed with probability 2^(−m−1), by coin flips, and accepted with probability
+    (2/e)^(m+1)·e^(−(2^j·decay − m − 1)) to correct the weight. Within a block a uniform k is accepted with probability
+    (2^j/k)·e^(−(k − 2^j)·decay). If J = 0, all weights are divided by the first one, 2·e^(−decay).
     """
     num_small = max(0, (-(-denominator // numerator) - 1).bit_length())
     while True:

@@ -1,12 +1,12 @@
-"""Rules of quadrature: finite mixtures with the moments of a distribution on [0, 1].
+"""Quadrature rules: finite mixtures with the moments of a distribution on [0, 1].
 
-A mean of a polynomial is the same for a distribution and for a rule with enough nodes. All weights are positive and are
-kept as logarithms, so that sums over nodes lose no digits.
+A rule with enough nodes has the same mean of a polynomial as the distribution. All weights are positive and are stored
+as logarithms, so that sums over nodes lose no digits.
 
-Two rules. Gauss and Legendre's is for densities that are polynomials, or nearly (`hyper_normal`). Gauss's, for any
-distribution, is made of its canonical moments p_1, p_2, …: where in the interval that the moments before it allow each
-moment lies. They are the coefficients ζ_j = (1 − p_(j−1))·p_j of Stieltjes' continued fraction, and the orthogonal
-polynomials' recurrence has the coefficients ζ_2j + ζ_(2j+1) and ζ_(2j−1)·ζ_2j.
+There are two rules. The Gauss-Legendre rule is for densities that are polynomials, or nearly (`hyper_normal`). The
+Gauss rule is for any distribution. It is computed from the canonical moments p_1, p_2, …: p_j is the relative position
+of the j-th moment in the interval that the earlier moments allow. The coefficients of Stieltjes' continued fraction are
+ζ_j = (1 − p_(j−1))·p_j, and those of the recurrence of orthogonal polynomials are ζ_2j + ζ_(2j+1) and ζ_(2j−1)·ζ_2j.
 
 Source: Dette and Studden (1997), The Theory of Canonical Moments, Sections 1.3 and 2.2 to 2.3; Golub and Welsch (1969)
 for the nodes.
@@ -23,9 +23,10 @@ import scipy as sp
 from ..arrays import FloatArray
 from .logarithms import log_of
 
-# Newton's steps double the digits each time: the first guess is right to 4 %, the fifth step changes the last bits.
+# Each Newton step doubles the number of correct digits. The first guess has an error of 4 %; the fifth step changes
+# only the last bits.
 _NEWTON_STEPS: Final = 5
-# Polynomials grow and shrink by hundreds of orders of magnitude over a rule's nodes; beyond this they are scaled down.
+# Polynomials vary by hundreds of orders of magnitude over a rule's nodes; beyond this size they are scaled down.
 _LARGE: Final = 2.0**300
 
 
@@ -38,9 +39,9 @@ class Rule(NamedTuple):
 
 
 def num_nodes_for(degree: int) -> int:
-    """Return how many nodes to take for a polynomial: n of them are exact up to degree 2n − 1.
+    """Return the number of nodes for a polynomial; n nodes are exact up to degree 2n − 1.
 
-    More do no harm, so the numbers are rounded up to a few, whose rules are then shared.
+    It is rounded up to one of a few numbers, so that rules can be cached and shared.
     """
     least = degree // 2 + 1
     step = 1 << max(0, least.bit_length() - 3)
@@ -50,18 +51,18 @@ def num_nodes_for(degree: int) -> int:
 def legendre_rule(num_nodes: int) -> Rule:
     """Return the Gauss-Legendre rule on [0, 1], each complement precise by itself."""
     half, half_weights = _legendre(num_nodes)
-    mirrored = slice(None, num_nodes // 2)  # the middle node of an odd number is its own mirror image
+    mirrored = slice(None, num_nodes // 2)  # for an odd number, the middle node is its own mirror image
     places = np.concatenate([half, 1.0 - half[mirrored]])
     complements = np.concatenate([1.0 - half, half[mirrored]])
     return Rule(places, complements, log_of(np.concatenate([half_weights, half_weights[mirrored]])))
 
 
 def gauss_rule(canonical: Sequence[float]) -> Rule:
-    """Return the rule of n nodes that the first 2n − 1 canonical moments make.
+    """Return the rule of n nodes for the first 2n − 1 canonical moments, which are in (0, 1).
 
-    Each weight is 1/Σ q_j(t)² over the orthonormal polynomials: positive terms. The nodes above one half are made of
-    the mirrored law, whose odd canonical moments are 1 − p_j, so that 1 − t keeps its digits near 1 as t does near 0.
-    Moments are in (0, 1).
+    Each weight is 1/Σ q_j(t)² over the orthonormal polynomials q_j, a sum of positive terms. Nodes above one half are
+    computed from the mirrored law, whose odd canonical moments are 1 − p_j. So 1 − t is as accurate near 1 as t is near
+    0.
     """
     moments = np.array(canonical, dtype=np.float64)
     mirrored = moments.copy()
@@ -79,10 +80,10 @@ def gauss_rule(canonical: Sequence[float]) -> Rule:
 
 
 def _gauss_half(canonical: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a rule's nodes, ascending, and the logarithms of its weights, both precise below one half.
+    """Return a rule's nodes, ascending, and the logarithms of its weights, both accurate below one half.
 
-    The recurrence's matrix is B·Bᵀ with B of two diagonals, √ζ_(2j+1) and √ζ_2j, so that nodes are squares of B's
-    singular values: these keep their digits however small they are.
+    The matrix of the recurrence is B·Bᵀ, where B has the two diagonals √ζ_(2j+1) and √ζ_2j. So the nodes are squares of
+    the singular values of B, which are accurate even if they are small.
     """
     coefficients = np.concatenate([[0.0], canonical[:1], (1.0 - canonical[:-1]) * canonical[1:]])  # ζ_0 = 0, ζ_1, …
     roots = np.sqrt(coefficients[1:])
@@ -104,10 +105,10 @@ def _gauss_half(canonical: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def canonical_moments(moments: Sequence[Fraction]) -> list[tuple[Fraction, Fraction, Fraction]]:
-    """Return the canonical moments of raw ones, c_1, c_2, …, as far as they are inside of what is possible on [0, 1].
+    """Return the canonical moments p_j of raw moments c_1, c_2, … of a law on [0, 1].
 
-    Each p_j comes with the least and the greatest c_j that the moments before it allow. One that is not in (0, 1) is
-    the last. The series Σ c_j z^j is 1/(1 − ζ_1 z/(1 − ζ_2 z/(…))); each reciprocal gives a coefficient.
+    Each p_j comes with the least and the greatest c_j that the earlier moments allow. The list ends at the first p_j
+    that is not in (0, 1). The series Σ c_j z^j is 1/(1 − ζ_1 z/(1 − ζ_2 z/(…))); each reciprocal yields a coefficient.
     """
     intervals: list[tuple[Fraction, Fraction, Fraction]] = []
     series = [Fraction(1), *moments]
@@ -138,9 +139,9 @@ def _reciprocal(series: Sequence[Fraction]) -> list[Fraction]:
 def _legendre(num_nodes: int) -> tuple[FloatArray, FloatArray]:
     """Return the nodes t ≤ 1/2 of the Gauss-Legendre rule on [0, 1], ascending, and their weights.
 
-    The others are 1 − t, with the same weights. Newton's method on P_n(1 − 2t), all nodes together. The recurrence
-    runs over differences of neighboring polynomials, so that small t keep all their digits; it takes the processor's
-    basic arithmetic alone.
+    The other nodes are 1 − t, with the same weights. This is Newton's method for P_n(1 − 2t), for all nodes at once.
+    The recurrence is for differences of consecutive polynomials, so that small t are accurate. It uses only basic
+    arithmetic, so that its bits are the same on every processor.
 
     Source: Press et al. (2007), Numerical Recipes, Section 4.6.1, for the method and the first guess.
     """
@@ -159,7 +160,7 @@ def _legendre(num_nodes: int) -> tuple[FloatArray, FloatArray]:
         # (1 − x²) P_n' = n (P_(n−1) − x P_n), with 1 − x² = 4t(1 − t)
         curve = 4.0 * nodes * (1.0 - nodes)
         slopes = num_nodes * (2.0 * nodes * values - steps) / curve
-        # The weight at the root, 2/((1 − x²) P_n'²) by half for the shorter range.
+        # The weight at a root is 2/((1 − x²) P_n'²) on [−1, 1], and half of this on [0, 1].
         weights = 1.0 / (curve * slopes * slopes)
         changes = values / (2.0 * slopes)
         if num_nodes % 2:

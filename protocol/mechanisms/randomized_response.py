@@ -1,4 +1,4 @@
-"""Randomized response: keep the value with probability p, else tell one of the lies, all alike.
+"""Randomized response: report the value with probability p, otherwise another one, chosen uniformly.
 
 Source: Warner (1965) for two choices; Wang, Wu and Hu (2016), Theorems 1 and 2, as used by Yan, Liu and Liu
 (2018), Theorems 4.1 and 4.2, for any number; the field calls it generalized randomized response or k-RR.
@@ -20,10 +20,10 @@ from ..estimate import Estimate
 from ..privacy.events import RandomizedResponse
 from .mechanism import FiniteMechanism, check_batch
 
-# A uniform of the simulation has 53 bits. Beyond this, a lie would be rarer than such a uniform can express,
-# and the simulated law would no longer be the stated one.
+# A simulated uniform has 53 bits. Beyond this ε, another value would be rarer than such a uniform can represent, and
+# the simulated law would differ from the stated one.
 MAX_EPSILON = 30.0
-# Below this, p and 1/k would differ by less than p's own rounding, and rounding would decide how private the law is.
+# Below this ε, p − 1/k would be smaller than the rounding error of p, and rounding would determine the loss.
 MIN_EPSILON = 1e-9
 
 
@@ -41,14 +41,14 @@ def check_epsilon(epsilon: float, *, field: str = "epsilon") -> None:
 class GeneralizedRandomizedResponse(FiniteMechanism):
     """Randomized response over `num_choices` values (k-RR).
 
-    A value is kept with p = e^ε / (e^ε + k − 1); each other choice has q = 1 / (e^ε + k − 1).
+    The report is the value with p = e^ε / (e^ε + k − 1), and each other choice with q = 1 / (e^ε + k − 1).
 
     Args:
         epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`, in nats, per value.
         num_choices: k ≥ 2.
 
     Attributes:
-        keep_probability: p, rounded towards 1/k, so that the printed ε stays an upper bound.
+        keep_probability: p, rounded towards 1/k, so that the stated ε is an upper bound.
         flip_probability: q = (1 − p) / (k − 1).
 
     Privacy:
@@ -75,10 +75,10 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
     def __post_init__(self) -> None:
         make_fields_exact(self)
         check_epsilon(self.epsilon)
-        require(self.num_choices > 1, "num_choices", self.num_choices, "at least 2")  # one choice has nothing to hide
+        require(self.num_choices > 1, "num_choices", self.num_choices, "at least 2")  # a single choice hides nothing
         num_others = self.num_choices - 1
         keep = 1 / (1 + num_others * exp(-self.epsilon))
-        # The quotient above is right to a few units in the last place; four steps down make ln(p/q) <= epsilon sure.
+        # The error of the quotient is a few units in the last place; four steps down ensure ln(p/q) <= epsilon.
         for _ in range(4):
             keep = math.nextafter(keep, 0.0)
         object.__setattr__(self, "keep_probability", keep)
@@ -100,9 +100,9 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
 
     @exact_arguments
     def debias(self, values: Sequence[Fraction | float]) -> tuple[Fraction, ...]:
-        """Return numbers d(r) with E[d(r) | x] = values[x], exactly; a ValueError refuses other than k values.
+        """Return numbers d(r) with E[d(r) | x] = values[x], exactly; ValueError unless there are k values.
 
-        d(r) = (values[r] − q·Σ values)/(p − q), with p as its float holds it and q = (1 − p)/(k − 1).
+        d(r) = (values[r] − q·Σ values)/(p − q), with the exact value of the float p, and q = (1 − p)/(k − 1).
         """
         if len(values) != self.num_choices:
             raise ValueError(f"expected {self.num_choices} values, got {len(values)}")
@@ -131,7 +131,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         place /= self.flip_probability
         reports = place.astype(np.int64)
         np.minimum(reports, self.num_choices - 2, out=reports)
-        reports += reports >= values  # the lies are the choices without the value itself
+        reports += reports >= values  # skips the value itself
         np.copyto(reports, values, where=keeps)
         return reports
 
@@ -145,5 +145,5 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         return lie + (lie >= value)
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Give ln p for the value itself, ln q for others; no matrix is made. See `Mechanism.log_probabilities`."""
+        """Return ln p for the value itself, ln q for others, without a matrix. See `Mechanism.log_probabilities`."""
         return np.where(values[:, None] == reports, ln(self.keep_probability), ln(self.flip_probability)).T

@@ -1,11 +1,11 @@
 """Local randomizers of rankings: a comparison, a position, or the whole ranking, by randomized response.
 
-A row is a ranking: the position of each alternative, from 0, the best, to m − 1. ε is in nats for each ranking, and m
-in [2, `MAX_ALTERNATIVES`].
+A row is a ranking: the position of each alternative, from 0, the best, to m − 1. ε is in nats per ranking, and the
+number m of alternatives in [2, `MAX_ALTERNATIVES`].
 
-Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response; sampling one of many questions and answering
-it at the whole budget is Nguyên et al. (2016), Section III; Yan, Li and Liu (2020) randomize pairs so; Dwork, McSherry,
-Nissim and Smith (2006) for scores.
+Source: Warner (1965) and Wang, Wu and Hu (2016) for randomized response; Nguyên et al. (2016), Section III, for
+sampling one of many questions and answering it with the whole budget; Yan, Li and Liu (2020) for pairs; Dwork,
+McSherry, Nissim and Smith (2006) for scores.
 """
 
 import abc
@@ -30,7 +30,7 @@ from .randomized_response import GeneralizedRandomizedResponse
 
 MAX_ALTERNATIVES: Final = 50
 MAX_RANKED: Final = 8
-"""Of more alternatives there are so many rankings that a report is hardly ever the true one, at any ε that protects."""
+"""The most alternatives for whole rankings. With more, a report would hardly ever be true at any useful ε."""
 
 
 class RankingMechanism(RowMechanism):
@@ -92,7 +92,7 @@ class SampledQuestion(RankingMechanism, ExactMechanism):
     def report_probabilities(self, positions: Sequence[int]) -> tuple[float, ...]:
         """Return the exact law of a ranking's report: P[report], for all reports in order."""
         ranking = np.array([positions], dtype=np.int64)
-        channel = self.response.channel_matrix()  # of the response's answers
+        channel = self.response.channel_matrix()  # of the answer to a question
         law: list[float] = []
         for question in range(self.num_questions):
             answer = int(self.answers(ranking, np.array([question], dtype=np.int64))[0])
@@ -120,7 +120,7 @@ class SampledQuestion(RankingMechanism, ExactMechanism):
         return int(self.answers(ranking, np.array([question], dtype=np.int64))[0])
 
     def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
-        """Draw without rounding, but for that of the keep probability itself. See `ExactMechanism`."""
+        """Draw exactly for the given keep probability. See `ExactMechanism`."""
         question = int(randbelow(self.num_questions))
         answer = self._answer(values, question)
         keep, of = self.response.keep_probability.as_integer_ratio()
@@ -160,12 +160,12 @@ class Pairs:
 
 @dataclasses.dataclass(frozen=True)
 class SampledPair(Pairs, SampledQuestion):
-    """Say of a pair of alternatives, drawn uniformly, which is preferred, by randomized response.
+    """Report which alternative of a uniformly drawn pair is preferred, by randomized response.
 
-    Answer 0: the pair's first alternative is preferred, 1: the second is.
+    Answer 0 stands for the pair's first alternative, 1 for the second.
 
     Privacy:
-        ε-LDP, replace-one, unit: the ranking. Exact: two rankings that differ in a pair attain it (see
+        ε-LDP, replace-one, unit: the ranking. Exact: attained by two rankings that differ in a pair (see
         `report_probabilities`).
 
     Examples:
@@ -191,7 +191,7 @@ class SampledPair(Pairs, SampledQuestion):
 
 @dataclasses.dataclass(frozen=True)
 class SampledPosition(SampledQuestion):
-    """Say of an alternative, drawn uniformly, at which position it is, by randomized response among m positions.
+    """Report the position of a uniformly drawn alternative, by randomized response among m positions.
 
     Privacy:
         ε-LDP, replace-one, unit: the ranking. Exact: see `report_probabilities`.
@@ -221,9 +221,9 @@ class SampledPosition(SampledQuestion):
 
 @dataclasses.dataclass(frozen=True)
 class WholeRanking(RankingMechanism, Prepared):
-    """Keep the whole ranking with p = e^ε/(e^ε + m! − 1), else tell any other one, all alike.
+    """Report the whole ranking with p = e^ε/(e^ε + m! − 1), otherwise another one, chosen uniformly.
 
-    A report is a ranking's code (`code_of_rankings`).
+    A report is the code of a ranking (`code_of_rankings`).
 
     Args:
         num_alternatives: 2 ≤ m ≤ `MAX_RANKED`.
@@ -267,15 +267,15 @@ class NoisyScores(RankingMechanism, Prepared):
     """Add Laplace noise to the score of each alternative.
 
     Args:
-        steps: each position's score in steps of a public grid, the best first, falling.
+        steps: each position's score in steps of a public grid, the best first, decreasing.
 
     Attributes:
         laplace: the noise.
 
     Privacy:
-        ε-LDP, replace-one, unit: the ranking. In l1 norm the scores of two rankings are Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎| apart at
-        most, which they are where one is the other reversed. Where some are tied, scores are their means, which lie
-        within the convex hull of those of strict rankings: no two are farther apart.
+        ε-LDP, replace-one, unit: the ranking. The ℓ₁ distance between the scores of two rankings is at most Σ|s₍ᵢ₎ −
+        s₍ₘ₊₁₋ᵢ₎|, attained by a ranking and its reverse. Tied alternatives share the mean of their scores. This is in
+        the convex hull of the scores of strict rankings, so the bound also holds with ties.
 
     Examples:
         >>> mechanism = NoisyScores(0.5, steps=(2, 1, 0))
@@ -328,12 +328,12 @@ def check_number(num_alternatives: int, most: int) -> None:
 def scores_of_positions(positions: IntArray, steps: Sequence[int]) -> IntArray:
     """Return each alternative's score, int64, shape (n, m); tied ones share the mean of their scores.
 
-    A mean that is no whole number is cut towards 0; check for ties beforehand to avoid this.
+    A mean that is no integer is rounded towards 0; check for ties beforehand to avoid this.
 
     Args:
-        positions: of each alternative the number of those ahead of it, shape (n, m); of a row that is no ranking each
-            has the score of its position.
-        steps: each position's score, the best first, in whole steps.
+        positions: for each alternative, the number of alternatives ahead of it, int64, shape (n, m). In a row that is
+            no ranking, each alternative gets the score of its position.
+        steps: each position's score in grid steps, the best first.
 
     Examples:
         >>> import numpy as np
@@ -357,9 +357,9 @@ def scores_of_positions(positions: IntArray, steps: Sequence[int]) -> IntArray:
 
 @exact_arguments
 def code_of_rankings(positions: IntArray) -> IntArray:
-    """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer's code): shape (n,).
+    """Number rankings from 0 to m! − 1, in the lexicographic order of their positions (Lehmer code): shape (n,).
 
-    Positions have shape (n, m), each of a row once. A ValueError refuses more than 20 alternatives.
+    Positions have shape (n, m); each row is a permutation. ValueError for more than 20 alternatives.
 
     Examples:
         >>> code_of_rankings([[0, 1, 2], [0, 2, 1], [2, 1, 0]]).tolist()
@@ -380,7 +380,7 @@ def code_of_rankings(positions: IntArray) -> IntArray:
 
 @exact_arguments
 def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
-    """Return the rankings, shape (n, m), m ≤ 20, that codes in [0, m!) number: the inverse of `code_of_rankings`.
+    """Return the rankings with these codes in [0, m!), shape (n, m), m ≤ 20: the inverse of `code_of_rankings`.
 
     Examples:
         >>> rankings_of_codes([0, 5], 3).tolist()
@@ -391,7 +391,7 @@ def rankings_of_codes(codes: IntArray, num_alternatives: int) -> IntArray:
     remainders = codes
     for place in range(size - 1, -1, -1):
         remainders, digits[:, place] = np.divmod(remainders, size - place)
-    # From the back: a position is a digit, and pushes those behind it that are not below it up by one.
+    # From the last digit on: each digit is a position, and moves later positions that are not below it up by one.
     for place in range(size - 2, -1, -1):
         digits[:, place + 1 :] += digits[:, place + 1 :] >= digits[:, place : place + 1]
     return digits

@@ -1,9 +1,9 @@
-"""What reports realize: the loss between two rows that a mechanism's own law shows.
+"""Realized loss: the loss between two rows that a mechanism's law shows.
 
-ln P[report | row] − ln P[report | another row] is a loss that this report realizes, and no ε that is proven for the two
-rows is below it. So a mechanism's law, where it is written down, checks the event that the mechanism states, whoever
-wrote it. Where rows and reports are few, all are looked at, and what is found is the least ε that there is; else some
-are, the ends of ranges and the rows themselves among them, and what is found is a loss that the law attains at least.
+A report realizes the loss ln P[report | row] − ln P[report | another row]. Every proven ε for the two rows is at least
+as large. So if a mechanism implements its law, this checks the event that it states, for any author's mechanism. If
+rows and reports are few, all are enumerated, and the result is the smallest true ε. Otherwise some are tried, including
+the ends of ranges and the rows themselves, and the result is a lower bound that the law attains.
 """
 
 import math
@@ -18,21 +18,21 @@ from ..arrays import FloatArray, IntArray
 from ..errors import ConfigurationError
 from .mechanism import Mechanism, Prepared, RowMechanism
 
-# A table of so many logarithms is made in a hundredth of a second or two.
+# The most cells of a table of logarithms, which takes one or two hundredths of a second.
 _MOST_CELLS: Final = 1 << 18
 _MOST_ROWS: Final = 64
 _MOST_REPORTS: Final = 1 << 10
-# Of a column with more values, or reports, than fit into a table.
+# The values, or reports, that are tried of a column with more than fit into a table.
 _SOME_VALUES: Final = 32
-# The law of wider rows, or reports, is not looked at, unless their values are randomized independently.
+# The law of wider rows, or reports, is not tried, unless their values are randomized independently.
 _WIDEST: Final = 8
-# Logarithms are right to some of their last bits.
+# The assumed relative error of logarithms.
 _ROUNDING: Final = 2.0**-46
 
 
 CURE: Final = "values_of, rows_of, check_report"
-"""The part of a phase that says which rows a person may hold."""
-MOST_SHOWN: Final = 12  # numbers of a row
+"""The methods of a phase that say which rows a person may hold, for messages."""
+MOST_SHOWN: Final = 12  # numbers of a row in a message
 _AS_THEY_ARE: Final = (range, tuple)
 
 
@@ -51,15 +51,16 @@ def realized_loss(
     rows: IntArray | None = None,
     are_all_neighbors: bool = False,
 ) -> float:
-    """Return a loss that the law attains between two rows: the least ε there is, where rows and reports are few.
+    """Return a loss that the law attains between two rows: the smallest true ε if rows and reports are few.
 
     Args:
-        values: for each column all that it may hold.
-        rows: those to compare, int64, shape (c, columns). By default all of these values, or some.
-        are_all_neighbors: whether each is compared with each other; else with the mechanism's own neighbors of it.
+        mechanism: the mechanism.
+        values: the possible values of each column.
+        rows: the rows to compare, int64, shape (c, columns); by default all rows of these values, or some.
+        are_all_neighbors: whether all pairs of rows are compared; by default only neighbors of the mechanism.
 
     Returns:
-        In nats; ∞ where a report is possible for one row alone, and 0 where the law is not written down.
+        The loss in nats; ∞ if a report is possible for only one of two rows, and 0 if the mechanism has no law.
     """
     try:
         if rows is None and isinstance(mechanism, Mechanism):
@@ -75,16 +76,16 @@ def realized_loss(
 
 
 def greatest_gap(log_laws: FloatArray, are_neighbors: NDArray[np.bool_]) -> Gap:
-    """Return the greatest difference between two neighbors' ln P[report | row], less what rounding may have added.
+    """Return the greatest difference of ln P[report | row] between two neighbors, minus a bound on its rounding error.
 
-    Logarithms have shape (reports, rows). The loss is 0 where no two rows are neighbors, and ∞ where a report is
-    possible for one of two alone.
+    Logarithms have shape (reports, rows). The loss is 0 if no two rows are neighbors, and ∞ if a report is possible for
+    only one of two neighbors.
     """
     worst = Gap(0.0, 0, 0)
-    with np.errstate(invalid="ignore"):  # −∞ less −∞ is no number: a report that neither row gives tells nothing
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞) is NaN, for a report that is impossible for both rows
         error = np.where(np.isfinite(log_laws), np.abs(log_laws) * _ROUNDING, 0.0)
         highs, lows = log_laws - error, log_laws + error
-        # Rows with the same neighbors are looked at together: most often all have all.
+        # Rows with the same neighbors are processed together. Usually all rows are neighbors.
         kinds, kind_of_row = np.unique(are_neighbors, axis=0, return_inverse=True)
         for number, kind in enumerate(kinds):
             rows, partners = np.flatnonzero(kind_of_row.reshape(-1) == number), np.flatnonzero(kind)
@@ -109,11 +110,11 @@ def non_neighbors_error(
     """Return an error if a mechanism's event does not bound the loss between two of these rows.
 
     Args:
-        phase: its name.
-        mechanism: what randomizes the rows.
-        rows: of one person, or tallies with them, int64, shape (c, columns).
-        among: which of them are neighbors, shape (c, c); True for all.
-        is_shown: whether the sentence quotes them: not what is private.
+        phase: the name of the phase.
+        mechanism: the mechanism that randomizes the rows.
+        rows: rows of one person, or tallies with them, int64, shape (c, columns).
+        among: which pairs of rows are neighbors, shape (c, c); True for all.
+        is_shown: whether the message quotes the rows; it must not quote private ones.
     """
     for pair in np.argwhere(among & ~mechanism.are_neighbors(rows, rows))[:1]:
         allowed = (

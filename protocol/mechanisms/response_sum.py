@@ -1,9 +1,9 @@
-"""Sums to which some add what randomized response makes of their answers, and all others what noise protects.
+"""Noisy sums with two protections: randomized response for heavy persons, and Laplace noise for light ones.
 
-A row has a number for each question, to which light persons' answers are added up; then for each question how many
-heavy persons of each kind say yes. Each heavy person's answer passes randomized response, independently of all else,
-and what is reported as yes adds the kind's gain. Each number gets discrete Laplace noise on top, which protects the
-light ones. A report has a number for each question, and nothing else.
+A row has for each question the sum of the light persons' answers; then for each question the number of heavy persons of
+each kind who say yes. Each heavy person's answer passes through randomized response, independently of all else; each
+reported yes adds the kind's gain to the sum. Then discrete Laplace noise is added to each sum, which protects the light
+persons. A report has one number for each question.
 
 Source: Warner (1965) for randomized response; Dwork, McSherry, Nissim and Smith (2006) for the noise.
 """
@@ -40,22 +40,23 @@ _DIGITS: Final = 12  # to which a chance is right
 class ResponseSum(ExactMechanism):
     """Add heavy persons' randomized answers, and noise, to sums of light persons' answers.
 
-    Rows of w questions and h kinds of heavy persons are (w sums, then for each question h numbers of yes).
+    A row for w questions and h kinds of heavy persons has w sums, then for each question h numbers of yes.
 
     Args:
-        noise: on each sum; None where nobody is light, and all sums of rows are 0.
-        response: what a heavy person's answer passes: over two choices.
-        gains: what a report of yes adds, in steps, of each kind of heavy persons.
-        numbers: how many heavy persons there are of each kind.
-        width: w ≥ 1: how many questions there are.
+        noise: the noise on each sum; None if there are no light persons, and so all sums are 0.
+        response: the randomized response of heavy persons' answers, over two choices.
+        gains: for each kind of heavy persons, the number that a reported yes adds, in grid steps.
+        numbers: the number of heavy persons of each kind.
+        width: w ≥ 1, the number of questions.
 
     Raises:
-        ConfigurationError: one of them is out of its range.
+        ConfigurationError: an argument is out of range.
 
     Privacy:
-        Of the report. A light person loses sensitivity/scale of the noise, for rows whose sums it moves by
-        `sensitivity` in all; a heavy one ε of the response for each question. Replace-one, unit: all answers of a
-        person. Everybody's answers meet a draw of their own, and the report is computed from these (post-processing).
+        Replace-one; unit: all answers of a person; for an observer of the report. A light person, who changes the sums
+        by at most `sensitivity` in all, loses sensitivity/scale of the noise. A heavy person loses the ε of the
+        response for each question. Each person's answers are protected by an independent draw, and the report is
+        computed from the results (post-processing).
 
     Examples:
         >>> noise = VectorLaplace(scale=4.0, sensitivity=4, bound=100)
@@ -108,14 +109,14 @@ class ResponseSum(ExactMechanism):
         return events.PureMechanism(epsilon=max(of_light, self.width * self.response.epsilon))
 
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
-        """Rows that differ in one light person's answers, or a heavy person's. See `RowMechanism.are_neighbors`."""
+        """Rows are neighbors if they differ in one person's answers. See `RowMechanism.are_neighbors`."""
         (sums, num_yes), (other_sums, other_yes) = self._split(values), self._split(other_values)
         most = 0 if self.noise is None else self.noise.sensitivity
         is_light = are_within(most, sums, other_sums)
         if not self.gains:
             return is_light
         apart = np.abs(num_yes[:, None] - other_yes)
-        kinds = apart.max(axis=2)  # of each question one person is apart at most
+        kinds = apart.max(axis=2)  # one person changes at most one answer per question
         is_heavy = (apart.sum(axis=3) <= 1).all(axis=2) & (np.count_nonzero(kinds, axis=2) <= 1)
         return (is_light & ~apart.any(axis=(2, 3))) | (is_heavy & are_within(0, sums, other_sums))
 
@@ -146,7 +147,7 @@ class ResponseSum(ExactMechanism):
         return totals
 
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
-        """Return the exact law's logarithms, but for clamping the noise. See `RowMechanism.log_likelihoods`."""
+        """Return the exact law's logarithms, without the clamping of noise. See `RowMechanism.log_likelihoods`."""
         check_candidates(self, reports, values)
         logs = np.zeros((len(reports), len(values)))
         for place, row in enumerate(values):
@@ -167,7 +168,7 @@ class ResponseSum(ExactMechanism):
 
     @exact_arguments
     def chances_to_reach(self, values: Sequence[int], least: int) -> list[float]:
-        """Return P[report ≥ least] for each question of one row, right to 1e-12 but for clamping the noise.
+        """Return P[report ≥ least] for each question of one row, within 1e-12, without the clamping of noise.
 
         Raises:
             NotImplementedError: the law has too many cells.
@@ -216,16 +217,16 @@ class ResponseSum(ExactMechanism):
 
 @functools.lru_cache(maxsize=64)
 def reports_law(units: tuple[int, ...], num_yes: tuple[int, ...], num_no: tuple[int, ...], keep: float) -> FloatArray:
-    """Return P[those who are reported as yes have j units] for j = 0, 1, …, given what they say.
+    """Return P[j units are reported as yes] for j = 0, 1, …, given the persons' answers.
 
     Args:
-        units: of each kind of persons.
-        num_yes: how many of each kind say yes.
-        num_no: how many say no.
-        keep: the chance that an answer is reported as it is.
+        units: the units of a person of each kind.
+        num_yes: the number of persons of each kind who say yes.
+        num_no: the number of persons of each kind who say no.
+        keep: the probability that an answer is reported unchanged.
 
     Raises:
-        NotImplementedError: it has too many cells.
+        NotImplementedError: the law has too many cells.
 
     Examples:
         >>> reports_law((2,), (1,), (0,), 0.75).tolist()
