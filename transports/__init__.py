@@ -1,4 +1,4 @@
-"""How bytes travel between named parties: framing, memory, TCP, TLS. Nothing here knows what the bytes mean."""
+"""Transports of bytes between named parties: framing, memory, TCP, TLS, WebSockets. They do not interpret the bytes."""
 
 from typing import TYPE_CHECKING, Any
 

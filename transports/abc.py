@@ -1,32 +1,32 @@
-"""The contract that every transport keeps, and that `transports.testing.check_transport` checks.
+"""The contract of every transport, which `transports.testing.check_transport` checks.
 
-A *channel* joins two parties and carries payloads: bytes of a limited size, in order, each once, none lost while
-both ends are open. Payloads that are ready together leave in one write and may arrive together. A channel holds a
+A *channel* joins two parties and carries payloads: bytes of a limited size, in order, each once, without losses while
+both ends are open. Payloads that are ready together are sent in one write, and may arrive together. A channel buffers a
 bounded amount; beyond that, senders wait for the other end to receive.
 
-Who raises what, and when (trio's own exceptions, unwrapped):
+Methods raise these exceptions (trio's are not wrapped):
 
-- `trio.ClosedResourceError`, by send, receive and accept: this end closed it, before or during the call.
+- `trio.ClosedResourceError`, by send, receive and accept: this end was closed before or during the call.
 - `trio.BrokenResourceError`, by send: the other end closed, or the network failed.
 - `trio.BrokenResourceError`, by receive: the network failed, or the bytes ended inside a payload.
-- `trio.EndOfChannel`, by receive: the other end closed, and everything that it had sent was received.
+- `trio.EndOfChannel`, by receive: the other end closed, and all payloads from it were received.
 - `trio.BusyResourceError`, by send and receive: another task is in the same call.
-- `trio.WouldBlock`, by send_nowait: sending would wait; the other end does not have it, and whoever goes on sending
-  begins with this payload, of which the network may have taken a part.
+- `trio.WouldBlock`, by send_nowait: sending would wait. The other end does not have the payload, but the network may
+  have taken a part of it, so the caller must send this payload before any other.
 - `ValueError`, by send and send_nowait: a payload exceeds the limit; nothing was sent.
-- `MalformedMessageError`, by receive: the peer announced a payload above the limit, the transport's or the receiver's
-  own; the channel is useless now.
-- `HandshakeError`, by receive: who is at the other end could not be established, or is nobody that was expected; the
-  channel is useless, nothing was received on it, and `send` raises `trio.BrokenResourceError`. Of these
-  `BrokenHandshakeError`: nobody's certificate is at fault, so that another channel may come about.
-- `OSError`, by open_listener and connect: the operating system's; the address is taken, unreachable, not ours.
+- `MalformedMessageError`, by receive: the peer announced a payload above the limit of the transport or the receiver.
+  The channel is unusable then.
+- `HandshakeError`, by receive: the identity of the other end could not be established, or is not an expected one. The
+  channel is unusable, nothing was received on it, and `send` raises `trio.BrokenResourceError`. Its subclass
+  `BrokenHandshakeError` means that no certificate is at fault, so another attempt may succeed.
+- `OSError`, by open_listener and connect: an error of the operating system, such as an address that is taken,
+  unreachable, or of another machine.
 
-A network brings news late: the first sends after the other end has closed may succeed, and an end that closes with
-payloads unread may break the channel where it would else have ended.
+A network reports a close late: the first sends after the other end has closed may succeed. If an end closes with unread
+payloads, the other end may see a broken channel instead of its end.
 
-`async` means that a call may wait; each such call is a checkpoint. Nobody here takes a timeout: deadlines belong
-to the caller. A cancelled `receive` loses nothing; a cancelled `send` leaves the channel in an unknown state, and
-all that can be done with it then is to close it.
+Each `async` call may wait, and is a checkpoint. No method takes a timeout; callers set deadlines. A cancelled `receive`
+loses nothing. A cancelled `send` leaves the channel in an unknown state; it must then be closed.
 """
 
 import abc
@@ -64,12 +64,12 @@ class Channel(_Closable):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Close at once, without a checkpoint: for who has said all that there is to say. Idempotent."""
+        """Close at once, without a checkpoint, after everything was sent. Idempotent."""
 
     async def aclose(self) -> None:
         """Close; at once if cancelled. Closing twice does nothing the second time.
 
-        A transport that says goodbye to the other end does so here; by itself, this is `close` and a checkpoint.
+        A transport with a closing handshake performs it here; by default, this is `close` and a checkpoint.
         """
         self.close()
         await trio.lowlevel.checkpoint()
@@ -79,7 +79,7 @@ class Channel(_Closable):
         """Send payloads in one write, and wait until the channel can take more.
 
         Raises:
-            ValueError: one of them is too large; then none is sent.
+            ValueError: a payload is too large; then none is sent.
             trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError: see the module.
         """
 
@@ -88,7 +88,8 @@ class Channel(_Closable):
         """Send one payload if that needs no waiting.
 
         Raises:
-            trio.WouldBlock: it would wait, and is to be sent before any other; a channel may always say so.
+            trio.WouldBlock: sending would wait; this payload must then be sent before any other. A channel may always
+                raise this.
             ValueError, trio.ClosedResourceError, trio.BrokenResourceError: as `send`.
         """
 
@@ -97,38 +98,38 @@ class Channel(_Closable):
         """Return all payloads that have arrived, in order; wait for the first if there is none.
 
         Raises:
-            trio.EndOfChannel: the other end has closed, and there will be no more.
+            trio.EndOfChannel: the other end has closed, and all payloads were received.
             MalformedMessageError: the peer announced a payload above the limit.
-            HandshakeError: the other end is not who was expected.
+            HandshakeError: the other end is not the expected party.
             trio.ClosedResourceError, trio.BrokenResourceError, trio.BusyResourceError: see the module.
         """
 
     def receive_nowait(self) -> list[bytes]:
-        """Return what has arrived on a watched channel.
+        """Return the payloads that have arrived on a watched channel.
 
         Raises:
-            trio.WouldBlock: nothing has.
-            As `receive`, for what ends a channel.
+            trio.WouldBlock: nothing has arrived.
+            As `receive`, at the end of a channel.
         """
         raise NotImplementedError
 
     def watch(self, note: Callable[["Channel"], None]) -> bool:
-        """Call `note` with this channel whenever something arrives or the channel ends; return whether it will.
+        """Call `note` with this channel whenever something arrives or the channel ends; return whether it does so.
 
-        That is for one task that reads many channels. It is called when there is something that was not there when
-        `receive_nowait` was called last; it must not wait or raise. A channel may always say that it will not, which
-        is what this does without a word from its transport: then its reader waits in `receive`.
+        This lets one task read many channels. `note` is called when there is something new since the last call of
+        `receive_nowait`; it must not wait or raise. By default a channel returns False, and its reader must wait in
+        `receive`.
         """
         return False
 
     @abc.abstractmethod
     def limit_payloads(self, max_payload_bytes: int) -> None:
-        """Refuse payloads above this size from now on: for a peer that is still unknown.
+        """Refuse payloads above this size from now on, for a peer that is still unknown.
 
-        Without a word it is the transport's own limit. What is above it is not kept until it is complete.
+        By default the limit is the transport's. A larger payload is refused before it is buffered.
 
         Args:
-            max_payload_bytes: at most the transport's own limit.
+            max_payload_bytes: the limit in bytes, at most the transport's.
         """
 
     @property
@@ -138,17 +139,17 @@ class Channel(_Closable):
 
     @property
     def peer_fingerprint(self) -> str:
-        """The SHA-256, in hexadecimal, of the certificate whose key the other end has proven to hold.
+        """The SHA-256, in hexadecimal, of the certificate by which the other end has authenticated.
 
-        Empty where the transport proves nothing, and before anything was received.
+        It is empty if the transport does not authenticate, and before anything was received.
         """
         return ""
 
 
 class Listener(_Closable):
-    """Waits for channels.
+    """A listener for incoming channels.
 
-    Closing it leaves accepted channels as they are, and ends those that nobody has accepted.
+    Closing it does not affect accepted channels, and ends those that were not accepted.
     """
 
     __slots__ = ()
@@ -172,27 +173,27 @@ class Listener(_Closable):
 
 
 class Transport(abc.ABC):
-    """Opens listeners and channels. Entry points of group `psephos.transports` name subclasses by `name`."""
+    """A factory of listeners and channels. Entry points in the group `psephos.transports` register subclasses."""
 
     name: str
     joins_processes: ClassVar[bool] = True
-    """Whether a process reaches another one's listener by its address."""
+    """Whether a process can reach the listener of another process by its address."""
     is_authenticated: ClassVar[bool] = False
-    """Whether either end knows who the other is, and nobody between them reads or changes a byte."""
+    """Whether both ends authenticate each other, and nobody between them can read or change a byte."""
     is_over_tcp: ClassVar[bool] = False
-    """Whether an address is HOST:PORT of a TCP socket, whatever is said there: then a relay can pass its bytes on."""
+    """Whether an address is HOST:PORT of a TCP socket, so that a relay can forward its bytes."""
 
     def stays_on_this_machine(self, address: str) -> bool:
-        """Return whether nobody beyond this machine can reach a listener at an address, or read its traffic.
+        """Return whether a listener at this address, and its traffic, can be reached only from this machine.
 
-        Unless a transport overrides it, this is true only of loopback addresses of the form HOST:PORT.
+        By default this is true only for loopback addresses of the form HOST:PORT.
 
         Raises:
             ValueError: it is no address.
         """
         try:
             return is_loopback(address)
-        except ValueError:  # of another form, which need not be wrong
+        except ValueError:  # an address of another form, which may be valid
             return False
 
     @abc.abstractmethod
@@ -200,10 +201,10 @@ class Transport(abc.ABC):
         """Begin to listen.
 
         Args:
-            address: in the transport's own form; by default one that it chooses.
+            address: an address in the transport's format; by default the transport chooses one.
 
         Raises:
-            OSError: the address is taken or not ours.
+            OSError: the address is taken, or of another machine.
             ValueError: it is no address.
         """
 
@@ -212,6 +213,6 @@ class Transport(abc.ABC):
         """Return a channel to the listener at `address`.
 
         Raises:
-            OSError: nobody listens there, or it cannot be reached.
+            OSError: nothing listens there, or it cannot be reached.
             ValueError: it is no address.
         """

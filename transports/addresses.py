@@ -1,4 +1,4 @@
-"""Addresses of sockets, HOST:PORT or [IPV6]:PORT, as transports and their users write them."""
+"""Socket addresses, written as HOST:PORT or [IPV6]:PORT."""
 
 import ipaddress
 from typing import Final
@@ -38,7 +38,7 @@ def format_address(host: str, port: int) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Return whether an address leads nowhere but to the machine itself; of names, "localhost" alone is known to.
+    """Return whether an address is a loopback address; the only name that counts is "localhost".
 
     Raises:
         ConfigurationError: it has another form.

@@ -1,11 +1,12 @@
-"""Many channels over one connection, for a host of many parties: each is a channel as any other to whoever uses it.
+"""Carriers: many channels over one connection, for a host of many parties.
 
-The rule that holds here: no channel holds up another one. On its way a channel has `WINDOW_BYTES` and a payload at
-most, beyond which its sender waits, or breaks the rules; and whoever breaks them loses its own connection alone.
+No channel blocks another one. A channel has at most `WINDOW_BYTES` plus one payload in transit; beyond that its sender
+must wait. An end that breaks the rules loses only its connection.
 
-The connection begins with `GREETING`, from the end that opens channels. Then come headers: what it is, the channel's
-number, an amount. Numbers are 1, 2, 3, …, and none comes twice. The payload of a header of `_PAYLOAD` is the next.
-Of no channel is `_ASK`, to which the other end answers, and `REFUSAL`, behind which the connection ends.
+The connection begins with `GREETING` from the end that opens channels. Then come headers: a kind, the channel's number,
+and an amount. Channels are numbered 1, 2, 3, …, and no number is used twice. A header of kind `_PAYLOAD` is followed by
+its payload. Two kinds belong to no channel: `_ASK`, which the other end answers, and `REFUSAL`, after which the
+connection ends.
 """
 
 import collections
@@ -22,23 +23,24 @@ from .abc import Channel, Listener
 from .framing import MAX_FRAME_BYTES, check_size, refused_size
 
 GREETING: Final = b"\xc1psephos carrier 1"
-"""No message begins so: its first byte is none of msgpack's."""
+"""The first payload of a carrier's connection. No message begins like this, since MessagePack never uses byte 0xc1."""
 WINDOW_BYTES: Final = 1 << 16
-"""The bytes of a channel that one end may send before the other takes them; the last payload may exceed it."""
+"""The most bytes of a channel that one end may send before the other takes them; the last payload may exceed it."""
 _OF_PAYLOAD: Final = 64
-"""Bytes that a payload counts beside its own, so that empty ones are not without end."""
+"""The bytes that a payload counts in addition to its length, so that the number of empty payloads is bounded."""
 _MOST_QUEUED: Final = 1 << 22
-"""Bytes of payloads that wait for the connection; beyond them all senders wait."""
+"""The bytes of payloads that may wait for the connection; beyond this all senders wait."""
 _MOST_OWED: Final = 1 << 10
-"""Headers without payloads that may wait for it beside two for each channel: else its other end does not read."""
+"""The headers without payloads that may wait for the connection, in addition to two for each channel. More show that
+the other end does not read."""
 _HEADER: Final = Struct(">BII")
 _OPEN, _PAYLOAD, _TAKEN, _CLOSE, _ASK, _ANSWER, _REFUSE = range(7)
 REFUSAL: Final = _HEADER.pack(_REFUSE, 0, 0)
-"""The reply to a peer that opens channels while another process is there with its key."""
+"""The reply to a peer whose key another connected process already uses."""
 
 
 class CarriedChannel(Channel):
-    """One end of a channel over a carrier. Made by `Carrier.open` and `Carrier.accept`."""
+    """One end of a channel over a carrier, made by `Carrier.open` and `Carrier.accept`."""
 
     __slots__ = (
         "_carrier",
@@ -64,12 +66,12 @@ class CarriedChannel(Channel):
         self._on_heard = on_heard
         self._limit = MAX_FRAME_BYTES
         self._payloads: list[bytes] = []
-        self._failure: Exception | None = None  # what comes behind the payloads: an end, or worse
+        self._failure: Exception | None = None  # raised after the last payload: the end of the channel, or an error
         self._is_closed = self._is_receiving = self._is_sending = False
         self.is_ended = False  # by the other end
-        self._num_unread = 0  # what came, as far as the other end was not told that it was taken
-        self._num_untold = 0  # of that, what was taken
-        self._num_underway = 0  # what left, as far as the other end has not told that it has taken it
+        self._num_unread = 0  # bytes received, minus bytes reported to the other end as taken
+        self._num_untold = 0  # bytes taken, but not yet reported
+        self._num_underway = 0  # bytes sent, minus bytes that the other end has reported as taken
         self._news: trio.Event | None = None
         self._room: trio.Event | None = None
 
@@ -150,10 +152,10 @@ class CarriedChannel(Channel):
         return self._is_closed and self.is_ended
 
     def deliver(self, payload: bytes) -> None:
-        """Take a payload that came.
+        """Take a payload that has arrived.
 
         Raises:
-            MalformedMessageError: the other end had to wait, and did not.
+            MalformedMessageError: the other end had to wait, but did not.
         """
         if self._num_unread >= WINDOW_BYTES:
             raise MalformedMessageError(f"channel {self._number} has more than {WINDOW_BYTES} bytes on the way")
@@ -168,10 +170,10 @@ class CarriedChannel(Channel):
         self._wake_reader()
 
     def note_taken(self, amount: int) -> None:
-        """Take note of what the other end has taken.
+        """Take note of the bytes that the other end has taken.
 
         Raises:
-            MalformedMessageError: so much was not on its way.
+            MalformedMessageError: the amount exceeds the bytes in transit.
         """
         if not 0 < amount <= self._num_underway:
             raise MalformedMessageError(f"channel {self._number} had {self._num_underway} bytes to take, not {amount}")
@@ -222,17 +224,17 @@ class CarriedChannel(Channel):
 
 
 class Carrier(Listener):
-    """Channels over one connection. `run` has to run as long as any of them is used.
+    """Channels over one connection. `run` must run as long as any of them is used.
 
     Args:
-        connection: new, or one on which `GREETING` was received; closed with the carrier.
-        most: how many channels the other end may have open at a time; 0 for the end that opens them.
-        before_writing: called and awaited before payloads leave: what they follow from can be made durable then.
-        early_payloads: payloads of the connection that were received already.
+        connection: a new channel, or one on which `GREETING` was received; closed with the carrier.
+        most: the most channels that the other end may have open at a time; 0 on the end that opens channels.
+        before_writing: awaited before payloads are sent, for example to make the records behind them durable.
+        early_payloads: payloads of the connection that were already received.
 
     Attributes:
-        failure: why it has ended; None until it has.
-        heard_at: when anything came last, in trio's time.
+        failure: why the carrier ended; None before.
+        heard_at: the time at which the last payload arrived, by trio's clock.
     """
 
     def __init__(
@@ -249,10 +251,10 @@ class Carrier(Listener):
         self._most = most
         self._before_writing = before_writing
         self._early_payloads = early_payloads
-        self._channels: dict[int, CarriedChannel] = {}  # which either end may still speak of
+        self._channels: dict[int, CarriedChannel] = {}  # channels that either end may still refer to
         self._last = 0
         self._num_open = 0
-        self._addressee: CarriedChannel | None = None  # whose payload comes next; None for a header
+        self._addressee: CarriedChannel | None = None  # the channel of the next payload; None if a header is next
         self._arrivals: collections.deque[CarriedChannel] = collections.deque()
         self._queue = [] if most else [GREETING]
         self._num_queued = 0
@@ -275,7 +277,7 @@ class Carrier(Listener):
         """Open a channel.
 
         Args:
-            on_heard: called once, as the first payload comes or the channel is closed here.
+            on_heard: called once, when the first payload arrives or the channel is closed here.
 
         Raises:
             trio.BrokenResourceError: the connection has ended.
@@ -297,12 +299,13 @@ class Carrier(Listener):
         return self._arrivals.popleft()
 
     async def run(self) -> None:
-        """Carry payloads until the connection ends, and end all channels then; cancelled, at once.
+        """Carry payloads until the connection ends or the call is cancelled; then end all channels.
 
         Raises:
-            RemoteProtocolError: the other end broke the rules, or is not who was expected.
-            ConfigurationError: another process is there with the same key; then channels do not end, as their users do.
-            Exception: as `before_writing`; what it comes before has not left.
+            RemoteProtocolError: the other end broke the rules, or is not the expected party.
+            ConfigurationError: another process uses the same key. The channels are not ended then, so that their users
+                fail with this error instead.
+            Exception: as `before_writing`; the payloads after it were not sent.
         """
         failure: Exception = trio.BrokenResourceError("the connection is broken")
         try:
@@ -316,7 +319,9 @@ class Carrier(Listener):
                         self.heard_at = trio.current_time()
                         for payload in payloads:
                             self._take(payload)
-                        while len(self._arrivals) > self._most:  # opened and closed again before they are accepted
+                        while (
+                            len(self._arrivals) > self._most
+                        ):  # channels that were opened and closed before they were accepted
                             await self._arrival.park()
                 except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
                     pass
@@ -365,7 +370,7 @@ class Carrier(Listener):
             self._num_owed += 1
             self._news.unpark()
             if self._num_owed > _MOST_OWED + 2 * (self._most or self._last):
-                self.connection.close()  # it does not read what it asks for
+                self.connection.close()  # the other end does not read the answers to its requests
 
     def leave(self, number: int, channel: CarriedChannel) -> None:
         """Take note that this end has closed a channel."""
@@ -392,7 +397,7 @@ class Carrier(Listener):
                 self._idle.unpark_all()
                 await self._news.park()
         except (trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # its reader will find out
+            pass  # the reader will notice
         except Exception as error:  # noqa: BLE001  raised by `run`, to which all of this belongs
             self._error = error
             self.connection.close()
@@ -401,8 +406,8 @@ class Carrier(Listener):
         """Take one payload of the connection.
 
         Raises:
-            MalformedMessageError: it is against the rules.
-            ConfigurationError: it is `REFUSAL`, to whoever opens channels.
+            MalformedMessageError: it breaks the rules.
+            ConfigurationError: it is `REFUSAL`, and this end opens channels.
         """
         if self._addressee is not None:
             channel, self._addressee = self._addressee, None

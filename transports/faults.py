@@ -1,10 +1,12 @@
-"""A bad network: another transport, whose payloads come late, twice, or not at all, as a seed says.
+"""Fault injection: another transport whose payloads are delayed, duplicated or lost, as a seed determines.
 
-What happens is decided payload by payload, by connection, direction and number alone, and so does not depend on time
-or on the order of tasks. It happens where a payload is received: one that is late holds up what is behind it, and one
-that is lost takes the connection along, as a reset does. Without faults the contract of `transports.abc` holds, and
-with delays alone. A payload that comes twice breaks it, which nothing below TLS can do: it stands for a peer that
-repeats itself. What a connection begins with, the first payload of either direction, is not repeated.
+The fate of a payload depends only on its connection, direction and number. So it does not depend on time or on the
+order of tasks. Faults happen at the receiver: a delayed payload delays those behind it, and a lost one breaks the
+connection, like a reset.
+
+Without faults, and with delays only, the contract of `transports.abc` holds. Duplicates break it. They cannot come from
+a network below TLS; they stand for a peer that repeats itself. The first payload of either direction is never
+duplicated.
 """
 
 import dataclasses
@@ -26,9 +28,9 @@ class Fate(NamedTuple):
     """The fate of one payload, or of the end of a channel.
 
     Args:
-        delay_seconds: between its arrival and its receipt; infinite for a connection that is half open from here on.
-        num_copies: how often it is received.
-        is_lost: the connection is lost instead.
+        delay_seconds: the time between arrival and receipt; infinite if the connection is half open from here on.
+        num_copies: the number of times that it is received.
+        is_lost: whether the connection is lost instead.
 
     Examples:
         >>> Fate(delay_seconds=0.5)
@@ -41,26 +43,27 @@ class Fate(NamedTuple):
 
 
 CALM: Final = Fate()
-"""The fate of a payload that arrives as it was sent."""
+"""The fate of a payload without faults."""
 
 Weather: TypeAlias = Callable[[int, bool, int], Fate]
-"""Decides by the connection's number, in the order in which they were made, whether the payload goes to the listener's
-side, and its number in that direction; all from 0. A channel's end has the number after its last payload."""
+"""A function that returns the fate of a payload. Its arguments are the connection's number in order of creation,
+whether the payload goes to the listener's side, and its number in that direction, from 0. A channel's end has the
+number after its last payload."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Faults:
-    """How bad a network is.
+    """The probabilities of a network's faults.
 
     Args:
         loss: the probability that a payload, or the end of a channel, is lost, and the connection with it.
-        delay: the most seconds that a payload takes; uniform from 0.
+        delay: the greatest delay of a payload in seconds; delays are uniform from 0.
         duplication: the probability that a payload is received twice.
-        partition: the probability that a connection is cut at a payload: neither this one nor a later one arrives in
-            that direction, and nobody is told.
+        partition: the probability that a connection is cut silently at a payload: neither this nor a later one arrives
+            in that direction.
 
     Raises:
-        ConfigurationError: a probability is out of [0, 1], or the delay is negative or without end.
+        ConfigurationError: a probability is not in [0, 1], or the delay is negative or infinite.
 
     Examples:
         >>> Faults(loss=0.1).loss
@@ -103,9 +106,9 @@ def seeded_weather(faults: Faults, seed: int) -> Weather:
 
 
 class FaultyTransport(Transport):
-    """Another transport in bad weather.
+    """Another transport with injected faults.
 
-    For one listener, whose connections are made one after another: they are numbered on both sides in that order.
+    It supports one listener. Connections must be made one after another, since both sides number them in that order.
     """
 
     def __init__(self, inner: Transport, weather: Weather) -> None:
@@ -151,11 +154,11 @@ class _Arriving(NamedTuple):
 
 
 class FaultyChannel(Channel):
-    """One end of a channel in bad weather.
+    """One end of a channel with injected faults.
 
     Args:
-        weather: decides the fate of what arrives here.
-        is_upstream: whether this is the listener's side, so that what arrives goes to it.
+        weather: returns the fate of each payload that arrives here.
+        is_upstream: whether this is the listener's side.
     """
 
     def __init__(self, inner: Channel, weather: Weather, *, connection: int, is_upstream: bool) -> None:

@@ -1,8 +1,7 @@
-"""Payloads to bytes and back: four bytes of length, big-endian, then the payload.
+"""Framing: four bytes of length, big-endian, then the payload.
 
-Pure: bytes in, payloads out. A length above the limit is refused as soon as it is read, so that a peer cannot make
-us buffer what we would refuse anyway. What comes out does not depend on how the stream is cut: the payloads before a
-length that is refused are returned first.
+This module does no I/O. A length above the limit is refused as soon as it is read, before the payload is buffered. The
+result does not depend on how the stream is divided: payloads before a refused length are returned first.
 """
 
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from typing import Final
 from ..protocol.errors import MalformedMessageError
 
 MAX_FRAME_BYTES: Final = 1 << 20
-"""The greatest payload, as large as the greatest message."""
+"""The most bytes of a payload, equal to those of the largest message."""
 
 _HEADER = Struct(">I")
 
@@ -49,10 +48,10 @@ def encode_frames(payloads: Sequence[bytes]) -> bytes:
 
 
 class FrameDecoder:
-    """Finds payloads in a stream of bytes, however it is cut.
+    """A decoder of payloads in a stream of bytes.
 
     Attributes:
-        max_payload_bytes: the greatest payload that is taken from now on.
+        max_payload_bytes: the most bytes of a payload that it accepts from now on.
 
     Examples:
         >>> decoder = FrameDecoder()
@@ -67,7 +66,7 @@ class FrameDecoder:
     def __init__(self) -> None:
         self.max_payload_bytes = MAX_FRAME_BYTES
         self._buffer = bytearray()
-        self._num_needed = 0  # bytes that `_buffer` must have before anything in it is complete
+        self._num_needed = 0  # the bytes that `_buffer` needs before the next payload is complete
         self._refused_size = 0
 
     @property
@@ -84,14 +83,14 @@ class FrameDecoder:
         """Take the next bytes and return the payloads that are complete.
 
         Raises:
-            MalformedMessageError: a payload is announced that exceeds `max_payload_bytes`, and all before it were
-                returned; every later call raises it again.
+            MalformedMessageError: a payload exceeds `max_payload_bytes`, and all payloads before it were returned.
+                Every later call raises it again.
         """
         self.check()
         if self._buffer:
             self._buffer += data
             if len(self._buffer) < self._num_needed:
-                return []  # so that a payload in many small pieces is not copied with each of them
+                return []  # avoids copying a large payload once for each small piece
             stream = bytes(self._buffer)
             self._buffer.clear()
         else:
@@ -116,7 +115,7 @@ class FrameDecoder:
             self._num_needed = header_size
         if not self._refused_size:
             self._buffer += stream[at:]
-        elif not payloads:  # nothing that follows a refused payload can be read
+        elif not payloads:  # nothing after a refused payload can be decoded
             self.check()
         return payloads
 

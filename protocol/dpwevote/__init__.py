@@ -1,12 +1,13 @@
 """DPWeVote: weighted yes/no voting under differential privacy.
 
-Partners hold a weight and an opinion on each candidate. They report their weights by randomized response, then
-their opinions, and the cloud server releases which candidates pass the quota. Nobody is trusted: each report is
-private by itself, whoever colludes. In the variant `central` the server is trusted with the votes.
+Each partner has a weight, and an opinion on each candidate. Partners report their weights by randomized response, then
+their opinions, and the cloud server releases which candidates pass the quota. No party is trusted: each report is
+private by itself, whoever colludes. In the variant `central` the server is trusted with the votes; in `masked` it sees
+only a noisy sum.
 
-Variants: `joint`, the default, estimates consistently; `printed` is the paper's estimate; `laplace` is the paper's
-baseline; `two_point`, `signed_rr` and `optimal` report weight and opinion together, and `auto` is the best of them at
-the price; `central` adds noise once. What the paper leaves open, and the reading taken, is in `docs/dpwevote.md`.
+Variants: `joint`, the default, has a consistent estimate; `printed` is the paper's estimate; `laplace` is the paper's
+baseline; `two_point`, `signed_rr` and `optimal` report weight and opinion together, and `auto` is the best of these for
+an ε; `central` and `masked` add noise to sums. `docs/dpwevote.md` lists what the paper leaves open, and our readings.
 
 Source: Yan, Liu and Liu, DPWeVote: differentially private weighted voting protocol for cloud-based
 decision-making, Enterprise Information Systems (2018).

@@ -1,20 +1,25 @@
 """The variant `central`: a trusted server adds up the votes and draws noise once, as it closes the vote.
 
-Write τ for the quota as a share of all weight (0 where it is fixed), w for a partner's weight and x for its opinion, 1
-for yes. What is released is (Σ w(x − τ) for each of k candidates, k·min(τ, 1 − τ)·Σ w) with discrete Laplace noise of
-one scale. Of two partners (w, x) and (w', x') a candidate's sum differs by at most w(1 − τ) + w'τ where x is yes and x'
-is no, and min(τ, 1 − τ)·abs(w − w') is what that leaves below the greatest weight. So the l1 distance is k·w_max at
-most: **the total weight costs nothing beside the margins**, and the noise has the scale w_max/ε. The same vector of a
-partner who is there or is not has the same l1 distance at most, though here it is public who reports.
+Let τ be the quota as a share of all weight (0 for a fixed quota), w a partner's weight, and x its opinion, 1 for yes.
+The server releases Σ w(x − τ) for each of k candidates, and k·min(τ, 1 − τ)·Σ w, all with discrete Laplace noise of one
+scale.
 
-Where weights are public, the supports Σ w·x alone are private: who weighs w pays ε·w/w_max for each candidate, and how
-many reporters have which weight is released as it is. There the noise may be made for partners up to a `noise_weight`
-alone, and the server put each heavier partner's opinions through randomized response before it adds them up (`heavy`).
+**Sensitivity.** Take two partners (w, x) and (w', x'). If x is yes and x' no, a candidate's sum differs by at most w(1
+− τ) + w'τ. The difference min(τ, 1 − τ)·abs(w − w') in the last number is at most what this leaves below the greatest
+weight. So the ℓ₁ distance is at most k·w_max: **the total weight costs nothing in addition to the margins**, and the
+noise has the scale w_max/ε. A partner who is present or absent changes the vector by the same ℓ₁ distance at most,
+though participation is public here.
 
-Where decisions alone are wanted, `decision` has the rule whose worst case is the least at the same ε.
+If weights are public, only the supports Σ w·x are private. A partner of weight w pays ε·w/w_max for each candidate, and
+the number of reporters with each weight is released without noise. Then the noise may protect only partners up to a
+`noise_weight`; the server applies randomized response to each heavier partner's opinions before it adds them up
+(`heavy`).
 
-Sums are integers: multiples of the greatest unit of which all w(x − τ) are multiples, or of a power of two that is fine
-beside the greatest weight where that unit is too small. The sensitivity is that of these integers, pair by pair.
+If only decisions are released, `decision` has the rule with the least worst-case error for the same ε.
+
+Sums are integers: multiples of the greatest unit of which all w(x − τ) are multiples; or, if that unit is too small, of
+a power of two that is small compared to the greatest weight. The sensitivity is the maximum over all pairs of these
+integers.
 
 Source: Dwork, McSherry, Nissim and Smith (2006), and the discrete law of `mechanisms.discrete_laplace`.
 """
@@ -47,13 +52,13 @@ if TYPE_CHECKING:
 _PHASE: Final = "votes"
 NOISE_ON_SUMS: Final = "discrete Laplace noise on sums"
 """The name of the law of `central`'s noise."""
-# The greatest weight in grid steps, and with the noise: scales stay below 2**40, and sums of a million partners' votes
-# on a thousand candidates far below 2**60, which is as far as sums may go.
+# The greatest weight in grid steps. Scales are then below 2**40, and sums of a million partners' votes on a thousand
+# candidates, with noise, far below the limit of 2**60.
 _MOST_STEPS: Final = 2**30
 _MOST_SCALE: Final = 2**39
-_LEAST_STEPS: Final = 8  # of the greatest weight: coarser sums would tell weights apart no more
+_LEAST_STEPS: Final = 8  # of the greatest weight; coarser sums could not distinguish weights
 _BOUND: Final = 2**60
-# Of sums with heavy partners' reports: the greatest weight in grid steps, and in units of which reports are multiples.
+# For sums with heavy partners' reports: the greatest weight in grid steps, and in units of which reports are multiples.
 _FINE_STEPS: Final = 2**36
 _MOST_OF_REPORTS: Final = 2**20
 
@@ -63,17 +68,17 @@ class CentralSums:
 
     Attributes:
         step: one grid step, in units of weight.
-        margins: of each weight of the set (rows), a "no" and a "yes" (columns): its part of a margin, in steps; of a
-            support where weights are public, and of a heavy partner what its report adds.
-        is_heavy: which weights are above the noise weight, shape (weights,).
-        response: what randomizes heavy partners' opinions.
-        unit_of_reports: the number of steps of which all that heavy partners' reports add are multiples.
-        offsets: what a partner of each weight adds too much on average, in units of weight: 0 but of heavy ones.
-        totals: of each weight its part of the number beside the margins, in steps; empty where there is none.
-        total_share: the divisor of that number for the total weight: k·min(τ, 1 − τ).
-        deviation: the most by which a part of a margin is off, in units of weight, since weights are rounded.
-        response_deviation: the most by which a heavy partner's part is off on average, since reports add whole steps.
-        mechanism: the noise on the sums, for all who are not heavy.
+        margins: for each weight (rows) and opinion "no" or "yes" (columns), a partner's part of a margin, in grid
+            steps; of a support if weights are public. For a heavy partner it is what its report adds.
+        is_heavy: which weights are above the noise weight, Boolean, shape (weights,).
+        response: the randomized response of heavy partners' opinions.
+        unit_of_reports: the number of steps of which all parts of heavy partners' reports are multiples.
+        offsets: the expected excess of a partner of each weight, in units of weight; 0 except for heavy partners.
+        totals: for each weight, a partner's part of the last number, in steps; empty if there is no such number.
+        total_share: k·min(τ, 1 − τ), the ratio of the last number to the total weight.
+        deviation: the greatest error of a part of a margin from rounded weights, in units of weight.
+        response_deviation: the greatest expected error of a heavy partner's part, since reports add whole steps.
+        mechanism: the noise on the sums, which protects all partners that are not heavy.
     """
 
     def __init__(self, parameters: "Parameters", *, most_scale: int = _MOST_SCALE) -> None:
@@ -81,7 +86,7 @@ class CentralSums:
         self._public = parameters.public_weights
         share = parameters.exact_fraction
         weights = [Fraction(str(weight)) for weight in parameters.weights]
-        # Public weights are held against a quota that is known: supports are private, and on the coarser grid.
+        # With public weights the quota is known, so only supports are summed, on a coarser grid.
         share = Fraction(0) if self._public else share
         total_share = Fraction(0) if parameters.release == "decision" else min(share, 1 - share)
         exact_margins = [[weight * (opinion - share) for opinion in (0, 1)] for weight in weights]
@@ -98,7 +103,7 @@ class CentralSums:
         unit = self.step * Fraction(power_of_two_above(max(1.0, float(weights[-1] / self.step) / _MOST_OF_REPORTS)))
         keep = Fraction(self.response.keep_probability)
         if self.is_heavy.any():
-            # A report of a unit adds a whole number of steps: of fine ones, the nearest to what is right.
+            # A report adds a whole number of steps, the nearest to the exact number; so steps must be fine.
             finest = math.floor(min(_FINE_STEPS, most_scale * min(parameters.epsilon, 1.0)) * unit / weights[-1])
             ratio = (1 / (2 * keep - 1)).limit_denominator(max(finest, 1))
             times = math.floor(power_of_two_below(max(finest / ratio.denominator, 1.0)))
@@ -171,10 +176,10 @@ class CentralSums:
 
 
 def numbers_by_weight(public: IntArray, parameters: "Parameters") -> IntArray:
-    """Return how many partners have each weight of the set, shape (weights,); nothing where weights are private.
+    """Return the number of partners with each weight of the set, shape (weights,); empty if weights are private.
 
     Args:
-        public: the partners' public rows, shape (partners, columns): their weights' places in the column 1.
+        public: the partners' public rows, shape (partners, columns), with the index of the weight in column 1.
     """
     if not parameters.public_weights:
         return np.empty(0, dtype=np.int64)
@@ -182,10 +187,10 @@ def numbers_by_weight(public: IntArray, parameters: "Parameters") -> IntArray:
 
 
 class CentralVotes(CentralPhase):
-    """Partners show the server their weights and opinions; it adds them up and draws noise (the central model).
+    """Partners send the server their weights and opinions; it adds them up and draws noise (the central model).
 
-    The tally has each candidate's margin, in steps, then the number beside them, if there is one. Where weights are
-    public it has each candidate's support, then how many of the reporters have each weight of the set.
+    The tally has each candidate's margin, in steps, then the number for the total weight, if there is one. If weights
+    are public, it has each candidate's support, then the number of reporters with each weight of the set.
     """
 
     def __init__(
@@ -236,10 +241,10 @@ class CentralVotes(CentralPhase):
         return Tally(len(reports), np.concatenate([sums, numbers_by_weight(public, self._parameters)]))
 
     def beyond_quota(self, totals: IntArray) -> IntArray:
-        """Return each candidate's sum less the least that passes, in steps.
+        """Return each candidate's sum minus the least sum that passes, in steps.
 
         Args:
-            totals: of tallies without noise, int64, shape (sessions, numbers).
+            totals: the totals of tallies without noise, int64, shape (sessions, numbers).
 
         Returns:
             int64, shape (sessions, candidates).
@@ -272,11 +277,11 @@ class CentralVotes(CentralPhase):
 
 
 class PricedByWeight(Phase):
-    """A phase whose partners' weights are public, and set the price.
+    """A phase with public weights, in which a partner's loss depends on its weight.
 
     Privacy:
-        Who reports is public, and so are the numbers by weight, which have no noise: neighbors differ in one partner's
-        opinions. A partner of weight w pays ε·w/w_max for each candidate.
+        Participation and the numbers of partners by weight are public, without noise. Neighbors differ in one partner's
+        opinions (replace-one). A partner of weight w pays ε·w/w_max for each candidate.
     """
 
     _parameters: "Parameters"
@@ -408,9 +413,9 @@ class CentralVariant(Variant):
         )
 
     def chances_to_pass(self, inputs: InputBlock) -> FloatArray | None:
-        """Return how probably each candidate is on the side of yes, by the noise's law: (sessions, candidates).
+        """Return the probability that each candidate is on the side of yes, shape (sessions, candidates).
 
-        None where the law has too many cells.
+        None if the law of the noise has too many cells.
         """
         (phase,) = self.make_phases()
         assert isinstance(phase, CentralVotes)  # noqa: S101  of this variant, and of those that are made of it
@@ -447,7 +452,7 @@ class CentralVariant(Variant):
         is_share = self._parameters.quota is None
         quota = [self._share * factor if is_share else Fraction(0) for factor in weight_units]
         fixed = Fraction(0) if is_share else self._fixed_quota
-        # A share of private weights is taken off already.
+        # With private weights, margins already have the quota's share subtracted.
         margin_quota = quota if is_public and is_share else [Fraction(0) for _ in weight_units]
 
         def steps(number: int) -> list[Fraction]:
@@ -487,10 +492,12 @@ class CentralVariant(Variant):
         return math.sqrt(self.central_sums.mechanism.noise_variance)
 
     def reach_in_steps(self, num_partners: int, level: float, numbers: Sequence[int] = ()) -> int:
-        """Return the least noise of such a sum, in steps, that is reached with probability `level` at most.
+        """Return the least noise of a sum, in steps, that is reached with probability at most `level`.
 
         Args:
-            numbers: how many partners have each public weight.
+            num_partners: the number of partners.
+            level: the probability.
+            numbers: the number of partners with each public weight.
         """
         del num_partners, numbers
         return self.central_sums.mechanism.reach_of(level)
@@ -503,9 +510,9 @@ class CentralVariant(Variant):
 
     @functools.cached_property
     def _levels(self) -> tuple[float, float]:
-        """Split the level between the noise of a margin and that of the total weight, if that bounds the margin.
+        """Split the level between the noise of a margin and that of the total weight, if the margin's bound needs both.
 
-        A margin's own bound is least where both are in proportion to what a step of noise moves it.
+        The bound is least if each part is proportional to the effect of a step of its noise.
         """
         level = self._parameters.level
         if not (self._parameters.rounding and self.adds_up_margins and self.central_sums.total_share):
@@ -521,9 +528,9 @@ class CentralVariant(Variant):
         return steps * float(sums.step / sums.total_share)
 
     def verdicts(self, number: int, margins: FloatArray, tallies: Sequence[TallyBlock]) -> list[Verdict]:
-        """Return verdicts on noisy sums, by the noise's exact law: wrong with probability `level` at most.
+        """Return verdicts on noisy sums, by the exact law of the noise: wrong with probability at most `level`.
 
-        Of rounded weights margins have to be farther from 0 by a share of all weight, which is bounded by its own sum.
+        With rounded weights, margins must be farther from 0 by a share of the total weight, which has a noisy sum, too.
         """
         (tally,) = tallies
         size = len(self._parameters.candidates)

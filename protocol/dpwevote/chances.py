@@ -1,17 +1,18 @@
-"""How probably a candidate passes, given what the partners hold: exactly, by the law of the sum of their reports.
+"""The probability that a candidate passes, given the partners' holdings: exactly, by the law of the sum of reports.
 
-A partner's reports add v = c₀ + c₁x + c₂y to a margin, with whole numbers x and y. So it is decided by the sums X and Y
-of these, whose characteristic function is the product of the partners', φ(k) = Π φ_t(k)^{n_t} with n_t partners who
-hold t. On a lattice of L places, of which m says where a candidate passes (exactly, ties as well),
+A partner's reports add v = c₀ + c₁x + c₂y to a margin, with integers x and y. So the sums X and Y of these decide.
+Their characteristic function is the product of the partners' functions: φ(k) = Π φ_t(k)^{n_t} for n_t partners with
+holdings t. On a lattice of L points, let m be 1 where a candidate passes and 0 elsewhere, with exact ties, and m̂ its
+transform. Then
 
     P[passes] = Σ_k φ(k)·m̂(k) / L        (Parseval)
 
-The lattice holds all possible sums, or, where these are many, all but a share of 4·10^−13 whoever holds what
-(Hoeffding), around one of a few places, so that a chance does not depend on who else's is asked. Frequencies at which
-abs(φ) is below e^−40 whoever holds what are left out.
+The lattice contains all possible sums; or, if there are too many, all but a probability of 4·10^−13 for any holdings
+(Hoeffding), around one of a few fixed points, so that the result for one session does not depend on the others.
+Frequencies at which abs(φ) is below e^−40 for any holdings are skipped.
 
 Source: Hong, On computing the distribution function for the Poisson binomial distribution, Computational Statistics and
-Data Analysis 2013, who finds the law of a sum of unequal coins so.
+Data Analysis 2013, who computes the law of a sum of unequal coins in this way.
 """
 
 import contextlib
@@ -35,20 +36,19 @@ from .variant import ReportSums
 _OUTSIDE: Final = math.log(2e13)
 _LEAST_LOG: Final = -40.0
 _TINY: Final = 1e-300
-_MOST_STEPS: Final = 1 << 26  # cells of the lattice, times chances of reports: a second
+_MOST_STEPS: Final = 1 << 26  # cells of the lattice times probabilities of reports, which takes a second
 _LEAST_CHANCES: Final = 16
 _MOST_TIMES: Final = 1 << 10
-_DIGITS: Final = 12  # to which a chance is right
+_DIGITS: Final = 12  # correct decimal digits of a probability
 
 
 def chances_to_pass(vote: DPWeVote, inputs: InputBlock) -> FloatArray | None:
     """Return each candidate's probability to pass, over all noise, given the partners' holdings in many sessions.
 
     Returns:
-        float64, shape (sessions, candidates), right to 1e-12. None where the law is not worked out: of a masked sum, of
-        Laplace noise, of weights by one's own matrix, of several levels of ε, of fractional weights, of
-        `joint` with private weights and a quota other than the majority, of very many partners and weights, and of a
-        subclass, whose law nobody knows.
+        float64, shape (sessions, candidates), within 1e-12. None if the law is not implemented: for a masked sum,
+        Laplace noise, weights with a user-defined matrix, several levels of ε, fractional weights, `joint` with private
+        weights and a quota other than the majority, very many partners and weights, and subclasses.
     """
     parameters, number, size = vote.parameters, len(inputs.private), len(vote.parameters.candidates)
     if type(vote) is not DPWeVote:
@@ -78,13 +78,13 @@ def _law_of(parameters: Parameters, num_partners: int) -> "PassingLaw | None":
 
 
 class PassingLaw:
-    """The chance that a candidate passes.
+    """The probability that a candidate passes.
 
     Args:
         sums: the terms of reports in its margin.
-        num_partners: how many report.
-        quota: a fixed one, or 0.
-        tie_passes: whether a margin of 0 does.
+        num_partners: the number of partners that report.
+        quota: a fixed quota, or 0.
+        tie_passes: whether a margin of 0 passes.
 
     Raises:
         ValueError: the lattice has more than two axes, or too many cells.
@@ -110,9 +110,9 @@ class PassingLaw:
         self._transforms = functools.lru_cache(maxsize=64)(self._transform)
 
     def _find_waves(self, channel: FloatArray, numbers: IntArray, num_partners: int) -> None:
-        """Find each type's logarithms of its characteristic function, at one frequency of each conjugate pair.
+        """Compute the logarithm of each type's characteristic function, at one frequency of each conjugate pair.
 
-        They are held as pairs of floats, which a matrix product takes many times as fast as complex numbers.
+        They are stored as pairs of floats, whose matrix product is many times as fast as that of complex numbers.
         """
         size = self._sizes[1]
         waves = [
@@ -148,7 +148,7 @@ class PassingLaw:
         lows: list[list[float]] = np.where(self._is_whole, self._least, middles - self._half).tolist()
         chances: list[float] = []
         for row, (low_x, low_y) in zip(list[FloatArray](numbers.astype(np.float64)), lows, strict=True):
-            sums: FloatArray = row @ self._logs  # of each row by itself: its bits do not depend on who else is asked
+            sums: FloatArray = row @ self._logs  # row by row, so that the bits of one do not depend on the others
             chance = float((self._transforms((int(low_x), int(low_y))) * np.exp(sums.view(np.complex128))).real.sum())
             chances.append(min(max(round(chance, _DIGITS), 0.0), 1.0))
         return np.array(chances)

@@ -1,9 +1,8 @@
-"""Which variant is best at a price: exact worst-case variances, side by side.
+"""The best variant for a privacy cost, by exact worst-case variances.
 
-What one partner adds to a margin has a variance that depends on its signed weight; the greatest is what a voter or a
-planner can count on without any prior. Variants are compared at one price in all for the session: k candidates at ε
-each for those that report signed weights; for `joint`, one report of the weight and k of opinions, with the split of
-the same sum that is best for it.
+The variance of a partner's contribution to a margin depends on its signed weight. The greatest one holds without any
+prior. Variants are compared at the same total cost for a session of k candidates: k·ε for variants that report signed
+weights; for `joint`, the best split of k·ε between one report of the weight and k reports of opinions.
 """
 
 import math
@@ -20,20 +19,20 @@ from .heavy import decision_chances
 from .parameters import VARIANTS, Parameters
 from .variant import Offer
 
-# Variances that differ by less are alike, and the simpler variant is taken.
+# If variances differ by a smaller share, they count as equal, and the simpler variant is taken.
 _ALIKE = 1e-6
 _ALIKE_CHANCES: Final = 1e-9
 _LEAST_SHARE: Final = 0.05
-"""Who is heavy is decided for votes in which as large a share of partners, at least, says yes, and says no."""
+"""The least share of partners that say yes, and that say no, in the votes for which the noise weight is optimized."""
 
 
 def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
     """Return the alternatives among unbiased local variants at a cost of `len(candidates)`·ε, simpler first.
 
-    The optimal mechanism is missing where there are more weights than it is computed for (`signed.OPTIMAL_LIMITS`).
+    The optimal mechanism is missing if there are too many weights to compute it (`signed.OPTIMAL_LIMITS`).
 
     Args:
-        parameters: any with private weights; variant and split are not used.
+        parameters: parameters with private weights; variant and split are ignored.
 
     Examples:
         >>> offers = make_offers(Parameters(candidates=("merger",), weights=(1.0, 2.0)))
@@ -45,12 +44,14 @@ def make_offers(parameters: Parameters) -> tuple[Offer, ...]:
 
 
 def with_noise_weight(parameters: Parameters, numbers: Sequence[int]) -> Parameters:
-    """Return parameters of `central` with the noise weight by which decisions are right most often, if any is better.
+    """Return parameters of `central` with the noise weight that makes decisions most often right.
 
-    Others than of margins with public weights, or with a noise weight, are returned as they are.
+    Parameters are returned unchanged if no noise weight is better, if one is set, if weights are private, or if only
+    decisions are released.
 
     Args:
-        numbers: how many partners have each weight of the set.
+        parameters: the parameters of a vote.
+        numbers: the number of partners with each weight of the set.
 
     Examples:
         >>> given = {"weights": (1.0, 10.0), "public_weights": True, "variant": "central", "epsilon": 2.0}
@@ -61,7 +62,7 @@ def with_noise_weight(parameters: Parameters, numbers: Sequence[int]) -> Paramet
     if not is_central or parameters.release == "decision" or parameters.noise_weight is not msgspec.UNSET:
         return parameters
     chances = chances_of_decisions(parameters, numbers)
-    # Of noise weights that are as good the greatest: as few as can be are heavy.
+    # Of equally good noise weights the greatest is taken, so that the fewest partners are heavy.
     most = max(chances.values(), default=0.0)
     best_weight = next((weight for weight, chance in chances.items() if chance >= most - _ALIKE_CHANCES), 0.0)
     if best_weight == max(chances, default=0.0):
@@ -70,12 +71,14 @@ def with_noise_weight(parameters: Parameters, numbers: Sequence[int]) -> Paramet
 
 
 def chances_of_decisions(parameters: Parameters, numbers: Sequence[int]) -> Mapping[float, float]:
-    """Return how probably `central` with public weights decides rightly, by noise weight; at 0 as `joint` does.
+    """Return the probability that `central` with public weights decides rightly, by noise weight.
 
-    Each partner is taken to say yes as probably as the quota's share of all weight is: see `heavy.decision_chances`.
+    Noise weight 0 is equivalent to `joint`. Each partner says yes with a probability that equals the quota's share of
+    all weight: see `heavy.decision_chances`.
 
     Args:
-        numbers: how many partners have each weight of the set.
+        parameters: the parameters of a vote.
+        numbers: the number of partners with each weight of the set.
 
     Examples:
         >>> parameters = Parameters(candidates=("merger",), weights=(1.0, 10.0), public_weights=True, epsilon=2.0)
@@ -90,11 +93,12 @@ def chances_of_decisions(parameters: Parameters, numbers: Sequence[int]) -> Mapp
 
 
 def make_central_offer(parameters: Parameters, numbers: Sequence[int] = ()) -> Offer:
-    """Return the alternative `central` at a cost of `len(candidates)`·ε; variant and split are not used.
+    """Return the alternative `central` at a cost of `len(candidates)`·ε.
 
     Args:
-        numbers: where weights are public, how many partners have each: the noise weight is the best for these. By
-            default noise protects all.
+        parameters: the parameters of a vote; variant and split are ignored.
+        numbers: the number of partners with each public weight, for which the best noise weight is chosen. By default
+            noise protects all partners.
 
     Examples:
         >>> offer = make_central_offer(Parameters(candidates=("merger",), epsilon=1.0))
@@ -112,7 +116,7 @@ def make_central_offer(parameters: Parameters, numbers: Sequence[int] = ()) -> O
 def make_paper_offer(parameters: Parameters) -> Offer:
     """Return `joint` with the paper's split: half of ε for the weight, once, and half for each opinion.
 
-    It is cheaper than the others where there are several candidates: (k + 1)·ε/2.
+    With several candidates it costs less than the others: (k + 1)·ε/2.
 
     Examples:
         >>> offer = make_paper_offer(Parameters(candidates=("merger", "budget"), epsilon=2.0))
@@ -130,9 +134,10 @@ def make_paper_offer(parameters: Parameters) -> Offer:
 
 
 def make_public_offer(parameters: Parameters) -> Offer:
-    """Return `joint` with public weights, where only opinions are reported: all of ε for each.
+    """Return `joint` with public weights, in which only opinions are reported, each with all of ε.
 
-    A partner of weight w adds w² times the variance that is told; variant and split of the parameters are not used.
+    The stated variance is that for weight 1; a partner of weight w adds w² times as much. Variant and split of the
+    parameters are ignored.
 
     Examples:
         >>> offer = make_public_offer(Parameters(candidates=("merger",), epsilon=2.0))
@@ -150,9 +155,9 @@ def make_public_offer(parameters: Parameters) -> Offer:
 
 
 def decide(parameters: Parameters) -> Parameters:
-    """Return parameters of variant "auto" as those of the variant with the least worst-case variance; others unchanged.
+    """Replace variant "auto" by the variant with the least worst-case variance; return other parameters unchanged.
 
-    Where weights are public, opinions alone are reported, and that is `joint`.
+    If weights are public, only opinions are reported, so it is `joint`.
 
     Examples:
         >>> decide(Parameters(candidates=("merger",), weights=(1.0, 2.0), variant="auto")).variant
@@ -175,9 +180,9 @@ def decide(parameters: Parameters) -> Parameters:
 
 
 def worst_variance_of(parameters: Parameters) -> float:
-    """Return the greatest variance of what a partner adds to the unbiased margin of one candidate, by its own variant.
+    """Return the greatest variance of a partner's contribution to the unbiased margin of one candidate.
 
-    Where weights are public, a partner of weight w adds w² times the variance that is told.
+    If weights are public, the result is that for weight 1; a partner of weight w adds w² times as much.
     """
     if parameters.public_weights and not parameters.kind.model.bounds_release:
         return max(debiased_variances(parameters.make_opinion_mechanism(), (0.0, 1.0)))

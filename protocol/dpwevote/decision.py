@@ -1,14 +1,17 @@
-"""The variant `central` with `release = "decision"`: a trusted server tells each candidate's decision, and no margin.
+"""The variant `central` with `release = "decision"`: a trusted server releases decisions, not margins.
 
-A candidate's margin is that of `central`, in grid steps, less the least that passes. Its decision is told by
-`mechanisms.threshold`, at ε for each candidate, whatever the weights are: near the quota a light partner moves a
-decision as a heavy one does, so that all pay the same. With q = 1/(1 + e^ε) and Δ the most that one partner moves a
-margin, a decision is wrong with probability q·e^(−jε) at most where the margin is more than jΔ from the quota; by a
-margin's noisy sign that is 1/2 next to the quota. A verdict is told with it: "passes" and "fails" where the noise that
-would make them wrong has probability `level` at most, which is always so where q is; else "undecided", with the
-decision.
+A candidate's margin is that of `central`, in grid steps, minus the least that passes. `mechanisms.threshold` decides,
+at ε for each candidate. All partners pay the same, whatever their weights, since near the quota a light partner changes
+a decision as much as a heavy one.
 
-Under masks there is no such variant: a sum of shares of noise is what the server sees, so its sign costs what it costs.
+Let q = 1/(1 + e^ε), and Δ the greatest change of a margin by one partner. If the margin is more than jΔ from the quota,
+a decision is wrong with probability at most q·e^(−jε). The sign of a noisy margin would be wrong with probability 1/2
+next to the quota.
+
+Each decision has a verdict. It is "passes" or "fails" if noise makes it wrong with probability at most `level`, which
+always holds for q ≤ `level`; otherwise "undecided".
+
+The masked model has no such variant: the server sees the noisy sum anyway, so releasing only its sign saves nothing.
 """
 
 import math
@@ -35,7 +38,7 @@ _BOUND: Final = 2**60 + 1
 _PLACES: Final = np.array(
     [VERDICTS.index(verdict) for verdict in (Verdict.FAILS, Verdict.TOO_CLOSE, Verdict.TOO_CLOSE, Verdict.PASSES)]
 )
-"""In `VERDICTS`, of each report of `ThresholdDecision`."""
+"""For each report of `ThresholdDecision`, the index of its verdict in `VERDICTS`."""
 
 
 def make_mechanism(parameters: "Parameters", sums: CentralSums) -> ThresholdDecision:
@@ -53,10 +56,10 @@ def make_mechanism(parameters: "Parameters", sums: CentralSums) -> ThresholdDeci
 
 
 class DecisionVotes(CentralVotes):
-    """Partners show the server their weights and opinions; it adds them up and tells each candidate's decision.
+    """Partners send the server their weights and opinions; it adds them up and releases each candidate's decision.
 
-    The tally has each candidate's margin, or its support where weights are public, in steps, and then how many of the
-    reporters have each public weight. Released is a report of `ThresholdDecision` for each candidate in place of that.
+    The tally has each candidate's margin, or its support if weights are public, in steps; then the number of reporters
+    with each public weight. The release has a report of `ThresholdDecision` for each candidate instead of its margin.
     """
 
     def __init__(self, parameters: "Parameters", sums: CentralSums, *, columns: range) -> None:

@@ -1,15 +1,15 @@
 """The phases and estimates of the variants `joint` and `printed`: k-RR on weights, binary RR on opinions.
 
-Either may be replaced by a matrix of one's own (`mechanisms.own_matrix`); the estimates invert what was drawn by.
+A user-defined matrix may replace either (`mechanisms.own_matrix`); the estimates invert the matrix that was used.
 
-Both variants send the same reports and differ in what is computed from them. Write ŵ(g) for the debiased weight
-of reported group g (E[ŵ(g) | w] = w), φ̂(o) for the debiased opinion, μ(g) for the group's own weight. A partner
-adds to the support
+Both variants send the same reports, and differ in their estimates. Let ŵ(g) be the debiased weight of reported group g
+(E[ŵ(g) | w] = w), φ̂(o) the debiased opinion, and μ(g) the mean weight of the group. A partner contributes to the
+support
 
     joint      ŵ(g)·φ̂(o)      unbiased: it inverts both matrices at once (reading W2)
     printed    μ(g)·φ̂(o)      equations (5) to (8b); shrinks weights towards their mean
 
-and τ·ŵ(g) to the quota (equation 4b with τ = 1/2). Where weights are public, ŵ = μ and the two agree.
+and τ·ŵ(g) to the quota (equation 4b with τ = 1/2). If weights are public, ŵ = μ, and the two variants agree.
 """
 
 import functools
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from .parameters import Parameters, VariantName
 
 _OPINIONS = (0, 1)
-# Splits that are tried: so many hundredths of the price go to the weight.
+# The splits that are tried, as hundredths of the cost for the weight's report.
 _SPLITS = range(1, 100)
-_MOST_KNOWN: Final = 1 << 12  # verdicts of public weights
+_MOST_KNOWN: Final = 1 << 12  # cached verdicts with public weights
 
 
 class WeightsPhase(PublishedWeights):
@@ -62,8 +62,8 @@ class WeightsPhase(PublishedWeights):
 class OpinionsPhase(Phase):
     """Randomized opinions: every partner reports its opinion on some candidates by binary RR.
 
-    The tally counts reports by candidate, group and opinion, shape (candidates, groups, 2). The group is the one
-    that the partner reported in the weights phase just before (reading W1), or its public one.
+    The tally counts reports by candidate, group and opinion, shape (candidates, groups, 2). The group is the one that
+    the partner reported in the preceding weights phase (reading W1), or its public one.
     """
 
     def __init__(self, name: str, *, columns: range, parameters: "Parameters") -> None:
@@ -75,7 +75,7 @@ class OpinionsPhase(Phase):
         self._public_weights = parameters.public_weights
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
-        if self._num_groups == 1:  # whose opinions are counted several times as fast
+        if self._num_groups == 1:  # a special case that is several times as fast
             yes = np.count_nonzero(reports, axis=0)
             return Tally(len(reports), np.stack([len(reports) - yes, yes], axis=1)[:, None])
         groups = public[:, 0] if self._public_weights else earlier[-1][:, 0]
@@ -98,7 +98,7 @@ class OpinionsPhase(Phase):
 class JointVariant(TwoReports):
     """The variant `joint`: the two phases above and all estimates from their tallies.
 
-    Contributions are fractions of the exact channel probabilities, so that a tie is decided as a tie.
+    Contributions are exact fractions of the channel probabilities, so that ties are recognized.
     """
 
     name: "ClassVar[VariantName]" = "joint"
@@ -122,7 +122,7 @@ class JointVariant(TwoReports):
         price = number * parameters.epsilon
         best: Offer | None = None
         for part in _SPLITS:
-            # What is more than one report may cost is not spent.
+            # A report cannot cost more than this; the remainder is not spent.
             weight = min(price * part / 100, MAX_EPSILON)
             opinion = min(price * (100 - part) / 100 / number, MAX_EPSILON)
             if min(weight, opinion) < MIN_EPSILON:
@@ -182,8 +182,8 @@ class JointVariant(TwoReports):
 
     def error_of_total(self, tallies: Sequence[Tally]) -> float:
         pooled = self._total_weight.total_variance(functools.reduce(Tally.merge, tallies).totals.tolist())
-        # The reports of several rounds are independent given the weights, so the average of `rounds` has the pooled
-        # sum's standard error divided by their number.
+        # Given the weights, the reports of several rounds are independent. So the standard error of their average is
+        # that of the sum divided by the number of rounds.
         return math.sqrt(pooled) / len(tallies)
 
     def weight_counts(self, tallies: Sequence[TallyBlock]) -> FloatArray:
@@ -193,7 +193,7 @@ class JointVariant(TwoReports):
         pooled = functools.reduce(operator.add, (tally.totals for tally in rounds))
         if isinstance(self._weight, FiniteChannel):
             return np.stack([sums.to_floats(pooled) for sums in self._exact_counts], axis=1) / len(rounds)
-        # Of k-RR all others count alike, so that equal numbers have equal estimates.
+        # With k-RR, equal numbers of reports have equal estimates.
         numbers, places = np.unique(pooled, return_inverse=True)
         count_pairs = np.stack([numbers, sum(tally.num_reports for tally in rounds) - numbers], axis=1)
         estimates = ExactSums(inverse_matrix(self._weight)[0][:2]).to_floats(count_pairs) / len(rounds)
@@ -256,15 +256,15 @@ class JointVariant(TwoReports):
         return opinions.totals[:, 0].sum(axis=2)
 
     def _verdict_on_lattice(self, is_ahead: bool, yes: int, numbers: tuple[int, ...]) -> Verdict | None:  # noqa: FBT001  of a key
-        """Return the verdict that holds for every truth, by a bound on all of them; None if that takes too long.
+        """Return the verdict that holds for every truth, by a bound on all truths; None if that takes too long.
 
-        In units of which all weights are multiples, "passes" is tested against truths that fail by the least; "fails"
-        likewise, with "no" in place of "yes".
+        Weights are multiples of one unit. "passes" is tested against truths that fail by the least amount; "fails" in
+        the same way, with "no" in place of "yes".
 
         Args:
             is_ahead: whether the margin is above 0.
-            yes: what is reported as "yes", in these units.
-            numbers: of partners by weight.
+            yes: the reported weight of "yes", in these units.
+            numbers: the number of partners with each weight.
         """
         parameters = self._parameters
         if sum(numbers) > MOST_PARTNERS:
@@ -282,9 +282,9 @@ class JointVariant(TwoReports):
         return decided if chance <= parameters.level else Verdict.TOO_CLOSE
 
     def _reach_on_lattice(self, numbers: Sequence[int]) -> float | None:
-        """Return from which margin on decisions are right but for the level, by the bound of verdicts; None likewise.
+        """Return the margin from which on decisions are wrong with probability at most the level; None if that is slow.
 
-        Reports that tie are taken for the wrong decision on either side.
+        It uses the bound of verdicts. Reports that tie count as the wrong decision on either side.
         """
         if not 0 < sum(numbers) <= MOST_PARTNERS:
             return None
@@ -293,7 +293,7 @@ class JointVariant(TwoReports):
         no, yes = self._opinions[1 - report], self._opinions[report]
         tie = (quota - total * no) / (yes - no)
         reach = Fraction(0)
-        # Those who mean "no" may report enough "yes" that it passes, and those who mean "yes" enough "no".
+        # Either enough partners with opinion "no" report "yes" that it passes, or the reverse.
         for meant, num_needed, limit in ((1, math.ceil(tie), quota), (0, total - math.floor(tie), total - quota)):
             most = math.floor(limit)
             budget = greatest_budget(units, most, num_needed, self._parameters.level, **self._report_chances(meant))
@@ -318,14 +318,14 @@ class JointVariant(TwoReports):
         """Return how often an opinion's report comes from those who mean it, and from those who do not."""
         report = self._yes_report if meant else 1 - self._yes_report
         channel = self._opinion.channel_matrix()
-        return {"keep": channel[meant][report], "lie": channel[1 - meant][report]}
+        return {"keep": channel[meant][report], "flip": channel[1 - meant][report]}
 
     def support_and_margins(
         self, totals: IntArray, weights: TallyBlock | None, opinions: TallyBlock
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         counts = totals.reshape(len(totals), -1)
         if weights is not None:
-            # Whoever reported a weight and then no opinion counts in the quota alone.
+            # A partner that reported a weight but no opinion counts only in the quota.
             counts = np.concatenate([counts, weights.totals - totals.sum(axis=2)], axis=1)
         support, unbiased, printed = self._exact_sums
         margin = unbiased.to_floats(counts)
@@ -406,7 +406,7 @@ class JointVariant(TwoReports):
     def _estimator(self, weights: Sequence[Fraction], *, fraction: Fraction) -> "_Sums":
         """Return the sum of weights[g]·φ̂(o) − fraction·ŵ(g) over the reports (g, o).
 
-        Where weights are public, every weight is a stratum of its own; otherwise there is one, over both.
+        If weights are public, every weight is a stratum; otherwise there is one stratum.
         """
         if self._parameters.public_weights:
             values = [opinion - fraction for opinion in self._opinions]
@@ -443,9 +443,9 @@ class PrintedVariant(JointVariant):
 
 
 def joint_worst_variance(parameters: "Parameters", *, epsilon_weight: float, epsilon_opinion: float) -> float:
-    """Return the greatest variance of ŵ·φ̂ − τ·ŵ, what a partner of variant `joint` adds to a margin.
+    """Return the greatest variance of ŵ·φ̂ − τ·ŵ, a partner's contribution to a margin in variant `joint`, by k-RR.
 
-    Both reported by k-RR. Var = E[ŵ² | w]·E[(φ̂ − τ)² | φ] − w²(φ − τ)², since the two reports are independent.
+    Since the two reports are independent, it is E[ŵ² | w]·E[(φ̂ − τ)² | φ] − w²(φ − τ)² for weight w and opinion φ.
     """
     of_weight = GeneralizedRandomizedResponse(epsilon_weight, len(parameters.group_means))
     return _joint_worst_variance(parameters, of_weight, GeneralizedRandomizedResponse(epsilon_opinion, 2))
@@ -472,10 +472,11 @@ def debiased_variances(mechanism: Invertible, values: Sequence[float]) -> list[f
             math.fsum(chance * square(number - value) for chance, number in zip(row, debiased, strict=True))
             for value, row in zip(values, mechanism.channel_matrix(), strict=True)
         ]
-    keep, lie = mechanism.keep_probability, mechanism.flip_probability
-    of_lies = lie * math.fsum(square(number) for number in debiased)
+    keep, flip = mechanism.keep_probability, mechanism.flip_probability
+    of_flips = flip * math.fsum(square(number) for number in debiased)
     return [
-        (keep - lie) * square(number) + of_lies - square(value) for number, value in zip(debiased, values, strict=True)
+        (keep - flip) * square(number) + of_flips - square(value)
+        for number, value in zip(debiased, values, strict=True)
     ]
 
 
@@ -488,13 +489,13 @@ def _mechanism_name(mechanism: Invertible, otherwise: str) -> str:
 
 
 class _SumsByWeight:
-    """Sums over partners whose weights are public: a report counts for the weight times a number of its opinion.
+    """Sums over partners with public weights, whose reports count as their weight times a number for the opinion.
 
-    Variances are those of a `LinearEstimator` for each weight, bit for bit: two terms have one sum.
+    Variances are those of a `LinearEstimator` for each weight, bit for bit, since sums of two terms have one order.
 
     Args:
         weights: the public set, increasing.
-        values: the number of each opinion.
+        values: the number for each opinion.
     """
 
     def __init__(

@@ -1,20 +1,20 @@
-"""The weighted game behind a vote: who wins with whom, and how often each member decides.
+"""The weighted voting game of a vote: winning coalitions, and power indices of its members.
 
-A game [q; w_1 … w_n] is in integers: weights and quotas are the decimals that they are written as, in units of which
-all weights are multiples, and q is the least weight that wins, whichever way a tie goes. So every number is exact.
+A game [q; w_1 … w_n] is in integers. Weights and quotas count as the decimals as written, in units of which all weights
+are multiples. q is the least weight that wins, whether or not a tie passes. So every number is exact.
 
-A member swings a coalition of others that loses without it and wins with it. Of the 2^(n−1) coalitions of others, η_i
-of which it swings, the Banzhaf measure is η_i/2^(n−1): the probability that its opinion decides where the others toss
-fair coins. Normalized, η_i/Ση sums to 1. The Shapley-Shubik index is the share of all orders of members in which it
-swings those before it.
+A member swings a coalition of others if this loses without it and wins with it. Let member i swing η_i of the 2^(n−1)
+coalitions of others. The Banzhaf measure is η_i/2^(n−1): the probability that its opinion decides if all others toss
+fair coins. The normalized index is η_i/Ση. The Shapley-Shubik index is the share of all orders of members in which it
+swings the coalition of those before it.
 
-Coalitions are counted by weight (and by size) by a generating function, Π(1 + x^w·y), up to the quota. A member is
-taken out of the product by an alternating sum of disjoint parts of it, Σ_j (−1)^j·T[q − (j+1)w … q − jw − 1]. Counts
-are worked out modulo several numbers of 64 bits and put together, so that arrays do what integers of any size would.
-As a game and its dual, q* = Σw − q + 1, have the same indices, the one with the smaller quota is taken.
+Coalitions are counted by weight (and size) by the generating function Π(1 + x^w·y), up to the quota. A member is
+removed from the product by an alternating sum over disjoint ranges of its coefficients T, Σ_j (−1)^j·T[q − (j+1)w … q −
+jw − 1]. Counts are computed modulo several numbers of 64 bits, and combined by the Chinese remainder theorem. A game
+and its dual, q* = Σw − q + 1, have the same indices, so the one with the smaller quota is used.
 
-Of a vote with public weights the released decision is such a game too, of what is *reported*: with another quota, and
-reports that are "yes" by the mechanism's chances. What an opinion moves there is `released_power`.
+With public weights, the released decision is a weighted game, too, of the *reported* opinions, with another quota.
+`released_power` is the effect of an opinion on it.
 
 Source: Yan, Liu and Liu (2018), Definitions 2.1 and 2.2; Shapley and Shubik (1954); Penrose (1946), Banzhaf (1965);
 Brams and Affuso (1976) and Mann and Shapley (1962) for the generating functions.
@@ -36,9 +36,9 @@ from ..estimators.frequencies import debiased_values
 from .parameters import Parameters
 from .variant import unit_of
 
-# Additions of 64 bits that are made for the indices: some seconds.
+# The most 64-bit additions for the indices, which take some seconds.
 _MOST_STEPS: Final = 3_000_000_000
-# Cells of a table: 160 MB.
+# The most cells of a table, which take 160 MB.
 _MOST_CELLS: Final = 20_000_000
 _WORD: Final = 1 << 64
 _HALF: Final = np.uint64(32)
@@ -47,13 +47,13 @@ _LOW: Final = np.uint64((1 << 32) - 1)
 
 @dataclasses.dataclass(frozen=True)
 class MemberPower:
-    """How often one member of a game decides.
+    """The power indices of one member of a game.
 
     Args:
-        swings: η: of so many coalitions of the others.
-        banzhaf: η/2^(n−1), the measure; also called Penrose's, or absolute.
-        normalized: η over the sum of all members'.
-        shapley_shubik: the index; None where it would take too long.
+        swings: η, the number of coalitions of others that the member swings.
+        banzhaf: η/2^(n−1), the Banzhaf measure; also called Penrose or absolute Banzhaf index.
+        normalized: η divided by the sum over all members.
+        shapley_shubik: the Shapley-Shubik index; None if computing it would take too long.
 
     Examples:
         >>> WeightedGame((50, 49, 1), 51).powers[2]
@@ -71,7 +71,7 @@ class WeightedGame:
     """A weighted voting game [q; w_1 … w_n] in integers.
 
     Args:
-        weights: of the members, ≥ 0, not all 0.
+        weights: the members' weights, ≥ 0, not all 0.
         quota: q, the least weight that wins: in [1, Σw].
 
     Raises:
@@ -99,10 +99,10 @@ class WeightedGame:
 
     @classmethod
     def from_vote(cls, parameters: Parameters, weights: Sequence[float]) -> Self:
-        """Return the game of a vote: a coalition wins whose "yes" passes a candidate where all others say "no".
+        """Return the game of a vote: a coalition wins if its "yes" passes a candidate while all others say "no".
 
         Raises:
-            ConfigurationError: not even all together pass a candidate.
+            ConfigurationError: not even all partners together pass a candidate.
         """
         units, quota = _to_units(parameters, weights)
         return cls(units, least_whole(quota, tie_passes=parameters.passes == "at_least"))
@@ -114,13 +114,13 @@ class WeightedGame:
 
     @exact_arguments
     def worth(self, coalition: Sequence[int]) -> int:
-        """Return v(C): 1 where the coalition wins, else 0.
+        """Return v(C): 1 if the coalition wins, else 0.
 
         Args:
-            coalition: the places of its members, each once.
+            coalition: the indices of its members, each once.
 
         Raises:
-            ValueError: a place is no member's, or is there twice.
+            ValueError: an index is out of range, or occurs twice.
         """
         places = set(coalition)
         if len(places) != len(coalition) or not places <= set(range(len(self.weights))):
@@ -129,9 +129,10 @@ class WeightedGame:
 
     @functools.cached_property
     def num_minimal_winning(self) -> int:
-        """How many minimal winning coalitions there are; ConfigurationError where counting would take too long.
+        """The number of minimal winning coalitions; ConfigurationError if counting would take too long.
 
-        Each is counted at its lightest member: those before it in the order weigh q − w to q − 1 together.
+        Each is counted at its lightest member, of weight w: the others, which come before it in the order of decreasing
+        weight, have a total weight from q − w to q − 1.
         """
         order = self._sorted_members()
 
@@ -198,7 +199,7 @@ class WeightedGame:
     def _swings(self, weights: Sequence[int], quota: int, width: int, modulus: int) -> list[int]:
         """Return how many coalitions of others a member of each weight swings, by their size (all, if width is 1)."""
         table = self._table(quota, width, modulus)
-        # Halves of 32 bits, so that no sum over rows is too wide: [s] sums up the coalitions of less weight than s.
+        # Counts are split into 32-bit halves, so that no sum overflows; row s sums up the coalitions of weight below s.
         halves = [np.zeros((quota + 1, width), dtype=np.int64) for _ in range(2)]
         for half, numbers in zip(halves, (table & _LOW, table >> _HALF), strict=True):
             np.cumsum(numbers.astype(np.int64), axis=0, out=half[1:])
@@ -254,19 +255,21 @@ class WeightedGame:
 
 
 def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[float, ...]:
-    """Return by how much each partner's opinion moves the released decision, with public weights.
+    """Return the effect of each partner's opinion on the released decision, with public weights.
 
-    P[it passes | the partner says "yes"] − P[it passes | the partner says "no"], over the noise of all reports and over
-    opinions of the others that are fair coins: the Banzhaf measure where there is no noise. With φ̂ the debiased report,
-    a candidate passes where the weight of those who report "yes" reaches (q − φ̂(no)·W)/(φ̂(yes) − φ̂(no)). The partner's
-    own report is one or the other by the difference of its two chances; each other one says "yes" by their mean. Of a
-    majority and randomized response at ε that is tanh(ε/2) times the measure, exactly.
+    It is P[pass | the partner says "yes"] − P[pass | the partner says "no"], over the noise of all reports, and over
+    opinions of the others that are fair coins. Without noise it is the Banzhaf measure. Let q be the quota, W the total
+    weight, and φ̂ the debiased report. A candidate passes if the weight of the reports "yes" reaches (q −
+    φ̂(no)·W)/(φ̂(yes) − φ̂(no)). The effect is that of the partner's report on this, times the change of its
+    probability of "yes"; each other report is "yes" with its mean probability. For a majority and randomized response
+    at ε, it is exactly tanh(ε/2) times the Banzhaf measure.
 
     Args:
-        parameters: of a vote of `joint` or `printed` with public weights.
+        parameters: the parameters of a vote of `joint` or `printed` with public weights.
+        weights: the partners' weights.
 
     Returns:
-        Right to 1e-12, since sums of probabilities are floats.
+        The effects, within 1e-12, since sums of probabilities are floats.
 
     Raises:
         ConfigurationError: weights are private, the variant is another one, or it would take too long.
@@ -281,7 +284,7 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     require(is_told, "variant", value, "'joint' or 'printed', with public weights")
     mechanism = parameters.make_opinion_mechanism()
     channel, debiased = mechanism.channel_matrix(), debiased_values(mechanism, (0, 1))
-    # Of a matrix, "yes" may be what is reported less often by those who mean it.
+    # With a user-defined matrix, "yes" may be reported less often by partners whose opinion is "yes".
     counted = 1 if debiased[1] > debiased[0] else 0
     units, quota = _to_units(parameters, weights)
     total = sum(units)
@@ -290,7 +293,7 @@ def released_power(parameters: Parameters, weights: Sequence[float]) -> tuple[fl
     if not 1 <= num_needed <= total:
         return (0.0,) * len(units)
     chance = (channel[0][counted] + channel[1][counted]) / 2
-    if chance > 1 / 2:  # counted by those who do not report it: the sums below then alternate with falling terms
+    if chance > 1 / 2:  # count the others, so that the alternating sums below decrease
         chance, num_needed = 1 - chance, total - num_needed + 1
     require(num_needed * len(units) <= _MOST_STEPS, "weights", f"a quota of {num_needed:,} units", "of a greater unit")
     law = np.zeros(num_needed)
@@ -339,7 +342,7 @@ def least_whole(quota: Fraction, *, tie_passes: bool) -> int:
 def _add(numbers: NDArray[np.uint64], addends: NDArray[np.uint64], modulus: int) -> NDArray[np.uint64]:
     """Return sums modulo 2**64, or a number below 2**63."""
     total = numbers + addends
-    return total if modulus == _WORD else np.minimum(total, total - np.uint64(modulus))  # the lesser one did not wrap
+    return total if modulus == _WORD else np.minimum(total, total - np.uint64(modulus))  # the smaller is right
 
 
 def _sum(numbers: NDArray[np.uint64]) -> int:
@@ -348,9 +351,10 @@ def _sum(numbers: NDArray[np.uint64]) -> int:
 
 
 def _member_swings(lighter: NDArray[np.int64], quota: int, weight: int) -> list[int]:
-    """Return how many coalitions a member swings that is in the product, by their size.
+    """Return the number of coalitions that a member swings, by their size.
 
-    `lighter` counts all coalitions of less weight than s, shape (quota + 1, sizes). Who wins alone is in no such one.
+    The member is part of the product, and does not win alone. Row s of `lighter`, shape (quota + 1, sizes), counts all
+    coalitions of weight below s.
     """
     if weight >= quota:
         return lighter[quota].tolist()

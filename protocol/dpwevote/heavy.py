@@ -1,25 +1,25 @@
-"""Heavy partners' own randomized response in a trusted server's sum: its worst case, and who is heavy.
+"""Randomized response for heavy partners in a trusted server's sum: its worst case, and the best noise weight.
 
-Laplace noise on a sum is made for the heaviest partner, so that a few heavy partners make everybody's result noisy.
-Where weights are public, opinions of partners who weigh more than a *noise weight* may pass randomized response at ε
-instead, one by one, and the noise is made for the others alone: its scale is (noise weight)/ε. Write p for the chance
-that an opinion is kept, q = 1 − p and c = 1/(p − q). Of a heavy partner of weight w, whose randomized opinion is y, the
-sum gets w·c·y, and w·c·q is taken off again, which is public: right on average, with the variance w²·p·q·c².
+Laplace noise on a sum is scaled for the heaviest partner, so a few heavy partners make the whole result noisy. If
+weights are public, opinions of partners above a *noise weight* may pass through randomized response at ε instead. The
+Laplace noise then has the scale (noise weight)/ε. Let p be the probability that an opinion is reported unchanged, q = 1
+− p and c = 1/(p − q). A heavy partner of weight w with randomized opinion y adds w·c·y to the sum, and the public
+number w·c·q is subtracted. This is unbiased, with variance w²·p·q·c².
 
-**Privacy.** A heavy partner's opinion meets its own randomized response alone, and a light one's the noise alone. All
-of these are drawn independently, and what is released is computed from them. So each loses ε for each candidate at
-most (`mechanisms.response_sum`).
+**Privacy.** A heavy partner's opinion is protected by its randomized response, a light one's by the Laplace noise. All
+draws are independent, and the release is computed from them. So each partner loses at most ε for each candidate
+(`mechanisms.response_sum`).
 
-**Worst case.** A heavy partner's part is off by w·c·q with the chance p and by −w·c·p with the chance q if it says yes,
-and by the opposites if it says no. An adversary who chooses each heavy partner's opinion in sight of how far the
-others' parts are off does at least as well as any truth, since a truth is a choice that looks at nothing. Its best
-chance to push the sum by r or more is V₀(r) = P[noise ≥ r], Vᵢ(r) = max over yes and no of E Vᵢ₋₁(r − part). That is
-worked out on a grid: parts are rounded to it, all roundings together are added to r, and what is beyond the grid counts
-as its end, which is more.
+**Worst case.** If a heavy partner says yes, its part has the error w·c·q with probability p, and −w·c·p with
+probability q; if it says no, the opposites. Let an adversary choose each heavy partner's opinion after seeing the
+errors of the earlier parts. It does at least as well as any truth, since a truth is a choice that ignores them. Its
+best probability to push the sum by r or more is V₀(r) = P[noise ≥ r], Vᵢ(r) = max over yes and no of E Vᵢ₋₁(r − part).
+This is computed on a grid, as an upper bound: parts are rounded to the grid, the sum of all rounding errors is added to
+r, and values beyond the grid count as its end.
 
-**Who is heavy** is decided before the vote, by public weights alone: by the chance of the right decision if all say yes
-independently, each with the quota's share as its chance, which brings votes close to the quota. It is exact where all
-weights add up to few units, and else of weights that are rounded to 1/`_UNITS` of their total.
+**The noise weight** is chosen before the vote, from public weights alone. It maximizes the probability of the right
+decision if all partners say yes independently, with the quota's share as probability, which makes votes close. This
+probability is exact if all weights add up to few units; otherwise weights are rounded to 1/`_UNITS` of their total.
 """
 
 import functools
@@ -37,12 +37,12 @@ from ..mechanisms import GeneralizedRandomizedResponse, VectorLaplace
 
 _UNITS: Final = 256
 _MOST_TRIED: Final = 16
-_CELLS: Final = 1 << 16  # on either side of 0, of the worst case
-_FARTHEST: Final = 14.0  # standard deviations
+_CELLS: Final = 1 << 16  # of the grid for the worst case, on either side of 0
+_FARTHEST: Final = 14.0  # the reach of the grid, in standard deviations
 _MOST_STEPWISE: Final = 1_000
-"""More heavy partners than these are held against Chernoff's bound."""
-_MORE: Final = 1 + 1e-9  # than rounding takes off
-_SLACK: Final = 2.0  # more variance than this times that of noise for all is no better
+"""The most heavy partners for the grid; with more, Chernoff's bound is used."""
+_MORE: Final = 1 + 1e-9  # covers rounding errors
+_SLACK: Final = 2.0  # noise weights with more than this times the variance of noise for all are skipped
 _ALIKE: Final = 1e-9
 
 
@@ -50,17 +50,17 @@ _ALIKE: Final = 1e-9
 def reach_of_sum(
     gains: tuple[int, ...], numbers: tuple[int, ...], noise: VectorLaplace | None, *, keep: float, level: float
 ) -> int:
-    """Return how far noise and heavy partners' reports push a sum with probability `level` at most, for every truth.
+    """Return a bound on the error of a sum from noise and heavy partners' reports, exceeded with at most `level`.
 
     Args:
-        gains: what a report of yes adds, in steps, of each kind of heavy partner.
-        numbers: how many of each kind there are.
-        noise: on the sum; None where all are heavy.
-        keep: the chance that an opinion is reported as it is.
-        level: below ½.
+        gains: for each kind of heavy partner, the number that a reported yes adds, in steps.
+        numbers: the number of partners of each kind.
+        noise: the noise on the sum; None if all partners are heavy.
+        keep: the probability that an opinion is reported unchanged.
+        level: the probability, below ½.
 
     Returns:
-        A number of steps; the same on either side.
+        The error in steps, for either side, and for every truth.
 
     Examples:
         >>> noise = VectorLaplace(scale=100.0, sensitivity=1, bound=1)
@@ -130,16 +130,16 @@ def _farthest_cell(
 def decision_chances(
     weights: tuple[float, ...], numbers: tuple[int, ...], *, epsilon: float, share: float
 ) -> Mapping[float, float]:
-    """Return the chance of the right decision by noise weight: the heaviest partner's, lighter ones, and 0.
+    """Return the probability of the right decision by noise weight: the heaviest partner's, lighter ones, and 0.
 
-    At the first, noise protects all; at 0 all opinions pass randomized response, as in `joint`. Noise weights with much
-    more variance than the first are left out, and some of many.
+    At the first, noise protects all partners. At 0, all opinions pass through randomized response, as in `joint`. Noise
+    weights with a much greater variance than the first are skipped; of many, only some are computed.
 
     Args:
         weights: the public set, increasing.
-        numbers: how many partners have each.
-        epsilon: of each candidate.
-        share: the quota's share of all weight, and the chance with which each partner says yes.
+        numbers: the number of partners with each weight.
+        epsilon: ε for each candidate, in nats.
+        share: the quota's share of all weight, and the probability that a partner says yes.
 
     Examples:
         >>> chances = decision_chances((1.0, 10.0), (50, 1), epsilon=2.0, share=0.5)
@@ -191,7 +191,7 @@ class _Tables:
         self._total = int(self._units.sum())
         self._joint = np.ones((1, 1))
         self._first = 0
-        # Of the partners from a place on, what they say.
+        # By index: the law of the summed opinions of the partners from this index on.
         self._light: dict[int, FloatArray] = {len(self._units): np.ones(1)}
         law = np.ones(1)
         for place in np.flatnonzero(self._units)[::-1].tolist():
@@ -207,13 +207,13 @@ class _Tables:
                 self._add(unit)
         self._first = first
         light = self._light[next(place for place in self._places if place >= first)]
-        heavy = self._joint  # what they say, what they report
+        heavy = self._joint  # axes: opinions, reports
         quota = self._share * self._total
         supports = np.arange(len(light))
         reported = (np.arange(heavy.shape[1]) - (1 - self._keep) * (heavy.shape[1] - 1)) / (2 * self._keep - 1)
         beyond = supports[:, None] + reported - quota
         passes = _chance_to_pass(beyond, scale, is_whole=self._is_exact and not first) * light[:, None]
-        # If the heavy ones say T, all say enough from the place ⌈quota − T⌉ on of what the light ones say.
+        # If the heavy partners' opinions sum to T, it passes if the light ones' sum to ⌈quota − T⌉ or more.
         sums = np.concatenate([np.zeros((1, passes.shape[1])), np.cumsum(passes, axis=0)])
         masses = np.concatenate([[0.0], np.cumsum(light)])
         least = np.clip(np.ceil(quota - np.arange(len(heavy)) - _ALIKE), 0, len(light)).astype(np.int64)
@@ -237,6 +237,6 @@ def _chance_to_pass(beyond: FloatArray, scale: float, *, is_whole: bool) -> Floa
         return (beyond >= -_ALIKE).astype(np.float64)
     step = float(is_whole)
     missing, spread = np.ceil(-beyond - _ALIKE) if is_whole else -beyond, 1 + exp(-step / scale)
-    # Choices take chances for equal that differ by a processor's last bits; forecasts of a run need no scipy.
+    # numpy's last bits may depend on the processor, but choices ignore such small differences, so scipy is not needed.
     far = np.exp(np.where(missing > 0, missing, step - missing) / -scale) / spread
     return np.where(missing > 0, far, 1 - far)

@@ -1,4 +1,4 @@
-"""The variant `central` with heavy partners, whose opinions pass randomized response one by one: see `heavy`."""
+"""The variant `central` with heavy partners, whose opinions pass through randomized response: see `heavy`."""
 
 import dataclasses
 import functools
@@ -25,14 +25,14 @@ _LAW: Final = "randomized response in a sum"
 
 
 class HeavyVotes(PublicWeightVotes):
-    """Partners show the server their opinions; it randomizes the heavy ones', and adds noise to the sum of the others'.
+    """Partners send the server their opinions; it randomizes the heavy ones', and adds noise to the others' sum.
 
-    The clear tally has each candidate's support by light partners, in steps, then for each candidate how many of each
-    heavy weight say yes, then how many of the reporters have each weight. Released are each candidate's support by
-    all, with what randomized response makes of the heavy ones' opinions, and the numbers by weight.
+    The exact tally has each candidate's support by light partners, in steps; then for each candidate the number of
+    partners of each heavy weight who say yes; then the number of reporters with each weight. The release has each
+    candidate's support by all, with heavy partners' randomized opinions, and the numbers by weight.
 
     Privacy:
-        As `PricedByWeight` for light partners; a heavy one pays ε for each candidate, by its own randomized response.
+        As `PricedByWeight` for light partners. A heavy partner pays ε for each candidate, by its randomized response.
     """
 
     def __init__(self, parameters: "Parameters", sums: CentralSums, *, columns: range) -> None:
@@ -58,20 +58,20 @@ class HeavyVotes(PublicWeightVotes):
         supports, by_weight = np.split(light, [self._num_candidates], axis=1)
         size = len(self._heavy_places)
         kinds = np.searchsorted(self._heavy_places, public[is_heavy, 1])
-        codes = np.where(reports[:, is_heavy] == 1, kinds[:, None], size)  # of who says no, no kind
+        codes = np.where(reports[:, is_heavy] == 1, kinds[:, None], size)  # "no" counts for no kind
         codes = codes.swapaxes(1, 2).reshape(len(reports) * self._num_candidates, len(kinds))
         num_yes = counts_of_rows(codes, size + 1)[:, :size].reshape(len(reports), -1)
         by_weight[:, self._heavy_places] += np.bincount(kinds, minlength=size)
         return TallyBlock(reports.shape[1], np.hstack([supports, num_yes, by_weight]))
 
     def sums_of(self, totals: IntArray) -> tuple[ResponseSum, IntArray]:
-        """Return the mechanism of clear tallies of the same partners, and the rows that it randomizes.
+        """Return the mechanism for exact tallies of the same partners, and the rows that it randomizes.
 
         Args:
-            totals: of the tallies, int64, shape (sessions, numbers).
+            totals: the totals of the tallies, int64, shape (sessions, numbers).
 
         Returns:
-            Rows have no kinds of heavy partners that are not there.
+            The mechanism and the rows, without kinds of heavy partners that do not occur.
         """
         supports, num_yes, by_weight = np.split(totals, [self._num_candidates, -self._num_weights], axis=1)
         numbers = by_weight[0, self._heavy_places]
@@ -139,14 +139,14 @@ class HeavyVariant(CentralVariant):
         heavy_numbers: list[int] = np.array(numbers, dtype=np.int64)[sums.is_heavy].tolist()
         keep = sums.response.keep_probability
         reach = reach_of_sum(tuple(gains), tuple(heavy_numbers), self._noise, keep=keep, level=level)
-        # With heavy partners' reports a sum is between two steps on average, and off by what these add too much.
+        # With heavy partners' reports, the mean of a sum is no multiple of a step, and off by their deviation.
         return reach + 1 + math.ceil(num_partners * sums.response_deviation / sums.step)
 
     def chances_to_pass(self, inputs: InputBlock) -> FloatArray | None:
         phase, size = self._phase, len(self._parameters.candidates)
         totals = phase.tally_block(inputs.private[:, :, phase.columns], earlier=[], public=inputs.public).totals
         by_weight = totals[:1, -len(self._parameters.weights) :]
-        # No support less the least sum that passes, which is that of all candidates.
+        # With support 0: minus the least sum that passes, which is the same for all candidates.
         missing = int(phase.beyond_quota(np.hstack([np.zeros((1, size), dtype=np.int64), by_weight]))[0, 0])
         mechanism, rows = phase.sums_of(totals)
         rows, places = np.unique(rows, axis=0, return_inverse=True)

@@ -1,8 +1,8 @@
 """The phases and estimates of the variant `laplace`, the paper's baseline.
 
-Weights and opinions get Laplace noise of scale (w_max − w_min)/ε_w and 1/ε_o, on public grids. A partner adds
-w̃·φ̃ to the support and τ·w̃ to the quota; both are unbiased (reading W3), up to the rounding of weights to their
-grid, which the release bounds.
+Weights get Laplace noise of scale (w_max − w_min)/ε_w, and opinions of scale 1/ε_o, on public grids. With the noisy
+weight w̃ and opinion φ̃, a partner contributes w̃·φ̃ to the support and τ·w̃ to the quota. Both are unbiased (reading
+W3), up to the rounding of weights to their grid, which the release bounds.
 
 Reports are in grid steps above the least value: w̃ = w_min + step·v and φ̃ = step·u. They stay below
 `_MAX_REPORT`, so that sums of products over 16 million partners fit into 64 bits.
@@ -34,11 +34,12 @@ if TYPE_CHECKING:
 _NOISE: Final = "discrete Laplace"
 _MAX_REPORT: Final = 2**19
 
-# Columns of an opinions tally: the opinions, what the reporters had reported as weights, and the products.
+# Columns of an opinions tally: the sums of opinions, of the same partners' weights and squared weights, and of
+# products.
 _OPINION, _WEIGHT, _SQUARED_WEIGHT, _PRODUCT = range(4)
 
 _MOMENTS: Final = 17
-"""The number of a report's moments, from 0 on: more hardly lower the bound."""
+"""The number of moments of a report, from 0 on. More would hardly lower the bound."""
 
 
 class LaplaceGrids:
@@ -56,7 +57,7 @@ class LaplaceGrids:
 
     @functools.cached_property
     def weight(self) -> DiscreteLaplace:
-        """The weights' randomizer. Its scale is that of the rounded range, so that ε holds exactly."""
+        """The randomizer of weights. Its scale follows from the rounded range, so that ε holds exactly."""
         greatest = self.weights_on_grid[-1]
         return DiscreteLaplace(quotient_up(greatest, self._parameters.loss_of_weight), 0, greatest)
 
@@ -82,11 +83,11 @@ class LaplaceGrids:
 
 
 def _finest_step(spread: float, *, epsilon: float) -> float:
-    """Return the least power of two that keeps values over `spread` with their noise below `_MAX_REPORT`.
+    """Return the least power of two as grid step for which noisy values in a range `spread` stay below `_MAX_REPORT`.
 
-    `LaplaceVariant.least_epsilon` sees to it that it is no greater than the spread.
+    `LaplaceVariant.least_epsilon` ensures that it is at most `spread`.
     """
-    # Rounding may widen the range by half a step, the noise grows with it, and its reach is rounded up.
+    # Rounding may widen the range by half a step, which increases the noise, and the reach of noise is rounded up.
     return power_of_two_above(spread / ((_MAX_REPORT - 1) / (CLAMP_IN_SCALES / epsilon + 1) - 0.5))
 
 
@@ -106,8 +107,8 @@ class LaplaceWeightsPhase(PublishedWeights):
 class LaplaceOpinionsPhase(Phase):
     """Noisy opinions.
 
-    The tally has, for each candidate, Σ u, Σ v, Σ v² and Σ v·u over those who report opinions, in grid steps,
-    shape (candidates, 4); where weights are public, (number, Σ u) for each weight, shape (candidates, weights, 2).
+    The tally has Σ u, Σ v, Σ v² and Σ v·u for each candidate, over the partners that report opinions, in grid steps,
+    shape (candidates, 4). If weights are public, it has (number, Σ u) for each weight, shape (candidates, weights, 2).
     """
 
     def __init__(self, name: str, *, columns: range, parameters: "Parameters") -> None:
@@ -151,14 +152,14 @@ class LaplaceOpinionsPhase(Phase):
 class LaplaceVariant(TwoReports):
     """The variant `laplace`: the two phases above and all estimates from their tallies.
 
-    Values are computed as fractions, so that a tie is a tie.
+    Values are computed as fractions, so that ties are recognized.
     """
 
     name: "ClassVar[VariantName]" = "laplace"
     has_finite_reports: ClassVar[bool] = False
     takes_groups: ClassVar[bool] = False
     least_epsilon: ClassVar[float] = 0.001
-    """Below, noise on a grid fine enough for the values would not leave room for exact sums of products."""
+    """The least ε of a report. Below it, sums of products on a grid that is fine enough would not fit into 64 bits."""
     law_of_weights: ClassVar[str] = _NOISE
 
     def __init__(self, parameters: "Parameters") -> None:
@@ -301,9 +302,10 @@ class LaplaceVariant(TwoReports):
 
     @functools.cached_property
     def _moments(self) -> list[float]:
-        """Bounds on the moments of what a report adds, in units: w·Y + (φ − τ)·X + X·Y, with Laplace noise X and Y.
+        """Bounds on the moments of a report's error, w·Y + (φ − τ)·X + X·Y, with Laplace noise X and Y.
 
-        Odd moments of X and Y vanish. Whoever reports no opinion adds −τ·X, which has no greater moment.
+        Odd moments of X and Y vanish. A partner without a report of its opinion adds −τ·X, whose moments are no
+        greater.
         """
         fraction = self._parameters.fraction
         w, c = self._parameters.weights[-1] / self._unit, max(fraction, 1 - fraction)
@@ -327,10 +329,10 @@ class LaplaceVariant(TwoReports):
         return weights_told * (yes - self._parameters.fraction)
 
     def _variance(self, num_reports: int, yes: float, squared: float, *, fraction: float) -> float:
-        """Return Var[Σ w̃(φ̃ − τ)] = b·Σw² + a·Σ(φ − τ)² + n·a·b, noise variances a (weight) and b (opinion).
+        """Return Var[Σ w̃(φ̃ − τ)] = b·Σw² + a·Σ(φ − τ)² + n·a·b, with noise variances a (weight) and b (opinion).
 
-        On average it is not too small: Σw² and Σ(φ − τ)² are estimated without bias from noisy sums, and raised where
-        these are below what is possible.
+        Its expectation is not too small: Σw² and Σ(φ − τ)² are estimated without bias from noisy sums, and raised to
+        their least possible value if they are below it.
         """
         least = square(self._parameters.weights[0])
         squares = max(squared - num_reports * self._weight_noise, num_reports * least)

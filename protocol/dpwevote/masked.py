@@ -1,9 +1,9 @@
-"""The variant `masked`: nobody is trusted, and the server learns the same sums as in `central`, from masked rows.
+"""The variant `masked`: no party is trusted, and the server learns the noisy sums of `central` from masked rows.
 
-A partner's row is what it adds to the sums of `central`, in grid steps: for each candidate w(x − τ), then
-k·min(τ, 1 − τ)·w; of public weights w·x for each candidate alone. So the l1 sensitivity is that of `central`, and so is
-the noise but for the shares that are more than T − c: with n in the sum its variance is n/(T − c) times as much. Of the
-sum of n shares the exact law is known, so that verdicts are exact as well.
+A partner's row has its parts of the sums of `central`, in grid steps: w(x − τ) for each candidate, then k·min(τ, 1 −
+τ)·w; with public weights, only w·x for each candidate. So the ℓ₁ sensitivity is that of `central`. The noise is
+designed for T − c shares; with n shares in the sum, its variance is n/(T − c) times as large. The exact law of the sum
+of n shares is known, so verdicts are exact as well.
 
 Source: `central`; Goryczka and Xiong (2017) for the shares (`mechanisms.polya`).
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PHASE: Final = "votes"
 _MOST_SCALE: Final = 2**13
-"""Grid steps: of this noise the law of sums is worked out."""
+"""The greatest scale of noise, in grid steps, for which the law of sums is computed."""
 
 
 def _unit(parameters: "Parameters") -> str:
@@ -40,7 +40,7 @@ def _unit(parameters: "Parameters") -> str:
 
 
 class MaskedVotes(MaskedSums):
-    """Partners add up what they hold, masked. The tally is that of `CentralVotes`."""
+    """The masked sum of the partners' votes. The tally is that of `CentralVotes`."""
 
     def __init__(self, parameters: "Parameters", sums: CentralSums) -> None:
         self._sums, self._parameters = sums, parameters

@@ -1,4 +1,4 @@
-"""What a DPWeVote session publishes."""
+"""The public outcomes of a DPWeVote session."""
 
 from typing import Literal
 
@@ -9,9 +9,9 @@ from ..shown import Shown
 
 
 class WeightCount(msgspec.Struct, frozen=True):
-    """The number of partners that hold a weight (or are in the group that `weight` stands for).
+    """The estimated number of partners with a weight (or in the group with this mean weight).
 
-    With `project_counts`, `projected` is the nearest number that is possible; the estimate stands beside it.
+    With `project_counts`, `projected` is the nearest possible number.
 
     Examples:
         >>> WeightCount(2.0, Estimate(12.0, 3.5))
@@ -41,7 +41,7 @@ class DecisionVerdict(msgspec.Struct, frozen=True):
     """A test's verdict on a decision (see `estimators.verdict`).
 
     Args:
-        level: the greatest probability that it is wrong, whatever the truth is: proven.
+        level: the proven greatest probability that the verdict is wrong, whatever the truth is.
 
     Examples:
         >>> DecisionVerdict(Verdict.PASSES, 0.05).verdict.value
@@ -53,14 +53,14 @@ class DecisionVerdict(msgspec.Struct, frozen=True):
 
 
 class PossibleRanges(msgspec.Struct, frozen=True, kw_only=True):
-    """The least and the greatest possible value of each estimate, if each partner has a weight of the set.
+    """The least and the greatest possible value behind each estimate, if each partner has a weight of the set.
 
     Args:
-        total_weight: of all partners.
-        support: of one candidate.
+        total_weight: the total weight of all partners.
+        support: the support of one candidate.
         quota: the threshold of the support.
         margin: support minus quota.
-        count: how many partners hold a weight.
+        count: the number of partners with one weight.
 
     Examples:
         >>> whole = (10.0, 30.0)
@@ -83,15 +83,15 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         name: the candidate.
-        leans_yes: whether the released estimate, or decision, is on the side of yes, by the protocol's rule: no
-            verdict, since near a tie noise alone chooses the side. Messages call it `passed`, as they always have.
-        verdict: what a test that holds for every truth says of the candidate; see `decision`.
-        support: the estimated weight of the yes votes; None where reports of signed weights, or a trusted server's sums
-            of private weights of which all must say yes, tell the margin alone.
-        quota: the threshold of the support; None with it.
-        margin: support minus quota, with its own standard error (the two are not independent); None where the decision
-            alone is told.
-        bias: how far the variant's margin is from the unbiased one, estimated; 0 for unbiased variants.
+        leans_yes: whether the released estimate, or decision, is on the side of yes, by the protocol's rule. This is no
+            verdict, since near a tie noise determines the side. On the wire it is called `passed`.
+        verdict: the result of a test that holds for every truth; see `decision`.
+        support: the estimated weight of the yes votes. None if only the margin is known: with reports of signed
+            weights, or with a trusted server's sums of private weights and a quota of all weight.
+        quota: the threshold of the support; None if `support` is None.
+        margin: support minus quota, with its standard error (the two are not independent); None if only the decision is
+            released.
+        bias: the estimated difference between the variant's margin and the unbiased one; 0 for unbiased variants.
 
     Examples:
         >>> verdict = DecisionVerdict(Verdict.TOO_CLOSE, 0.05)
@@ -125,7 +125,7 @@ class CandidateOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelCount(msgspec.Struct, frozen=True):
-    """How many partners reported at a level of ε.
+    """The number of partners that reported at a level of ε.
 
     Examples:
         >>> LevelCount(0.5, 12).num_partners
@@ -140,26 +140,27 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome of a vote, which all partners receive.
 
     Args:
-        candidates: one outcome each, in the parameters' order.
+        candidates: the outcome of each candidate, in the parameters' order.
         num_partners: the number of reports in the first phase.
-        total_weight: of those who reported in the weights phase (the average over several); where weights are public,
-            of those who reported opinions; None where reports of signed weights do not tell.
-        weight_counts: how many partners hold each weight; empty where the reports do not tell.
-        weight_bias_bound: the greatest shift of a margin's expectation because weights differ from the numbers that
-            stand for them (inside a group, or on the Laplace baseline's grid).
-        joint_level: the greatest probability that any of the verdicts is wrong: the sum of their levels, or 1.
+        total_weight: the estimated total weight of the partners that reported in the weights phase (the average over
+            several phases). If weights are public, that of the partners that reported opinions. None for reports of
+            signed weights, which do not determine it.
+        weight_counts: the estimated number of partners with each weight; empty if the reports do not determine it.
+        weight_bias_bound: a bound on the bias of a margin from weights that are represented by other numbers (the mean
+            of a group, or the grid of the Laplace baseline).
+        joint_level: the greatest probability that any of the verdicts is wrong: the sum of their levels, at most 1.
         possible: the possible ranges of true numbers.
-        epsilon_weight: the cost of one weight report to a partner; 0 if there was none.
-        epsilon_opinion: the cost of one opinion report, one report of a signed weight, or a candidate of a trusted
-            count.
-        epsilon_total: the cost of the session to a partner. If partners have their own ε, all three are those of the
+        epsilon_weight: the cost of one weight report to a partner, in nats; 0 if there was none.
+        epsilon_opinion: the cost of one opinion report, of one report of a signed weight, or of one candidate with a
+            trusted server, in nats.
+        epsilon_total: the cost of the session to a partner, in nats. With levels of ε, all three costs are those of the
             greatest level.
-        levels: if they have, the levels at which somebody reported, ascending; else unset, and in no file.
-        weights_within: where weights are rounded, the greatest share of one by which it moved; else unset. Verdicts are
-            about the weights before that, and all estimates about those after it.
-        noise_weight: set if a trusted server's noise protects partners up to this weight, and opinions of heavier ones
-            passed randomized response one by one; else unset.
-        passes: set if only more than the quota passes; else unset: then the quota itself is enough.
+        levels: with levels of ε, those at which partners reported, ascending; else unset, and in no file.
+        weights_within: if weights are rounded, the greatest relative change of a weight; else unset. Verdicts are about
+            the weights before rounding, estimates about those after it.
+        noise_weight: set if a trusted server's noise protects partners up to this weight, and opinions of heavier
+            partners passed through randomized response; else unset.
+        passes: set if a support equal to the quota does not pass; else unset.
 
     Examples:
         >>> from psephos.protocol import SimulatedNoise, run_population

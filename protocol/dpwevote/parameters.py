@@ -41,21 +41,21 @@ VARIANTS: Final[Mapping[VariantName, type[Variant]]] = {
         MaskedVariant,
     )
 }
-"""The variants by name; "auto" is one of the local ones."""
+"""The variants by name; "auto" stands for one of the local ones."""
 _OPINIONS: Final = 2
 LEFT_OUT: Final = "left out beside weight_matrix or opinion_matrix: the price is the sum of what both reports cost"
 DEFAULT_EPSILON: Final = 1.0
 
-# The release of so many still fits into one message.
+# The most candidates whose release fits into one message.
 MAX_CANDIDATES = 1_000
 MAX_WEIGHTS = 1_000
 MAX_LEVELS = 20
-# Private weights: the estimates' tables have (2 * groups)**2 entries.
+# For private weights, since the tables of estimates have (2 * groups)**2 entries.
 MAX_GROUPS = 100
 MAX_NAME_LENGTH = 128
-# Names that mean something else beside the candidates', in a table of partners or in what is computed from it.
+# Names with another meaning in tables of partners or results, so that no candidate may have them.
 RESERVED_NAMES = frozenset({"partner", "quota", "total weight", "weight"})
-# Their quotients and squares then fit into a float with room to spare.
+# Quotients and squares of weights in this range are far from the limits of floats.
 LEAST_WEIGHT, GREATEST_WEIGHT = 1e-9, 1e15
 LEAST_ROUNDING, MOST_ROUNDING = 1e-6, 0.5
 
@@ -66,47 +66,48 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Args:
         candidates: distinct names of the proposals.
         weights: the public finite set of weights that a partner may have; positive, increasing.
-        groups: a partition of `weights` into the groups that are reported, each a run of neighbors; by default each
-            weight is its own group. A group's mean stands for its members (reading W7).
-        weights_within: allows any weights: each counts as the weight of the set from which it differs by the smallest
-            share of that one, at most by this share ρ. Verdicts are about the partners' own weights. On the wire only
-            where it is given.
-        public_weights: whether everybody knows the weights; then they cost nothing, and only opinions are reported.
+        groups: a partition of `weights` into the groups that are reported, each a run of consecutive weights; by
+            default each weight is a group. A group's mean represents its members (reading W7).
+        weights_within: a relative tolerance ρ that allows any weights: each is rounded to the weight of the set with
+            the smallest relative difference, which must be at most ρ. Verdicts are about the weights before rounding.
+            On the wire only if set.
+        public_weights: whether the weights are public; then they cost nothing, and only opinions are reported.
         variant: the kind of reports and the estimator (see the package). "auto" takes the local variant with the least
-            worst-case variance at the same total cost. "central" trusts the server; "masked" trusts nobody, and the
-            server learns a noisy sum alone.
-        prior: the weights over which "optimal" averages its variance: "uniform", or a share for each signed weight in
-            increasing order; by default it has the least variance in the worst case.
-        epsilon: the paper's ε in nats: the cost of one candidate with its weight. Leave it out if you give a matrix: it
-            becomes the sum of both losses.
-        epsilon_weight: the cost of a weight report; by default ε/2, and 0 where weights are public.
-        epsilon_opinion: the cost of an opinion report; by default ε/2, and ε where weights are public. Leave both out
-            in variants that report signed weights, in "central", "masked" and "auto", and if you give a matrix for the
-            same report.
-        epsilons: in place of `epsilon`, the public levels of ε, ascending, of which each partner has one; in variants
-            that report signed weights. `epsilon` becomes the greatest. Both are on the wire only where they are given.
-        chosen_by: who chooses a partner's level: the `roster`, which has a column for it (default), or each `partner`
-            as it joins.
-        weight_matrix: the probabilities by which weights are reported in place of k-RR's: a row for each true group,
-            a column for each reported one, as `mechanisms.own_matrix` reads them. Its loss is its own.
-        opinion_matrix: the same for opinions: rows for a true "no" and a true "yes", columns likewise.
+            worst-case variance at the same total cost. "central" trusts the server. "masked" trusts no party; the
+            server learns only a noisy sum.
+        prior: the distribution of signed weights over which "optimal" averages its variance: "uniform", or a
+            probability for each signed weight in increasing order. By default "optimal" has the least worst-case
+            variance.
+        epsilon: the paper's ε in nats: the cost of one candidate with its weight. Omit it with a matrix: it becomes the
+            sum of both losses.
+        epsilon_weight: the cost of a weight report in nats; by default ε/2, and 0 if weights are public.
+        epsilon_opinion: the cost of an opinion report in nats; by default ε/2, and ε if weights are public. Omit both
+            in variants that report signed weights, in "central", "masked" and "auto", and with a matrix for the same
+            report.
+        epsilons: instead of `epsilon`, the public levels of ε, ascending, one of which each partner has; in variants
+            that report signed weights. `epsilon` becomes the greatest. On the wire only if set, as is `chosen_by`.
+        chosen_by: who chooses a partner's level: the `roster`, with a column for it (default), or each `partner` as it
+            joins.
+        weight_matrix: the probabilities of weight reports instead of k-RR: a row for each true group, a column for each
+            reported one, in the format of `mechanisms.own_matrix`, which computes the loss.
+        opinion_matrix: the same for opinions: a row for the true "no", then for "yes", and columns in this order.
         quota: a fixed quota; by default the quota is a share of all weight.
         quota_fraction: that share; 1/2 is the majority.
         passes: whether a candidate whose support equals the quota passes (reading W4).
-        weight_collection: once per session, or again for each candidate as the paper has it (reading W5).
+        weight_collection: once per session, or again for each candidate as in the paper (reading W5).
         level: the greatest probability that the verdict on a candidate is wrong, whatever the truth is.
-        release: of "central": "margin", each candidate's margin with noise, or "decision", its decision alone, whose
-            worst case is then the least (`decision`). On the wire only where it is given.
-        noise_weight: of "central" with public weights and margins: the greatest weight whose votes the server's noise
-            protects. Opinions of partners who weigh more pass randomized response one by one (`heavy`). 0: all do. Left
-            out, the noise protects everybody; a scenario that knows the partners' weights chooses the best.
-        threshold: of "masked", T: the number of partners that must take part to the end; with fewer, nothing is
-            released. Both are on the wire only where they are given.
-        colluders: of "masked", c: the greatest number of partners that collude with the server.
-        game: the weighted game that the vote is one of (the paper's Section 4.1): a partner draws its weight's report
-            in the game's first vote, and repeats it in later ones, which cost their opinions alone. Weights, groups,
-            ε_weight and the kind of report are those of the whole game. On the wire only where it is given.
-        project_counts: publish estimated group sizes projected to what is possible (reading W6).
+        release: in "central": "margin" releases each candidate's margin with noise; "decision" releases only its
+            decision, with the least worst-case error (`decision`). On the wire only if set.
+        noise_weight: in "central" with public weights and margins: the greatest weight whose votes the server's noise
+            protects. Opinions of heavier partners pass through randomized response (`heavy`); with 0, all do. If unset,
+            the noise protects all; a scenario that knows the partners' weights chooses the best.
+        threshold: in "masked": T, the number of partners that must take part to the end; with fewer, nothing is
+            released. On the wire only if set, as is `colluders`.
+        colluders: in "masked": c, the greatest number of partners that collude with the server.
+        game: the weighted game to which the vote belongs (the paper's Section 4.1). A partner draws its weight's report
+            in the first vote of the game, and repeats it in later ones, which cost only their opinions. Weights,
+            groups, ε_weight and the kind of report are the same in the whole game. On the wire only if set.
+        project_counts: whether to publish also estimated group sizes projected to possible ones (reading W6).
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -120,7 +121,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     candidates: tuple[str, ...]
     weights: tuple[float, ...] = (1.0, 2.0, 3.0)
     groups: tuple[tuple[float, ...], ...] = ()
-    # Left out where there are none, so that the bytes of other votes stay as they were.
+    # Unset by default, so that the encoded bytes of other votes do not change.
     weights_within: float | msgspec.UnsetType = msgspec.UNSET
     public_weights: bool = False
     variant: VariantName = "joint"
@@ -417,7 +418,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             require(is_once, "weight_collection", self.weight_collection, "'once' where weights are public")
         if not self.has_matrices:
             check_epsilon(self.epsilon)
-        # The halves of a small epsilon may be too small, so what is paid is checked rather than what was given.
+        # The halves of a small epsilon may be too small, so the resulting costs are checked.
         paid, least = {"epsilon_opinion": self.loss_of_opinion}, self.kind.least_epsilon
         if not self.public_weights and not self.kind.has_one_price:
             paid["epsilon_weight"] = self.loss_of_weight

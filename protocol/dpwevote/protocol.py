@@ -30,9 +30,9 @@ from .variant import Holdings, Variant, VoteDecisions
 OPINIONS: Final[Mapping[str, float]] = MappingProxyType(
     {"yes": 1.0, "y": 1.0, "true": 1.0, "no": 0.0, "n": 0.0, "false": 0.0}
 )
-"""Words for an opinion, in small letters; beside them stand 1 and 0."""
+"""Words for an opinion, in lower case; 1 and 0 are also accepted."""
 OPINION_WORDS: Final = "yes or no (y/n, true/false, 1/0)"
-_AT_ONCE: Final = 1 << 18  # rows of a table that are encoded together: copies of millions count
+_AT_ONCE: Final = 1 << 18  # rows of a table per batch, since copies of millions of rows take much memory
 _NO_WORDS: Final[Mapping[str, float]] = MappingProxyType({})
 
 
@@ -41,10 +41,10 @@ class VoteTruths:
     """The results of many sessions without noise.
 
     Args:
-        supports: of each candidate, float64 of shape (sessions, candidates).
-        totals: of all weight, shape (sessions,).
-        quotas: shape (sessions,).
-        should_pass: which candidates pass: exactly, by the weights as they are written.
+        supports: the support of each candidate, float64, shape (sessions, candidates).
+        totals: the total weight, float64, shape (sessions,).
+        quotas: the quota, float64, shape (sessions,).
+        should_pass: which candidates pass, Boolean, shape (sessions, candidates); exact, by the weights as written.
 
     Examples:
         >>> vote = DPWeVote(Parameters(candidates=("merger",)))
@@ -60,20 +60,21 @@ class VoteTruths:
 
 
 class DPWeVote(PhasedProtocol[Parameters, Outcome]):
-    """Weighted yes/no voting under differential privacy: local, distributed, or central where the server is trusted.
+    """Weighted yes/no voting under differential privacy in the local, distributed or central model.
 
     Args:
-        parameters: the session's; those of variant "auto" become those of the variant that is chosen.
+        parameters: the parameters of the session; variant "auto" is replaced by the variant that is chosen.
 
     Privacy:
-        (ε_weight + k·ε_opinion)-LDP for k candidates with weights collected once, k(ε_weight + ε_opinion) with weights
-        collected for each, kε where signed weights are reported (each partner's own ε, where levels are given, which is
-        public); replace-one, unit: everything that one partner
-        holds; against all others colluding. Claimed and proven agree (reading W5). T votes of one game are
-        (ε_weight + T·k·ε_opinion)-LDP in all, since the weight's report is drawn in the first and repeated in the
-        others: these are a function of what the first one told, and of T independent draws for opinions. In variant
-        "central" kε-DP of the release, against whoever sees that; the server sees all votes. In variant "masked" kε-DP
-        against the server and as many partners with it as `colluders` says (`phases.MaskedPhase`).
+        Replace-one; unit: all data of one partner; for k candidates. Claimed and proven loss agree (reading W5).
+
+        - Local variants, against a coalition of all others: (ε_weight + k·ε_opinion)-LDP with weights collected once,
+          k(ε_weight + ε_opinion)-LDP with weights collected for each candidate, and kε-LDP with signed weights (with
+          levels, ε is the partner's level, which is public). T votes of one game are (ε_weight + T·k·ε_opinion)-LDP in
+          all: the weight's report is drawn in the first vote and repeated in the others, which so depend on the data
+          only through the first report and T independent draws for opinions.
+        - "central": kε-DP of the release, against an observer of the release; the server sees all votes.
+        - "masked": kε-DP against a coalition of the server and `colluders` partners (`phases.MaskedPhase`).
 
     Source:
         Yan, Liu and Liu (2018), Sections 4.1 to 4.5; readings W1 to W8.
@@ -116,7 +117,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         if isinstance(share := fields.get("quota_fraction"), str):
             parameters["quota_fraction"] = float(share_in(share, field="parameters.quota_fraction"))
         if {"weight_matrix", "opinion_matrix"} & fields.keys() and fields.get("epsilon") == DEFAULT_EPSILON:
-            # Of other numbers the parameters see by themselves that they were stated.
+            # The parameters themselves detect other costs that must be omitted.
             raise ConfigurationError(field="parameters.epsilon", value=fields["epsilon"], allowed=LEFT_OUT)
         check_alone(fields, cls.client_role)
         columns = {"weight", "epsilon"} if "epsilons" in fields else {"weight"}
@@ -125,7 +126,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             weights = np.unique(_numbers(table["weight"]))
             parameters["weights"] = weights[np.isfinite(weights)].tolist()
         if "weight" in table:
-            # Of parties that come in batches nothing is known yet: their source counts them.
+            # If parties come in batches, the table is empty here, and the source counts their weights.
             parameters |= complete_noise_weight(parameters, lambda: (table["weight"], None))
         return parameters
 
@@ -150,13 +151,13 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
             try:
                 part = self._encode_table({name: column[batch] for name, column in table.items()})
             except ConfigurationError:
-                return self._encode_table(table)  # which says in which row
+                return self._encode_table(table)  # its error names the row
             if inputs is None:
                 inputs = Inputs(
                     *(np.zeros((number, part_rows.shape[1]), np.int64) for part_rows in (part.private, part.public))
                 )
             for rows, part_rows in ((inputs.private, part.private), (inputs.public, part.public)):
-                if part_rows.any():  # what is never written takes no memory
+                if part_rows.any():  # pages that are never written take no memory
                     rows[batch] = part_rows
         assert inputs is not None  # noqa: S101  there are rows
         return inputs
@@ -194,7 +195,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         self.check_public(public)
         weight = self.parameters.weights[public[1]]
         inputs = self.encode({name: [entry] for name, entry in {"weight": weight, **entries}.items()})
-        is_servers = inputs.public[0].tolist() == list(public)  # also if the weight was not given
+        is_servers = inputs.public[0].tolist() == list(public)  # true also if the entries lack the weight
         require(is_servers, "weight", entries.get("weight"), f"{weight:g}, as the server has it")
         return tuple(inputs.private[0].tolist())
 
@@ -289,14 +290,14 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         )
 
     def reach(self, public: IntArray) -> float | None:
-        """Return the margin from which on decisions are wrong at most as often as the level, whatever the truth is.
+        """Return the margin from which on a decision is wrong with probability at most the level, whatever the truth.
 
         Args:
-            public: int64, shape (n, public columns), a row for each partner.
+            public: the partners' public rows, int64, shape (n, public columns).
 
         Returns:
-            In units of weight, proven; None in a variant of which no such bound is known. Where private weights are
-            rounded, and a share of all of them decides, it is of a total that has the mean of the set.
+            A proven bound in units of weight; None for a variant without such a bound. If private weights are rounded,
+            and the quota is a share of all weight, it assumes that partners have the mean weight of the set.
         """
         parameters, numbers = self.parameters, [len(public)]
         if number := len(parameters.weights if parameters.public_weights else self._own_levels.epsilons):
@@ -314,7 +315,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
     def contributions(self, reports: Sequence[IntArray], public: IntArray) -> FloatArray:
         """Return the contribution of each partner's reports to each candidate's margin.
 
-        Where everybody reported in every phase, a margin is the sum of its column less a fixed quota, but for rounding.
+        If all partners reported in every phase, a margin is the sum of its column minus a fixed quota, up to rounding.
 
         Args:
             reports: int64, shape (n, columns) for each phase in order.
@@ -342,7 +343,7 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return self._variant.release_noise(uniforms)
 
     def response_noise(self, opinion: int, uniforms: FloatArray, public: IntArray) -> FloatArray | float:
-        """Return what a trusted server's randomized response to single opinions adds. See `Variant.response_noise`."""
+        """Return the noise of a trusted server's randomized response to opinions. See `Variant.response_noise`."""
         return self._variant.response_noise(opinion, uniforms, public)
 
     @functools.cached_property
@@ -355,10 +356,10 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         return None if type(self._variant) is self.parameters.kind else self._variant
 
     def make_variant(self) -> Variant:
-        """Return how the vote is held.
+        """Return the variant of the vote.
 
-        A subclass with a way of its own returns a subclass of `Variant`, or of ours, for the `variant` in whose place
-        that is, and what this returns for any other.
+        A subclass with another variant returns a subclass of `Variant` for the name that it replaces, and calls this
+        method for any other name.
         """
         return self.parameters.kind(self.parameters)
 
@@ -366,14 +367,14 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
 def complete_noise_weight(
     fields: Mapping[str, Any], count: Callable[[], tuple[Entries, Sequence[int] | None]]
 ) -> dict[str, float]:
-    """Return the noise weight that is best for partners whose weights are known, as a parameter, if any is.
+    """Return the best noise weight for known weights of partners, as a parameter; empty if none is better.
 
-    What is wrong with the parameters or weights is refused elsewhere.
+    Errors in the parameters or weights are reported elsewhere.
 
     Args:
-        fields: the parameters that are known.
-        count: returns weights, and how many partners have each; None where each is one partner's. It is asked where
-            there may be a noise weight alone.
+        fields: the known parameters.
+        count: returns the weights, and the number of partners with each; None if each weight is that of one partner. It
+            is called only if the parameters allow a noise weight.
 
     Examples:
         >>> fields = {"variant": "central", "public_weights": True, "epsilon": 2.0, "weights": [1, 10]}
@@ -410,11 +411,11 @@ def _indices(
     words: Mapping[str, float] = _NO_WORDS,
     tolerance: float = 0.0,
 ) -> IntArray:
-    """Return the place in `allowed` of each entry: a number, its text, or a word; ConfigurationError for any other.
+    """Return the index in `allowed` of each entry: a number, its text, or a word; ConfigurationError for any other.
 
-    With `tolerance` it is that of the choice from which the number differs by the smallest share of the choice.
+    With `tolerance`, it is the index of the choice with the smallest relative difference to the number.
     """
-    if isinstance(entries, np.ndarray) and entries.strides == (0,) and len(entries) > 1:  # the same for all
+    if isinstance(entries, np.ndarray) and entries.strides == (0,) and len(entries) > 1:  # all entries are equal
         return np.broadcast_to(
             _indices(entries[:1], allowed, field=field, words=words, tolerance=tolerance), len(entries)
         )

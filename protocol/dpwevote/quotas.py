@@ -1,4 +1,4 @@
-"""A quota as a share of all weight: what is written is what is meant, 2/3 as well as 0.55."""
+"""Quotas as a share of all weight, read exactly as written, such as 2/3 or 0.55."""
 
 import re
 from fractions import Fraction
@@ -6,15 +6,15 @@ from typing import Final
 
 from ..errors import ConfigurationError
 
-SIMPLE: Final = 1_000  # the greatest denominator of a share that is taken for meant
+SIMPLE: Final = 1_000  # the greatest denominator of a share that a float is taken to stand for
 _WRITTEN: Final = re.compile(r"(\d+) ?/ ?(\d+)|(\d*\.?\d+) ?(%?)", re.ASCII)
 
 
 def share_in(text: str, *, field: str) -> Fraction:
-    """Return a share as people write it: 2/3, 75% or 0.85.
+    """Parse a share as people write it: 2/3, 75% or 0.85.
 
     Raises:
-        ConfigurationError: it is none, or no number of a computer stands for it alone.
+        ConfigurationError: the text is no share, or its float stands for another share.
 
     Examples:
         >>> share_in("2/3", field="quota_fraction"), share_in("75 %", field="quota_fraction")

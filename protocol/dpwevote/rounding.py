@@ -1,11 +1,11 @@
-"""Rounded weights: which number of the set stands for a weight, and what decides about the weights before that.
+"""Rounded weights: quotas for rounded weights that decide about the weights before rounding.
 
-Let a weight w be taken for w̃ of the set, with abs(w − w̃) ≤ ρ·w̃, and let A be the rounded weight of who says "yes" and
-B that of the others. With the quota a share τ of all weight the true margin is at least (1 − τ)(1 − ρ)A − τ(1 + ρ)B,
-which is negative only where A < τ₊(A + B), τ₊ = τ(1 + ρ)/(τ(1 + ρ) + (1 − τ)(1 − ρ)). It is at most what −ρ makes of
-that, which is not negative only where A ≥ τ₋(A + B). So what truly fails also fails rounded with τ₊, and what truly
-passes also passes rounded with τ₋. A fixed quota q becomes q/(1 − ρ) and q/(1 + ρ). No nearer quotas hold for all
-weights.
+Let a weight w be rounded to w̃ of the set, with abs(w − w̃) ≤ ρ·w̃. Let A be the rounded weight of "yes", and B that of
+all others. If the quota is a share τ of all weight, the true margin is at least (1 − τ)(1 − ρ)A − τ(1 + ρ)B. This is
+negative only if A < τ₊(A + B), τ₊ = τ(1 + ρ)/(τ(1 + ρ) + (1 − τ)(1 − ρ)). The upper bound of the margin has −ρ in place
+of ρ, and is nonnegative only if A ≥ τ₋(A + B). So a candidate that truly fails also fails with rounded weights and τ₊,
+and one that truly passes also passes with τ₋. A fixed quota q becomes q/(1 − ρ) and q/(1 + ρ). No closer quotas hold
+for all weights.
 """
 
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .parameters import Parameters
 
 _OUTWARDS: Final = 1 + 2.0**-40
-"""More than all rounding errors of a quota."""
+"""A factor that exceeds all rounding errors of a quota."""
 
 
 def nearest_places(numbers: FloatArray, choices: FloatArray) -> IntArray:
@@ -29,7 +29,7 @@ def nearest_places(numbers: FloatArray, choices: FloatArray) -> IntArray:
 
 
 def quotas_within(parameters: "Parameters") -> tuple[float, float]:
-    """Return the two quotas, or shares of all weight where the quota is one: the greater one, then the less.
+    """Return the two quotas, or shares of all weight if the quota is a share: the greater one first.
 
     Both are rounded outwards.
     """

@@ -1,9 +1,9 @@
 """Variants with one report for each candidate, of weight and opinion together: `two_point`, `signed_rr`, `optimal`.
 
-A decision needs the margin alone, and the margin is a sum of signed weights: w·(φ − τ) over all partners for a quota
-that is a share τ of all weight (±w/2 for the majority), and w·φ less the quota for a fixed one. So each partner reports
-its signed weight by an unbiased local randomizer, and nothing is spent on telling weight and opinion apart
-(reading W8).
+A decision depends only on the margin, which is a sum of signed weights: of w·(φ − τ) over all partners if the quota is
+a share τ of all weight (±w/2 for the majority), and of w·φ, minus the quota, for a fixed one. So each partner reports
+its signed weight by an unbiased local randomizer, and no budget is spent on distinguishing weight and opinion (reading
+W8).
 """
 
 import abc
@@ -45,10 +45,10 @@ OPTIMAL_LIMITS: Final = (
     f"of the weight ({MOST_SYMMETRIC_VALUES - 1} if they and 0 are an even number that is symmetric about its middle, "
     f"as 0 to {MOST_SYMMETRIC_VALUES - 1} are), and {MOST_VALUES // 2} where it is another share of the weight"
 )
-"""Of how many weights, or groups of weights, the optimal mechanism is computed.
+"""The most weights, or groups of weights, for which the optimal mechanism is computed.
 
-The majority's signed weights are ±w/2, twice as many and symmetric; those of a fixed quota are the weights and 0; those
-of another share are twice as many, and never symmetric.
+For the majority, signed weights are ±w/2, twice as many and symmetric; for a fixed quota, the weights and 0; for
+another share, twice as many, and not symmetric.
 """
 
 
@@ -63,7 +63,7 @@ def make_report(parameters: "Parameters") -> UnbiasedReport:
     """Return the randomizer that a variant of this module applies to each signed weight.
 
     Raises:
-        ConfigurationError: of variant "optimal": there are more weights than `OPTIMAL_LIMITS` says.
+        ConfigurationError: there are more weights than `OPTIMAL_LIMITS` allows for variant "optimal".
     """
     kind = parameters.kind
     if not issubclass(kind, SignedVariant):
@@ -72,9 +72,9 @@ def make_report(parameters: "Parameters") -> UnbiasedReport:
 
 
 class VotesPhase(PersonalizedPhase):
-    """Randomized votes: every partner reports its signed weight for each candidate, by its own ε if there are levels.
+    """Randomized votes: every partner reports its signed weight for each candidate, with its level of ε if there are.
 
-    The tally counts reports by candidate, shape (candidates, reports); of levels, (levels, candidates, reports).
+    The tally counts reports by candidate, shape (candidates, reports); with levels, (levels, candidates, reports).
     """
 
     person = "partner"
@@ -112,7 +112,7 @@ class VotesPhase(PersonalizedPhase):
 class SignedVariant(Variant):
     """One phase of signed weights, and the margins from its tally.
 
-    A private row is (the place of the signed weight for each candidate, the weight's place in the public set).
+    A private row has the index of the signed weight for each candidate, then the weight's index in the public set.
     """
 
     reports_signed_weights: ClassVar[bool] = True
@@ -205,11 +205,11 @@ class SignedVariant(Variant):
         return Errors(error, 0.0, error)
 
     def verdicts(self, number: int, margins: FloatArray, tallies: Sequence[TallyBlock]) -> list[Verdict]:
-        """Return verdicts on margins: of reports of two kinds by their number, and of others by their sum.
+        """Return verdicts on margins: from the number of the greater reports if there are two kinds, else from sums.
 
-        The probability of the greater report rises by one and the same amount with each unit of the margin, so that a
-        margin of 0 tells the mean of these probabilities, and which partner has which does not matter. So it is of one
-        level of ε: reports of several are added up.
+        With two kinds of reports, the probability of the greater one is linear in the signed weight. So a margin of 0
+        determines the mean of these probabilities, and the bound needs no more. This requires a single level of ε;
+        reports of several levels are summed.
         """
         counts = self._counts(number, tallies)
         of_level, num_partners = counts.sum(axis=2).tolist(), tallies[0].num_reports
@@ -254,12 +254,12 @@ class SignedVariant(Variant):
             return self.reach_of(
                 [self._estimators[level].reports(numbers[level]) for level in levels_heard], num_partners=number
             )
-        # By the bound of verdicts. Reports that tie are taken for the wrong decision on either side.
+        # The bound of verdicts. Reports that tie count as the wrong decision on either side.
         low, high = self.reports[levels_heard[0]].estimates
         quota, level = Fraction(self._parameters.quota or 0), self._parameters.level
         tie = (quota - number * low) / (high - low)
         few, many = float(tie), float(number - tie)
-        if few == many:  # else whole numbers would let the margin rise with ε now and then
+        if few == many:  # otherwise rounding to integers would let the margin sometimes increase with ε
             few = many = math.floor(few)
         sides = ((few, number * high - quota), (many, quota - number * low))
         spread = number * float(high - low)
@@ -277,7 +277,7 @@ class SignedVariant(Variant):
     def _estimators(self) -> list[LinearEstimator]:
         estimators: list[LinearEstimator] = []
         for report in self.reports:
-            # The inverse of k-RR is known; solving for it again would take ten seconds for 200 signed weights.
+            # The inverse of k-RR is known; computing it would take ten seconds for 200 signed weights.
             mechanism = report.mechanism
             is_krr = isinstance(mechanism, GeneralizedRandomizedResponse)
             inverse = inverse_matrix(mechanism) if is_krr else report.debiasing

@@ -1,4 +1,4 @@
-"""Variants in which weights and opinions are reported apart: their phases, rows and sums."""
+"""Variants with separate reports of weights and opinions: their phases, rows and sums."""
 
 import abc
 import functools
@@ -22,12 +22,12 @@ TallyT = TypeVar("TallyT", Tally, TallyBlock)
 
 
 class PublishedWeights(Phase):
-    """Weights are reported, each by itself, and the approximate quota is published. Subclasses tally.
+    """A phase in which partners report their weights, and the approximate quota is published; subclasses tally.
 
     Args:
-        column: of the private row.
-        scope: the scope of reports that later votes repeat.
-        publish: computes the quota, from the tally.
+        column: the column of the private row with the weight.
+        scope: the scope of memoized reports.
+        publish: computes the quota from the tally.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class PublishedWeights(Phase):
 
 
 class TwoReports(Variant):
-    """Variants in which weights and opinions are reported apart: `joint`, `printed` and `laplace`.
+    """Variants with separate reports of weights and opinions: `joint`, `printed` and `laplace`.
 
-    A private row is (what the weights phase randomizes, an opinion for each candidate, the weight's place in the public
-    set); where weights are public, the first is missing and the last is in the public row.
+    A private row has the value that the weights phase randomizes, an opinion for each candidate, and the weight's index
+    in the public set. If weights are public, the first is absent, and the last is in the public row.
     """
 
     @abc.abstractmethod
@@ -91,9 +91,9 @@ class TwoReports(Variant):
         """Return the supports, margins and unbiased margins of one candidate.
 
         Args:
-            totals: its own of the opinions phase, shape (sessions, ...).
-            weights: the tallies of the weights phase before; None where weights are public.
-            opinions: the tallies of that opinions phase.
+            totals: the candidate's totals in the opinions phase, shape (sessions, ...).
+            weights: the tallies of the preceding weights phase; None if weights are public.
+            opinions: the tallies of the opinions phase.
         """
 
     @abc.abstractmethod

@@ -1,4 +1,4 @@
-"""What a variant of the protocol is: its phases, its rows, its estimates."""
+"""The interface of a variant of the protocol: its phases, its rows, its estimates."""
 
 import abc
 import dataclasses
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 MOST_UNITS: Final = 1 << 20
-"""The greatest multiple of a unit for which sums of weights or estimates are counted in that unit."""
+"""The most units in a weight or estimate for which sums are counted in that unit."""
 
 
 def unit_of(numbers: Iterable[Fraction]) -> Fraction:
@@ -40,7 +40,7 @@ class Holdings(NamedTuple):
     """The partners' weights and opinions, before they become rows.
 
     Args:
-        places: of each partner's weight in the public set, int64, shape (n,).
+        places: the index of each partner's weight in the public set, int64, shape (n,).
         opinions: 1 for yes and 0 for no, int64, shape (n, candidates).
     """
 
@@ -52,10 +52,10 @@ class Sums(NamedTuple):
     """The estimates of one candidate in many sessions, float64 of shape (sessions,) each.
 
     Args:
-        support: the weight of the yes votes; None where the reports tell the margin alone.
-        quota: the threshold of the support; None with it.
-        margin: support minus quota, by the variant's own rule, which decides.
-        unbiased: the same, by an unbiased rule.
+        support: the weight of the yes votes; None if the reports determine only the margin.
+        quota: the threshold of the support; None if `support` is None.
+        margin: support minus quota by the variant's rule, which decides.
+        unbiased: support minus quota by an unbiased rule.
     """
 
     support: FloatArray | None
@@ -90,11 +90,11 @@ class VoteDecisions(Decisions):
     """The decisions of many sessions; arrays have shape (sessions, candidates), except for the last.
 
     Args:
-        sums: of each candidate; none where decisions alone are told.
-        leans_yes: whether the margin is on the side of yes, as far as is told.
-        verdicts: places in `VERDICTS`.
-        weight_counts: how many partners hold each weight, estimated, shape (sessions, weights); 0 columns where the
-            reports do not tell.
+        sums: the estimates of each candidate; empty if only decisions are released.
+        leans_yes: whether the released margin, or decision, is on the side of yes.
+        verdicts: indices in `VERDICTS`.
+        weight_counts: the estimated number of partners with each weight, shape (sessions, weights); without columns if
+            the reports do not determine it.
     """
 
     sums: Sequence[Sums]
@@ -107,11 +107,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """An alternative: a variant at a given privacy cost.
 
     Args:
-        epsilon_weight: of one report of the weight; 0 where there is none.
-        epsilon_opinion: of one report of an opinion or of a signed weight.
-        epsilon_total: of the session, for one partner.
+        epsilon_weight: the cost of one report of the weight; 0 if there is none.
+        epsilon_opinion: the cost of one report of an opinion or of a signed weight.
+        epsilon_total: the cost of the session to one partner.
         worst_variance: the greatest variance of one partner's part of a candidate's margin, in squared units of weight.
-        server_variance: the variance of a trusted server's noise on it.
+        server_variance: the variance of a trusted server's noise on a margin, in squared units of weight.
 
     Examples:
         >>> price = {"epsilon_weight": 0.5, "epsilon_opinion": 0.5, "epsilon_total": 1.0}
@@ -133,10 +133,10 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Variant(abc.ABC):
-    """One way to hold the vote.
+    """One variant of the vote.
 
     Args:
-        parameters: the session's; of this variant.
+        parameters: the parameters of the session, with this variant.
     """
 
     name: "ClassVar[VariantName]"
@@ -145,23 +145,23 @@ class Variant(abc.ABC):
     reports_signed_weights: ClassVar[bool] = False
     """Whether weight and opinion are one report, for each candidate."""
     has_one_price: ClassVar[bool] = False
-    """Whether weight and opinion have one price together, ε for each candidate."""
+    """Whether weight and opinion together cost ε for each candidate."""
     counts_by_group: ClassVar[bool] = False
-    """Whether groups and opinions are reported as they are or as others: by k-RR, or by a matrix of one's own."""
+    """Whether groups and opinions are reported by k-RR or by a user-defined matrix."""
     has_finite_reports: ClassVar[bool] = True
-    """Whether reports are counted by kind; else they are noisy numbers, which are added up."""
+    """Whether reports are counted by kind; otherwise they are noisy numbers, which are added up."""
     is_biased: ClassVar[bool] = False
-    """Whether it decides by a margin that is not right on average."""
+    """Whether it decides by a biased margin."""
     tells_margin: ClassVar[bool] = True
-    """Whether it tells margins; else decisions alone."""
+    """Whether it releases margins; otherwise only decisions."""
     takes_groups: ClassVar[bool] = True
     """Whether weights may be reported by groups."""
     takes_levels: ClassVar[bool] = False
-    """Whether partners may have an ε of their own."""
+    """Whether partners may have different levels of ε."""
     takes_prior: ClassVar[bool] = False
-    """Whether its variance may be least on average over a prior."""
+    """Whether it may minimize the mean variance over a prior."""
     least_epsilon: ClassVar[float] = 0.0
-    """The least ε of one report; all reports have the mechanisms' least."""
+    """The least ε of one report, in addition to the limits of the mechanisms."""
     law_of_weights: ClassVar[str] = "k-RR"
 
     def __init__(self, parameters: "Parameters") -> None:
@@ -169,10 +169,10 @@ class Variant(abc.ABC):
 
     @classmethod
     def offer_of(cls, parameters: "Parameters") -> Offer | None:
-        """Return the alternative at a cost of `len(candidates)`·ε; None if the variant is no choice at this cost.
+        """Return the alternative at a cost of `len(candidates)`·ε; None if the variant does not offer this cost.
 
         Args:
-            parameters: any with private weights; variant and split are not used.
+            parameters: parameters with private weights; variant and split are ignored.
         """
         return cls(parameters.with_variant(cls.name)).offer if cls.has_one_price else None
 
@@ -222,15 +222,15 @@ class Variant(abc.ABC):
         return 0.0
 
     def response_noise(self, opinion: int, uniforms: FloatArray, public: IntArray) -> FloatArray | float:
-        """Return what a trusted server's randomized response to single opinions adds to partners' parts of a margin.
+        """Return the noise of a trusted server's randomized response to opinions, in partners' parts of a margin.
 
         Args:
-            opinion: of all of them.
-            uniforms: one for each partner, shape (n, 1).
-            public: their public rows.
+            opinion: the opinion of all these partners.
+            uniforms: a uniform for each partner, shape (n, 1).
+            public: the partners' public rows.
 
         Returns:
-            float64, shape (n,), in units of weight; 0 where it randomizes none by itself.
+            float64, shape (n,), in units of weight; 0 if the server randomizes no single opinions.
         """
         del opinion, uniforms, public
         return 0.0
@@ -239,7 +239,7 @@ class Variant(abc.ABC):
         """Return the rows of partners with these holdings: of public weights, group and place are the public ones."""
         if self._parameters.public_weights:
             public = np.zeros((2, len(holdings.places)), dtype=np.int64).T
-            if len(self._parameters.weights) > 1:  # of one weight nothing is to be looked up
+            if len(self._parameters.weights) > 1:  # with one weight no lookup is needed
                 public[:, 0], public[:, 1] = self.groups_of(holdings.places), holdings.places
             times = self.greatest_opinion
             return Inputs(holdings.opinions * times if times > 1 else holdings.opinions, public)
@@ -302,9 +302,9 @@ class Variant(abc.ABC):
         return self._parameters.group_deviation
 
     def bias_bound(self, num_partners: int) -> float:
-        """Return a bound on the shift of a margin because the numbers that stand for weights differ from these.
+        """Return a bound on the bias of a margin from weights that are represented by other numbers.
 
-        Each partner's margin is (w − μ)(φ − τ) off at most, where μ stands for w.
+        If μ represents the weight w, a partner's part of the margin has the error (w − μ)(φ − τ).
         """
         fraction = self._parameters.fraction
         return num_partners * self.weight_deviation * max(fraction, 1 - fraction)
@@ -335,16 +335,16 @@ class Variant(abc.ABC):
         return number * self._parameters.weights[0], number * self._parameters.weights[-1]
 
     def reach(self, numbers: Sequence[int]) -> float | None:
-        """Return how far noise brings a margin, but for the level. See `DPWeVote.reach`.
+        """Return the error of a margin that noise exceeds with probability at most the level. See `DPWeVote.reach`.
 
-        `numbers` are of partners by weight; where weights are private, of all alone, or by their level of ε.
+        `numbers` are the numbers of partners by weight. If weights are private, they are by level of ε, or their total.
         """
         del numbers
 
     def reach_of(self, parts: Sequence[Alike], *, num_partners: int) -> float:
-        """Return how far noise brings a margin on either side, but for the level, that is a sum of these reports.
+        """Return the error of a sum of these reports that is exceeded with at most the level, on either side.
 
-        It is asked of many votes that nobody has held; that of verdicts is no more, and some hundredths less.
+        It is for planning many hypothetical votes. The bound of verdicts is at most this, and a few percent less.
         """
         reach = max(self.reach_towards(parts, sign, is_quick=True) for sign in (1, -1))
         return reach + self.bias_bound(num_partners) + self.rounding_bound(num_partners)
@@ -354,8 +354,8 @@ class Variant(abc.ABC):
     ) -> list[Verdict]:
         """Return the verdict on each unbiased margin.
 
-        `reach` returns how far noise brings it, but for the level, from a margin's key and its sign, 1 or −1: asked
-        once for each.
+        `reach` returns the error that noise exceeds with at most the level, from a margin's key and its sign, 1 or −1.
+        It is called once for each key and sign.
         """
         bias, rounding = self.bias_bound(num_partners), self.rounding_bound(num_partners)
         reach_of_side = functools.cache(reach)

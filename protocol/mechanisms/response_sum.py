@@ -31,9 +31,9 @@ from .mechanism import check_candidates, check_numbers
 from .randomized_response import GeneralizedRandomizedResponse
 
 _MOST_CELLS: Final = 1 << 22
-_AT_ONCE: Final = 1 << 20  # reports times cells
+_AT_ONCE: Final = 1 << 20  # reports times cells per batch
 _CHOICES: Final = 2
-_DIGITS: Final = 12  # to which a chance is right
+_DIGITS: Final = 12  # correct decimal digits of a probability
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""Noise for rows that neighbors change by an l2 distance: the Laplace law of the Euclidean norm on a public grid.
+"""Noise for rows with ℓ₂ sensitivity: the Laplace law of the Euclidean norm on a public grid.
 
-Noise has a density in proportion to e^(−‖x‖₂/scale) on R^d: a direction that is uniform on the sphere, and a radius
-with the Gamma law of shape d. Values are integers, so that rounding a value with its noise to the grid is adding the
-rounded noise; rounding and clamping come after the noise and cost nothing.
+The noise has a density proportional to e^(−‖x‖₂/scale) on R^d. Its direction is uniform on the sphere, and its radius
+has the Gamma law of shape d. Since values are integers, rounding a noisy value to the grid is the same as adding
+rounded noise. Rounding and clamping are post-processing.
 
 Source: Hardt and Talwar (2010), the K-norm mechanism for K the unit ball; Chaudhuri, Monteleoni and Sarwate (2011),
 who draw it by direction and radius.
@@ -42,16 +42,15 @@ class SphericalLaplace(RowMechanism):
 
     Args:
         scale: in (0, 2**40) grid steps.
-        sensitivity: > 0 and finite, in grid steps: the l2 distance of neighboring rows at most. The ranges of single
-            values do not bound it; the caller makes sure that no row is randomized which might have a neighbor farther
-            away (the protocol's check of a row).
-        bound: ≥ 1: the greatest value of a coordinate, in grid steps, and the least with its sign changed.
+        sensitivity: the greatest ℓ₂ distance between neighboring rows, in grid steps; positive and finite. The ranges
+            of single values do not bound it, so the caller must check that no row has a neighbor farther away.
+        bound: coordinates are in [−bound, bound], in grid steps; ≥ 1.
         dimension: 1 ≤ d ≤ `MAX_DIMENSION`, the width of every row.
 
     Privacy:
-        ε-DP with ε = sensitivity/scale, unit: the row, for the relation in which rows differ by `sensitivity` at most:
+        ε-DP with ε = sensitivity/scale, unit: the row. Neighbors are rows at an ℓ₂ distance of at most `sensitivity`:
         the logarithm of the ratio of two densities is (‖x − v'‖₂ − ‖x − v‖₂)/scale ≤ ‖v − v'‖₂/scale. Claimed and
-        proven are the same; rounded to the grid, the loss is smaller.
+        proven loss are the same. Rounding to the grid makes the true loss smaller.
 
     Examples:
         >>> mechanism = SphericalLaplace(scale=4.0, sensitivity=6.0, bound=10, dimension=3)
@@ -72,7 +71,7 @@ class SphericalLaplace(RowMechanism):
         require(0 < self.sensitivity < math.inf, "sensitivity", self.sensitivity, "positive and finite")
         require(1 <= self.dimension <= MAX_DIMENSION, "dimension", self.dimension, f"in [1, {MAX_DIMENSION}]")
         require(self.bound >= 1, "bound", self.bound, "at least 1 grid step")
-        fits = self.report_range[1] < _TOO_LARGE  # beyond, arrays would wrap around
+        fits = self.report_range[1] < _TOO_LARGE  # larger sums would wrap around
         require(fits, "bound", self.bound, "below 2**62 with noise")
 
     @property
@@ -88,9 +87,10 @@ class SphericalLaplace(RowMechanism):
 
     @property
     def noise_variance(self) -> float:
-        """E[x²] = scale²·(d + 1) of a coordinate before rounding, in squared grid steps; coordinates are uncorrelated.
+        """The variance of a coordinate before rounding, in squared grid steps: E[x²] = scale²·(d + 1).
 
-        E[radius²] = scale²·d·(d + 1) is shared by d coordinates alike. Rounding adds 1/12, nearly, to each.
+        E[radius²] = scale²·d·(d + 1) is the sum over d coordinates, which are uncorrelated and have the same variance.
+        Rounding adds about 1/12 to each.
         """
         return square(self.scale) * (self.dimension + 1)
 
@@ -103,7 +103,7 @@ class SphericalLaplace(RowMechanism):
         return PureMechanism(epsilon=quotient_up(self.sensitivity, self.scale))
 
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
-        """Rows whose l2 distance is no more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        """Rows are neighbors if their ℓ₂ distance is at most `sensitivity`. See `RowMechanism.are_neighbors`."""
         squares = np.zeros((len(values), len(other_values)))
         for column, of_others in zip(values.T, other_values.T, strict=True):
             squares += (column[:, None] - of_others).astype(np.float64) ** 2
@@ -116,15 +116,16 @@ class SphericalLaplace(RowMechanism):
             expected = f"values of shape (n, {width}) and uniforms of shape (n, {width + 1})"
             raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
         check_numbers("values", values, self.value_range)
-        # scipy's functions give the same bits for a number as for an array. Between processors the last bit may differ
-        # where the C library's logarithm does; rounding to steps of a 128th of a scale or so hides that all but surely.
+        # scipy's functions return the same bits for a number as for an array. Their last bit may depend on the
+        # processor, as that of the C library's logarithm; rounding to grid steps almost certainly removes the
+        # difference.
         draws = np.maximum(uniforms, _LEAST_UNIFORM)
         normals: FloatArray = sp.special.ndtri(draws[:, :-1])
-        # Column by column: a sum over the axis might be taken in another order for another number of rows.
+        # Summed column by column, since the order of numpy's sum over an axis may depend on the number of rows.
         squares = normals[:, 0] * normals[:, 0]
         for place in range(1, self.dimension):
             squares += normals[:, place] * normals[:, place]
-        centers = squares == 0  # all uniforms 1/2, which names no direction: take the first axis
+        centers = squares == 0  # all uniforms are 1/2, so the direction is undefined: take the first axis
         normals[centers, 0] = squares[centers] = 1.0
         radii: FloatArray = sp.special.gammaincinv(self.dimension, draws[:, -1]) * self.scale
         normals *= (radii / np.sqrt(squares))[:, None]
@@ -136,13 +137,14 @@ class SphericalLaplace(RowMechanism):
     def log_likelihoods(self, reports: IntArray, values: IntArray) -> FloatArray:
         """Return the density's logarithm at the center of each report's cell. See `RowMechanism.log_likelihoods`.
 
-        −‖r − v‖₂/scale − d·ln(scale) − ln(2·π^(d/2)·Γ(d)/Γ(d/2)), of which candidates share all but the first term.
+        It is −‖r − v‖₂/scale − d·ln(scale) − ln(2·π^(d/2)·Γ(d)/Γ(d/2)) for report r and value v. Only the first term
+        depends on v.
 
-        A report's exact probability is the density's integral over the unit cube around it, of which no point is
-        farther than half a diagonal, √d/2, from the center. So what is returned is within √d/(2·scale) of the exact
-        logarithm, and a difference between two candidates within √d/scale of the exact one; scales of 128 steps and
-        more make that small beside the loss. It is never larger than ‖v − v'‖₂/scale, no more than the exact one is. A
-        clamped report, which has probability below e^(−60), stands for a larger region: there that last bound alone
+        A report's exact probability is the integral of the density over the unit cube around it, all of whose points
+        are within √d/2, half a diagonal, of the center. So the result is within √d/(2·scale) of the exact logarithm,
+        and a difference between two candidates within √d/scale of the exact one; with scales of 128 steps and more,
+        this is small compared to the loss. The difference never exceeds ‖v − v'‖₂/scale, and neither does the exact
+        one. A clamped report, which has probability below e^(−60), covers a larger region; for it only the last bound
         holds.
 
         Raises:
@@ -151,12 +153,12 @@ class SphericalLaplace(RowMechanism):
         check_candidates(self, reports, values)
         if values.shape[1] != self.dimension:
             raise ValueError(f"expected candidates of shape (c, {self.dimension}), got {values.shape}")
-        squares = np.zeros((len(values), len(reports)))  # reports are many: they lie one beside another
+        squares = np.zeros((len(values), len(reports)))  # the many reports are contiguous in memory
         for of_reports, of_values in zip(np.ascontiguousarray(reports.T), values.T, strict=True):
             differences = (of_values[:, None] - of_reports).astype(np.float64)
             squares += differences * differences
         half = self.dimension / 2
-        # The sphere's surface, for radius 1.
+        # The surface of the unit sphere.
         log_sphere = math.log(2) + half * math.log(math.pi) - float(sp.special.gammaln(half))
         constant = log_sphere + float(sp.special.gammaln(self.dimension)) + self.dimension * math.log(self.scale)
         return np.sqrt(squares.T) / -self.scale - constant

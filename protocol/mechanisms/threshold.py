@@ -1,16 +1,18 @@
-"""Which side of a threshold a number is on, and nothing else of it.
+"""Private threshold decisions: release only on which side of a threshold a number is.
 
-Write m for the number less the threshold (m ≥ 0 is "yes"), Δ for the most by which one person moves it, and
-q = 1/(1 + e^ε). Blocks of Δ are counted from the threshold, b = ⌊m/Δ⌋, so that one person moves b by 1 at most; noise x
-with P[x] ∝ e^(−ε·abs(x)) is added, and "yes" is told where b + x ≥ 0. A number in the j-th block on either side,
-j = 0, 1, …, is told wrongly with probability q·e^(−jε). Whatever else is computed from b + x alone costs nothing more.
+Let m be the number minus the threshold (m ≥ 0 is "yes"), Δ the greatest change of m by one person, and q = 1/(1 + e^ε).
+The rule counts blocks of size Δ from the threshold, b = ⌊m/Δ⌋, so that one person changes b by at most 1. It adds noise
+x with P[x] ∝ e^(−ε·abs(x)), and releases "yes" if b + x ≥ 0. For a number in the j-th block on either side, j = 0, 1,
+…, the decision is wrong with probability q·e^(−jε). Anything else that is computed from b + x alone costs nothing more.
 
-**No ε-DP rule is better throughout.** Let e(m) be the chance that a rule is wrong. Of m in [0, Δ) and m − Δ, which are
-neighbors, 1 − e(m) ≤ e^ε·e(m − Δ) and 1 − e(m − Δ) ≤ e^ε·e(m), so that e(m) + e(m − Δ) ≥ 2q: here it is 2q, and no rule
-has a greatest chance below q. Further out e(m + Δ) ≥ e^(−ε)·e(m) for every rule: here both are the same. The sign of a
-sum with Laplace noise is wrong with probability 1/2 next to the threshold. At the outer end of a block it is wrong less
-often than this rule: with e^(−ε)/2, not q, in the first. Over two margins that lie Δ apart around the threshold it is
-wrong as often or more on average, and where Δ is one step both rules are the same.
+**No ε-DP rule is uniformly better.** Let e(m) be the probability that a rule is wrong. m in [0, Δ) and m − Δ are
+neighbors, so 1 − e(m) ≤ e^ε·e(m − Δ) and 1 − e(m − Δ) ≤ e^ε·e(m). Hence e(m) + e(m − Δ) ≥ 2q, which this rule attains,
+and every rule is wrong with probability q or more somewhere. Further out, e(m + Δ) ≥ e^(−ε)·e(m) for every rule, which
+this rule attains, too.
+
+The sign of a sum with Laplace noise is wrong with probability 1/2 next to the threshold. At the outer end of a block it
+is wrong less often than this rule: with e^(−ε)/2 instead of q in the first block. But on average over two margins at a
+distance of Δ around the threshold, it is wrong at least as often. If Δ is one step, both rules are the same.
 
 Source: Ghosh, Roughgarden and Sundararajan (2009) for the geometric law; Geng and Viswanath (2014) for steps of Δ.
 """
@@ -39,25 +41,25 @@ _MOST: Final = 2**61
 
 @dataclasses.dataclass(frozen=True)
 class ThresholdDecision(Mechanism, ExactMechanism):
-    """Tell on which side of 0 a number is, and whether that is sure enough.
+    """Release on which side of 0 a number is, and whether this is certain enough.
 
-    Reports are 0, "no, surely", where b + x ≤ `failing`; else 1, "no", below 0; 2, "yes", below `passing`; and 3, "yes,
-    surely". See the module for b and x.
+    With b and x of the module's docstring, the report is 0 ("no", certain) for b + x ≤ `failing`; 1 ("no") below 0; 2
+    ("yes") below `passing`; and otherwise 3 ("yes", certain).
 
     Args:
-        scale: of the noise, in blocks: 1/ε.
-        sensitivity: Δ, in steps of the numbers: 1 ≤ Δ ≤ 2 · bound.
-        bound: ≥ 1: the greatest number, in steps, and the least with its sign changed.
-        passing: at least 0: from how many blocks with noise "yes" is sure.
-        failing: at most −1: up to how many "no" is sure.
-        width: how many numbers a row has, of each of which one person moves so much.
+        scale: 1/ε, the scale of the noise in blocks.
+        sensitivity: Δ, in grid steps: 1 ≤ Δ ≤ 2 · bound.
+        bound: numbers are in [−bound, bound], in grid steps; ≥ 1.
+        passing: the least b + x at which "yes" is certain; at least 0.
+        failing: the greatest b + x at which "no" is certain; at most −1.
+        width: the number of numbers in a row, each of which one person may change by `sensitivity`.
 
     Raises:
-        ConfigurationError: one of them is out of its range, or no noise can be drawn at this scale.
+        ConfigurationError: an argument is out of range, or no noise can be drawn at this scale.
 
     Privacy:
-        ε-DP with ε = width/scale, unit: the row, for rows of which no number differs by more than `sensitivity`.
-        Claimed and proven are the same, and exact.
+        ε-DP with ε = width/scale, unit: the row. Neighbors are rows whose numbers differ by at most `sensitivity` each.
+        Claimed and proven loss are the same, and exact.
 
     Source:
         Ghosh, Roughgarden and Sundararajan (2009); Geng and Viswanath (2014).
@@ -119,16 +121,16 @@ class ThresholdDecision(Mechanism, ExactMechanism):
         return events.PureMechanism(epsilon=quotient_up(1, self.scale))
 
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
-        """Rows of which no number differs by more than `sensitivity`. See `RowMechanism.are_neighbors`."""
+        """Rows are neighbors if no number differs by more than `sensitivity`. See `RowMechanism.are_neighbors`."""
         apart: IntArray = np.abs(values[:, None, :] - other_values)
         return np.all(apart <= self.sensitivity, axis=2)
 
     @exact_arguments
     def chance_of_error(self, margin: int) -> float:
-        """Return the chance that a number is told to be on the other side of 0.
+        """Return the probability that the report is wrong about the side of a number.
 
         Args:
-            margin: the number, in steps; "no" is right below 0.
+            margin: the number, in grid steps; below 0, "no" is right.
         """
         blocks = margin // self.sensitivity
         return exp(self._noise.log_tail(blocks + 1 if margin >= 0 else -blocks))
@@ -170,6 +172,6 @@ class ThresholdDecision(Mechanism, ExactMechanism):
             return -math.inf
         decay = exp(-1 / self.scale)
         if least > 0 or end <= 0:
-            near = least if least > 0 else 1 - end  # the size of the least noise, on either side
+            near = least if least > 0 else 1 - end  # the smallest size of the noise in this interval, on either side
             return -near / self.scale + ln(-expm1((least - end) / self.scale)) - log1p(decay)
         return ln(-expm1(-end / self.scale) - decay * expm1(least / self.scale)) - log1p(decay)

@@ -1,4 +1,4 @@
-"""Reports of a number from a public finite set, each of which stands for a number: unbiased, as precise as ε allows.
+"""Unbiased local randomizers of a number from a public finite set: each report has an estimate of the number.
 
 Source: reading W8; Duchi, Jordan and Wainwright (2018), minimax optimal procedures, for two points; Wang, Wu and Hu
 (2016) for k-RR; Kairouz, Oh and Viswanath (2014) for the form of the optimal one.
@@ -31,11 +31,12 @@ UnbiasedName: TypeAlias = Literal["two-point", "k-RR", "optimal"]
 
 # The time grows with the third to fourth power of the number of values; a symmetric set takes an eighth of it.
 MOST_VALUES: Final = 12
-"""The most values for which the optimal mechanism is computed, whichever they are: it takes seconds."""
+"""The most values for which the optimal mechanism is computed, which takes seconds."""
 MOST_SYMMETRIC_VALUES: Final = 20
-"""The most values if their number is even, and they are symmetric about their middle."""
-# Reports that are rarer belong to no solution; the barrier leaves a trace of them. Values that are nearly one are told
-# apart by reports almost as rare, so that the later bounds are tried where the first leaves too few.
+"""The most values if their number is even and they are symmetric about their middle."""
+# The barrier method leaves tiny probabilities for reports outside of the solution; rarer reports than the first bound
+# are removed. But if two values are nearly equal, the reports that distinguish them are almost as rare, so the smaller
+# bounds are tried if too few reports remain.
 _LEAST_PROBABILITIES: Final = (1e-7, 1e-9, 1e-11)
 _DIGITS: Final = 40
 _SUM_OF_SHARES: Final = 1e-9
@@ -43,15 +44,15 @@ _SUM_OF_SHARES: Final = 1e-9
 
 @dataclasses.dataclass(frozen=True)
 class UnbiasedReport:
-    """A local randomizer of numbers, and what each of its reports stands for.
+    """A local randomizer of numbers, and the estimate of each of its reports.
 
     Args:
-        name: which one.
-        epsilon: its price, in nats.
-        values: the numbers, increasing; the mechanism's values are their places.
+        name: the name of the mechanism.
+        epsilon: ε of a report, in nats.
+        values: the numbers, increasing; the mechanism's values are their indices.
         mechanism: the randomizer.
-        estimates: t(r), one for each report: E[t(r) | v] = v.
-        certificate: of the optimal mechanism, the proof of its `lower_bound`; None for the others.
+        estimates: t(r), one for each report r, with E[t(r) | v] = v.
+        certificate: the proof of `lower_bound`, for the optimal mechanism; otherwise None.
         prior: the prior of the optimal mechanism; empty for the worst case.
 
     Privacy:
@@ -73,9 +74,9 @@ class UnbiasedReport:
 
     @functools.cached_property
     def lower_bound(self) -> float:
-        """A lower bound for all unbiased ε-LDP mechanisms, on the greatest variance or on the mean over `prior`.
+        """A lower bound for all unbiased ε-LDP mechanisms: on the greatest variance, or on the mean over `prior`.
 
-        As the certificate claims; nan where there is none.
+        It is the claim of the certificate; NaN without one.
         """
         return math.nan if self.certificate is None else float(self.certificate.claimed_bound)
 
@@ -120,7 +121,7 @@ class UnbiasedReport:
             try:
                 identity = _decimals(np.eye(len(exact)).reshape(-1).tolist()).reshape(products.shape)
                 rows = _products(solve_positive_definite(products, identity), exact.T)
-            except (decimal.InvalidOperation, decimal.DivisionByZero):  # two values with one and the same law
+            except (decimal.InvalidOperation, decimal.DivisionByZero):  # two values have the same law
                 return None
         return tuple(tuple(map(float, row)) for row in rows.tolist())
 
@@ -138,7 +139,9 @@ def has_optimal(values: Sequence[Fraction]) -> bool:
 
 @exact_arguments
 def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
-    """Return the mechanism that reports one of two numbers, m ± h/tanh(ε/2), m and h the middle and half of the range.
+    """Return the mechanism with two reports, whose estimates are m ± h/tanh(ε/2).
+
+    m is the middle and h half of the range of the values.
 
     Args:
         values: at least two, increasing.
@@ -162,7 +165,7 @@ def two_point(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
 
 @exact_arguments
 def randomized_response(values: Sequence[Fraction], *, epsilon: float) -> UnbiasedReport:
-    """Return k-RR on the values: the true one, or any other one, debiased. Arguments are those of `two_point`.
+    """Return k-RR on the values, debiased. The arguments are those of `two_point`.
 
     Examples:
         >>> round(randomized_response([Fraction(0), Fraction(1), Fraction(3)], epsilon=1.0).worst_variance, 3)
@@ -178,12 +181,12 @@ def optimal(values: Sequence[Fraction], *, epsilon: float, prior: Sequence[float
     """Return the unbiased mechanism with the least greatest variance, or the least mean variance over a prior.
 
     Args:
-        values: as many as `has_optimal` allows, increasing.
+        values: increasing, as many as `has_optimal` allows.
         epsilon: `MIN_EPSILON` ≤ ε ≤ `MAX_EPSILON`.
-        prior: a share for each value, summing to 1; empty for the worst case.
+        prior: a probability for each value, summing to 1; empty for the worst case.
 
     Raises:
-        ConfigurationError: there are too many values, or `prior` is none.
+        ConfigurationError: there are too many values, or `prior` is no distribution on them.
 
     Examples:
         >>> round(optimal([Fraction(0), Fraction(1)], epsilon=1.0).worst_variance, 3)
@@ -210,7 +213,7 @@ def _optimal(values: tuple[Fraction, ...], epsilon: float, prior: tuple[float, .
     solved = design([float(place) for place in places], epsilon=epsilon, prior=prior or None, typical=typical)
     exact = (_exact(values, solved, epsilon, least_probability=least) for least in _LEAST_PROBABILITIES)
     solution = next((report for report in exact if report is not None), None)
-    # Where a simple mechanism is optimal, it is so without the rounding of the solution's law.
+    # If a simple mechanism is optimal, it is better than the solution, whose law is rounded.
     best = min(simple if solution is None else (*simple, solution), key=lambda report: _objective(report, prior))
     certificate = _certificate(values, solved, epsilon, is_worst_case=not prior)
     return dataclasses.replace(best, name="optimal", certificate=certificate, prior=prior)
@@ -238,7 +241,7 @@ def _certificate(values: tuple[Fraction, ...], solved: Design, epsilon: float, *
     middle, half = _range(values, epsilon)
     columns = (solved.slopes, solved.masses, solved.prior)
     slopes, masses, prior = ([Fraction(number) for number in column.tolist()] for column in columns)
-    # Of the worst case, π is a distribution but for the last of its digits.
+    # In the worst case, π sums to 1 only up to its last digits.
     total = sum(prior) if is_worst_case else Fraction(1)
     points = list(zip(slopes, masses, prior, strict=True))
     return Certificate(
@@ -273,11 +276,11 @@ def _range(values: Sequence[Fraction], epsilon: float) -> tuple[Fraction, Fracti
 
 
 def _masses(subsets: NDArray[np.bool_], probabilities: FloatArray, epsilon: float) -> tuple[tuple[int, ...], ...]:
-    """Return an ε-LDP law in integers that is as near to the solution's as 2**−53 allows.
+    """Return an ε-LDP law in integers, as close to the solution's as multiples of 2**−53 allow.
 
-    The kept columns are put right by least squares, so that each row sums to 1 but for rounding, and shrunk by a
-    trace; what a row then lacks, a few units of 2**−53, goes to a report whose subset does not hold the value, where
-    more does not break the promise.
+    The remaining columns are corrected by least squares, so that each row sums to 1 up to rounding, and are slightly
+    scaled down. The deficit of a row, a few units of 2**−53, is added to a report whose subset does not contain the
+    value, which does not increase the loss.
     """
     ratio = least_ratio_of(epsilon)
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):

@@ -139,7 +139,7 @@ def test_margins_are_told_as_often_as_said_and_the_verdicts_bound_tells_no_close
     last = next((told for told in range(total, -1, -1) if estimates[told] <= 1e-9), -1)
     unit = math.gcd(*weights)
     chances = [
-        greatest_chance(tuple(sorted(weights)), budget, told, keep=keep, lie=1 - keep)
+        greatest_chance(tuple(sorted(weights)), budget, told, keep=keep, flip=1 - keep)
         for budget, told, most in (
             (unit * (math.floor((needed - reach) / unit + 1e-9) + 1), first, needed),
             (unit * (math.floor((total - needed - reach) / unit + 1e-9) + 1), total - last, total - needed),
