@@ -1,4 +1,4 @@
-"""Who takes part: partners, voters, workers, cloud servers and aggregators, each driving a pure machine."""
+"""The agents of a session: partners, voters, workers, cloud servers and aggregators, each driving a pure machine."""
 
 from .client import Client, Partner, Voter, Worker, inquire
 from .modes import Deployment, Mode, Simulation, draw_session_id

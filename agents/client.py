@@ -24,14 +24,16 @@ from .modes import Mode
 from .outbox import Outbox
 
 PATIENCE_SECONDS: Final = 3600.0
-"""A phase waits for five minutes unless a scenario says otherwise, and a client does not know for how long."""
+"""The default patience of a client. A phase waits for five minutes by default, and a client does not know for how
+long."""
 
 _ANSWER_SECONDS: Final = 30.0
-"""A server answers at once whoever begins a conversation; the rest of it may take as long as phases last."""
+"""The default time for the server's first answer, which it sends at once; later ones may take as long as phases
+last."""
 
 
 def answer_seconds(patience_seconds: float) -> float:
-    """Return how long a server may take to say its first word; without end where patience has none.
+    """Return the time limit for the server's first message, in seconds; infinite if the patience is infinite.
 
     Examples:
         >>> answer_seconds(3600.0), answer_seconds(5.0)
@@ -45,16 +47,16 @@ class Client:
 
     Args:
         protocol: the protocol with the parameters that the party agreed to.
-        patience_seconds: how long the server may say nothing between two of its messages, and for `answer_seconds` of
-            that before its first; infinite for whoever runs all parties.
-        sitting: the party's journal of this session; with it the party may take part again, after a restart or a lost
-            connection, and repeats what it has said. Its ledger must hold what the journal does.
+        patience_seconds: the longest silence of the server between two messages, and before its first one for
+            `answer_seconds` of this; infinite for a runner of all parties.
+        sitting: the party's journal of this session. With it the party may take part again after a restart or a lost
+            connection, and repeats its messages. Its ledger must contain the losses in the journal.
 
     Raises:
         ConfigurationError, JournalError, ValueError: as `ClientMachine`.
 
     Privacy:
-        What leaves the party is its reports, each drawn once. See `ClientMachine`.
+        The party sends only reports, each drawn once. See `ClientMachine`.
 
     Examples:
         >>> from psephos.agents import Partner, Simulation
@@ -97,7 +99,7 @@ class Client:
         self._patience_seconds = patience_seconds
         self.ledger = party.ledger
         self.own_outcome: msgspec.Struct | None = None
-        """The release's part for this party alone."""
+        """The part of the release for this party alone."""
         self.view: View | None = None
         if mode.record_views:
             self.view = View(party.name, Side.CLIENT, mode.session, mode.kind, party.row)
@@ -123,15 +125,15 @@ class Client:
 
     @property
     def memoized_reports(self) -> Mapping[str, tuple[int, ...]]:
-        """The reports that the party's later sessions repeat. See `ClientMachine.memoized_reports`."""
+        """The reports that later sessions repeat. See `ClientMachine.memoized_reports`."""
         return self._machine.memoized_reports
 
     @property
     def recorded_outcome(self) -> msgspec.Struct | None:
-        """The outcome that its journal has, and what was told this party alone with it; None where it is yet to come.
+        """The outcome in its journal, which also sets `own_outcome`; None if there is none yet.
 
         Raises:
-            JournalError: something else stands where it was kept.
+            JournalError: the record of the release cannot be decoded.
         """
         ending = self._machine.recorded_finish
         if ending is None:
@@ -152,6 +154,9 @@ class Client:
     async def take_part(self, channel: Channel) -> msgspec.Struct:
         """Take part in one session over `channel`, and close it.
 
+        If it is cancelled, it closes the channel at once. Charged losses stay charged, and the rest of the reserved
+        budget is released.
+
         Returns:
             The released outcome.
 
@@ -159,12 +164,9 @@ class Client:
             QuorumError: a phase closed without its quorum.
             ConnectionLostError: the connection was lost.
             SessionAborted: the server ended the session.
-            JournalError: what has to be kept cannot be; nothing left that was not.
-            RemoteProtocolError: the server broke the rules, or said nothing for too long.
-            BudgetExceededError: the session would cost more than the ledger allows; nothing was drawn.
-
-        Cancelled, it closes the channel at once; losses that were charged stay charged, and the room that the ledger
-        kept for the others is free again.
+            JournalError: a record cannot be written; nothing was sent that depends on it.
+            RemoteProtocolError: the server broke the protocol, or was silent for too long.
+            BudgetExceededError: the session would cost more than the remaining budget; nothing was drawn.
         """
         machine = self._machine
         try:
@@ -181,19 +183,19 @@ class Client:
             patience, seconds = self._patience_seconds, answer_seconds(self._patience_seconds)
             try:
                 driver.act(hello)
-                del hello  # as many as there are parties would be held for the whole session
-                # A transport may have to hear the server before anything leaves.
+                del hello  # frees memory, since one process may run many parties
+                # Some transports must receive from the server before they can send.
                 if outbox.waiting and not await _flush(outbox, seconds):
                     channel.close()
                     driver.give_up(SERVER, seconds=seconds)
                 await driver.read(SERVER, channel, patience_seconds=patience, answer_seconds=seconds)
                 if outbox.waiting:
-                    await _flush(outbox, LINGER_SECONDS)  # a server that does not read holds up nobody who is done
+                    await _flush(outbox, LINGER_SECONDS)  # do not wait longer for a server that does not read
                 ending = driver.ending()
                 self.own_outcome = ending.own_outcome
                 return ending.result
             finally:
-                machine.receive_loss(SERVER)  # nothing after a proper ending; else the machine ends here
+                machine.receive_loss(SERVER)  # ends the machine, unless it has ended
         finally:
             channel.close()
 
@@ -206,17 +208,18 @@ async def _flush(outbox: Outbox, seconds: float) -> bool:
 
 
 async def inquire(channel: Channel, *, party: str, patience_seconds: float = PATIENCE_SECONDS) -> Terms:
-    """Ask a server what `party` would take part in; the channel can then be used to do so.
+    """Ask a server for the terms of the session for `party`; the channel can then be used to take part.
+
+    If it is cancelled, it leaves the channel open.
 
     Args:
-        channel: new; nothing was said on it.
-        patience_seconds: the server may be silent for `answer_seconds` of that.
+        channel: a new channel.
+        party: the name of the party.
+        patience_seconds: the server must answer within `answer_seconds` of this.
 
     Raises:
         SessionAborted: the server refuses the party, or the connection was lost.
-        RemoteProtocolError: the server answered something else, or nothing in time, or speaks another version.
-
-    Cancelled, it leaves the channel open.
+        RemoteProtocolError: the server sent another message, or nothing in time, or has another version.
     """
     try:
         with trio.fail_after(answer_seconds(patience_seconds)):

@@ -1,12 +1,12 @@
 """The driver: the only place that waits, sends and keeps time, for clients and servers alike.
 
-Per peer there is one reader (or one for all that are in this process), and one writer behind a bounded outbox,
-all under one nursery. Machines return effects and the driver acts on them; a deadline that expires comes back to the
-machine as an input. Everything queued is sent before a party finishes. A peer that leaves more than
-`outbox.MAX_QUEUED_MESSAGES` unread counts as one that misbehaves: its connection ends, and the vote goes on.
+Each peer has one reader (or one for all peers in this process), and one writer behind a bounded outbox, all in one
+nursery. Machines return effects, which the driver carries out; an expired deadline is an input of the machine.
+Everything queued is sent before a party finishes. A peer with more than `outbox.MAX_QUEUED_MESSAGES` unread messages
+counts as faulty: its connection ends, and the vote continues.
 
-What a machine asks to keep is durable before any later effect is acted on. A server keeps records in a thread, and all
-that wait at a time at once; meanwhile it reads on, and what follows from that waits in turn.
+A machine's records are durable before any later effect is carried out. A server writes records in a thread, and all
+waiting ones together. In the meantime it continues to read, and the resulting effects wait.
 """
 
 import math
@@ -41,23 +41,25 @@ from .journals import Journal
 from .outbox import Outbox, OutboxFullError
 
 EffectListener: TypeAlias = Callable[[Effect], None]
-"""Is told of every effect, after it was acted on: progress bars, recorders. It must not wait or raise."""
+"""A function that is called with every effect after it was carried out, such as for progress bars. It must not wait or
+raise."""
 RunInThread: TypeAlias = Callable[..., Awaitable[Any]]
-"""Runs a function that blocks, with its arguments, while other tasks go on."""
+"""A function that runs a blocking function with its arguments while other tasks continue."""
 
 LINGER_SECONDS: Final = 10.0
-"""The time for a peer to read what is left for it when its conversation ends; after that it is cut off."""
+"""The seconds for a peer to read its remaining messages at the end of its conversation, before it is disconnected."""
 
 _QUIET_SECONDS: Final = 0.05
-"""A socket in which nothing was found for so long is empty."""
+"""The seconds after which a socket without new data counts as empty."""
 _TURNS: Final = 3
-"""In the first the system is asked what has come, in the second it is read; one to spare."""
+"""The turns of all tasks that read available data: the first polls the system, the second reads, and one is spare."""
 _FOR_THE_LOG: Final = frozenset({Attended, Charged, Closed, LiarNamed, Opened})
 _MOST_BYTES_AT_ONCE: Final = 1 << 21
-"""After so much others have their turn, so that what each party is told alone is not held for all at once."""
+"""The bytes after which other tasks get a turn, so that the private messages of all parties are not in memory at
+once."""
 _NO_DEADLINES: Final[Mapping[str, float]] = MappingProxyType({})
 _OVERTIME_SECONDS: Final = 1.0
-"""Nobody who goes on sending holds a deadline up for longer."""
+"""The most seconds by which peers that continue to send can delay a deadline."""
 
 
 class Machine(Protocol):
@@ -101,8 +103,8 @@ class Observers(msgspec.Struct, frozen=True, kw_only=True):
     """The observers of one party's session: a log, a listener, a traffic meter.
 
     Args:
-        log: where events go; None for nowhere.
-        listener: told of every effect of the party's machine.
+        log: the log of events; None for no log.
+        listener: called with every effect of the party's machine.
         meter: counts the messages to and from the party's peers.
     """
 
@@ -115,20 +117,20 @@ NOBODY: Final = Observers()
 
 
 class Driver:
-    """Acts on one machine's effects.
+    """A driver of one machine: it carries out the machine's effects.
 
     Args:
-        nursery: where writers and deadlines run; None for a party with a single peer and no deadlines, which then sends
+        nursery: runs writers and deadlines; None for a party with a single peer and no deadlines, which then sends
             between two reads.
-        timed: the machine again, if it sets deadlines.
-        skips_waiting: let a deadline pass as soon as nothing can come before it. This is for one process that runs all
-            parties and would otherwise wait for nothing.
-        hides_peers: log no fault of a peer, since who takes part is private.
-        journal: where records are kept; None for a machine that asks for none.
+        timed: the same machine, if it sets deadlines.
+        skips_waiting: whether a deadline passes as soon as nothing can arrive before it. This is for a process that
+            runs all parties, and would otherwise wait in vain.
+        hides_peers: whether faults of peers are not logged, since participation is private.
+        journal: stores records; None for a machine without records.
 
     Attributes:
-        outboxes: to each peer.
-        deadlines: of each phase that was opened, in trio's time.
+        outboxes: the outbox of each peer.
+        deadlines: the deadline of each opened phase, by trio's clock.
     """
 
     __slots__ = (
@@ -189,7 +191,7 @@ class Driver:
         self._is_acting = False
         self._is_keeping = False
         self._is_resting = False
-        self._num_sent_bytes = 0  # since others had their turn
+        self._num_sent_bytes = 0  # since other tasks had a turn
         self._num_taken = 0
         self._ending: Finish | Fail | None = None
         self._when_ended: trio.Event | None = None
@@ -210,7 +212,7 @@ class Driver:
     def open_outbox(self, peer: str, channel: Channel) -> Outbox:
         """Send everything for `peer` through `channel` from now on.
 
-        What waits for a record to be kept, and was meant for an earlier connection, is not sent by the new one.
+        Messages for an earlier connection that still wait for a durable record are not sent through the new one.
         """
         if self._pending:
             self._pending[:] = [_mute_peer(peer, effect) for effect in self._pending]
@@ -220,11 +222,11 @@ class Driver:
         return outbox
 
     def act(self, effects: list[Effect]) -> None:
-        """Act on effects, and on those that acting on them brings, in order.
+        """Carry out effects, and those that result from them, in order.
 
         Raises:
-            JournalError: without a nursery, a record cannot be kept; nothing that follows it was acted on. With one,
-                that is how the session ends.
+            JournalError: without a nursery, a record cannot be written; no later effect was carried out. With a
+                nursery, this error ends the session.
         """
         self._pending += effects
         if self._is_acting or self._is_keeping or self._is_resting:
@@ -232,7 +234,7 @@ class Driver:
         self._is_acting = True
         try:
             while self._pending or (self._skips_waiting and self._skip_waiting()):
-                # What acting on these brings comes after them.
+                # Resulting effects come after these.
                 effects, self._pending = self._pending, []
                 for number, effect in enumerate(effects, start=1):
                     if type(effect) is Send:
@@ -260,15 +262,17 @@ class Driver:
     ) -> bool:
         """Feed the machine what arrives from `peer`, until the channel or the session ends.
 
+        If it is cancelled, the machine has got every message that was taken from the channel, unless that was replaced.
+
         Args:
-            patience_seconds: how long it may say nothing; then its conversation ends.
-            answer_seconds: the same before it has said anything.
+            peer: the name of the peer.
+            channel: the channel to the peer.
+            patience_seconds: the longest silence of the peer; then its conversation ends.
+            answer_seconds: the longest silence before its first message.
 
         Returns:
-            Whether the channel may still be of use, as to tell the peer of its fault. If another one is opened to the
-            peer, reading this one ends, and nobody is lost.
-
-        Cancelled, it has handed over every message that it had taken from the channel, unless that was replaced.
+            Whether the channel is still usable, for example to send the peer an Abort. If another channel is opened to
+            the peer, reading this one ends without a loss.
         """
         outbox = self.outboxes[peer]
         while self._ending is None:
@@ -284,10 +288,10 @@ class Driver:
             except Exception as error:  # noqa: BLE001  whatever a connection breaks by, too little memory too, it is gone
                 return self.lose(peer, outbox, error)
             if outbox.is_replaced:
-                break  # replaced in the meantime: whoever comes back says again what it has to say
+                break  # replaced in the meantime: a peer that returns repeats its messages
             answer_seconds = patience_seconds
             is_sound = self.take(peer, payloads)
-            del payloads  # what all parties of a process heard last would be held until they hear more
+            del payloads  # otherwise each party of a process would hold its last payloads in memory
             if self._nursery is None and outbox.waiting and self._ending is None:
                 await outbox.flush()
             if not is_sound:
@@ -295,9 +299,9 @@ class Driver:
         return True
 
     def lose(self, peer: str, outbox: Outbox, error: Exception) -> bool:
-        """Take note of why nothing more is received from a peer; return whether it may hear that.
+        """Note why nothing more is received from a peer; return whether it can still be told.
 
-        Nothing is lost if another channel leads to it by now, or we closed this one: the machine knows already.
+        If another channel to the peer exists by now, or this side closed the channel, the machine knows already.
         """
         if not outbox.is_replaced:
             is_fault = isinstance(error, RemoteProtocolError)
@@ -311,10 +315,12 @@ class Driver:
         self.act(self._machine.receive_silence(peer, seconds))
 
     def take(self, peer: str, payloads: list[bytes], *, first: Message | None = None) -> bool:
-        """Feed the machine some payloads from `peer`; return whether they were messages, after which there may be more.
+        """Feed the machine some payloads from `peer`; return whether all were messages, so that reading can continue.
 
         Args:
-            first: what the first of them holds, where that is known.
+            peer: the name of the peer.
+            payloads: the payloads.
+            first: the message in the first payload, if it is already decoded.
         """
         for payload in payloads:
             self._num_taken += 1
@@ -324,7 +330,7 @@ class Driver:
             except RemoteProtocolError as error:
                 self.act(self._machine.receive_fault(peer, error))
                 return False
-            except MemoryError:  # there is too little for this message, and the vote goes on without its sender
+            except MemoryError:  # too little memory for this message: the vote continues without its sender
                 self.act(self._machine.receive_loss(peer))
                 return False
             if self._meter is not None:
@@ -398,7 +404,7 @@ class Driver:
                 if self._when_ended is not None:
                     self._when_ended.set()
             case _:
-                pass  # these are for the log and the listener, or were kept before
+                pass  # only for the log and the listener, or stored before
         if self._log is not None and not (self._hides_peers and isinstance(effect, Drop)):
             log_effect(self._log, session=self._session, party=self._party, effect=effect)
 
@@ -418,7 +424,7 @@ class Driver:
         try:
             await self._run_in_thread(journal.keep, records)
         except PsephosError as error:
-            self._pending.clear()  # none of it may show outside, nor anything that follows: it is keeping for ever
+            self._pending.clear()  # none of these effects may become visible, nor later ones, since storing never ends
             self._act_on(Fail(error))
         else:
             self._is_keeping = False
@@ -466,18 +472,18 @@ class Driver:
     async def _expire(self, phase: str, seconds: float) -> None:
         due_time = trio.current_time() + seconds
         await trio.sleep_until(due_time)
-        # What this process did not run for may have come long ago; else one look into each socket is enough.
+        # If the process was suspended, data may have arrived before the deadline; otherwise one poll is enough.
         was_away = trio.current_time() - due_time > _QUIET_SECONDS
         await self._take_what_has_come(_QUIET_SECONDS if was_away else 0.0)
         if self._timed_phases is not None and not self.has_ended:
             self.act(self._timed_phases.receive_timeout(phase))
 
     async def _take_what_has_come(self, pause_seconds: float) -> None:
-        """Let readers take what came in time and lies in sockets; for a fixed time where it is private who reports.
+        """Let readers take data that came in time; for a fixed time if participation is private.
 
         Args:
-            pause_seconds: how long nothing may come before sockets are taken to be empty; 0 for a few turns of all
-                tasks, in which whatever is there is read.
+            pause_seconds: the time without new data after which sockets count as empty; 0 for a few turns of all tasks,
+                which read all available data.
         """
         with trio.move_on_after(_OVERTIME_SECONDS):
             num_before = -1

@@ -1,7 +1,7 @@
-"""What agents log: structlog events with nouns as keys, and never a private value or a seed.
+"""The log of agents: structlog events with nouns as keys, without private values or seeds.
 
-A log that cannot be written ends no session, but for one event: a privacy loss that is not on file stops the report
-that it would pay for.
+A log that cannot be written does not end a session, with one exception: if a privacy loss cannot be logged, its report
+is not sent.
 """
 
 import contextlib
@@ -28,15 +28,15 @@ class Log(Protocol):
 
 def log_unless_it_fails(log: Callable[..., object], event: str, **fields: Any) -> None:
     """Log an event, or go on without it."""
-    with contextlib.suppress(Exception):  # whatever a log's file, disk or formatter does, the session is not about it
+    with contextlib.suppress(Exception):  # faults of a log's file, disk or formatter must not end the session
         log(event, **fields)
 
 
 def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
-    """Log one effect of a party's machine, if it is one that people follow a session by.
+    """Log one effect of a party's machine, if it is of interest.
 
     Raises:
-        Exception: whatever the log raises for a privacy loss, which must be on file before its report leaves.
+        Exception: any error of the log for a privacy loss, which must be logged before its report is sent.
     """
     fields = {"session": session, "party": party}
     match effect:
@@ -74,4 +74,4 @@ def log_effect(log: Log, *, session: str, party: str, effect: Effect) -> None:
         case Fail(error):
             log_unless_it_fails(log.warning, "session_failed", **fields, error=type(error).__name__, reason=str(error))
         case _:
-            pass  # of a `Finish`, one line a party would say what `phase_closed` and the result say once
+            pass  # a line for each `Finish` would repeat `phase_closed` and the result for every party

@@ -1,7 +1,7 @@
 """A host's journal: the journals of all its parties in one file, committed together.
 
-The rule that holds here: nothing may leave, nor be told to anybody, before the `commit` that makes it durable. A
-party's own journal keeps records in memory until the next commit.
+Nothing may be sent before the `commit` that makes its records durable. A party's journal holds records in memory until
+the next commit.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,9 +20,9 @@ from .rollback_guard import RollbackGuard
 HOST: Final = "host"
 """The kind of these journals."""
 OF_PARTIES: Final = (PERSON, HOST)
-"""The kinds that keep what parties have lost."""
+"""The kinds of journals that contain privacy losses."""
 _BETWEEN: Final = "\t"
-"""Between a session's id, which whoever draws it up chooses, and a party's name, which has none."""
+"""The separator between a session's id, which is arbitrary, and a party's name, which never contains it."""
 
 
 def id_of(line: str) -> str:
@@ -44,10 +44,10 @@ class _RowsOfParty:
 
 
 class HostJournal(Closing):
-    """A host's journal, which no other process can have open. Made by `HostJournal.open`.
+    """A host's journal, opened exclusively by `HostJournal.open`.
 
     Attributes:
-        run_in_thread: runs what blocks, which is a commit; another one is for tests under a virtual clock.
+        run_in_thread: runs the blocking commit; tests under a virtual clock replace it.
     """
 
     def __init__(self, file: JournalFile, rows: Sequence[Row], *, now: float, clock: Callable[[], float]) -> None:
@@ -56,7 +56,8 @@ class HostJournal(Closing):
         self._now = now
         self._clock = clock
         self._rows: dict[str, list[Row]] = {}
-        # Of all its parties: one of which a backup has nothing may have drawn as well, after it was made.
+        # The sessions of all parties are unsure: even a party without rows in the backup may have drawn after it was
+        # made.
         self._unsure_names = {row.session.rpartition(_BETWEEN)[0] for row in rows[: file.about.unsure_rows]}
         for row in rows:
             session, _, party = row.session.rpartition(_BETWEEN)
@@ -67,7 +68,7 @@ class HostJournal(Closing):
 
     @classmethod
     def open(cls, path: Path, *, now: float, clock: Callable[[], float], witness: RollbackGuard | None = None) -> Self:
-        """Open a journal, or begin one where there has been none.
+        """Open a journal, or create one if there is none.
 
         Arguments and errors are those of `PersonJournal.open`.
         """
@@ -75,7 +76,7 @@ class HostJournal(Closing):
         return cls(file, rows, now=now, clock=clock)
 
     def person_journal(self, party: str) -> PersonJournal:
-        """Return a party's own; of each party once.
+        """Return the journal of a party; once for each party.
 
         Raises:
             JournalError: a row is no record of a person's.
@@ -93,10 +94,10 @@ class HostJournal(Closing):
             raise self._failure
 
     async def commit(self) -> None:
-        """Make durable what all parties have kept so far. Cancelled, that is as if it had not begun, or is done.
+        """Make all parties' records so far durable. If it is cancelled, it is done completely or not at all.
 
         Raises:
-            JournalError: it cannot be; nothing is kept any more, until the journal is opened anew.
+            JournalError: writing failed; the journal refuses further records until it is opened again.
         """
         async with self._lock:
             self._check()

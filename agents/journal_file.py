@@ -1,8 +1,8 @@
-"""A journal's file for its one writer: rows are added, and none is changed.
+"""A journal's file for its single writer: rows are added, and never changed.
 
-The rule that holds here: when `append` returns, all of its rows are on the disk; when it raises, none is. One process
-at a time has a journal open. It holds a lock on the file beside it, which ends with the process however that ends;
-another process is told which one has it.
+When `append` returns, all of its rows are on the disk; when it raises, none is. Only one process can have a journal
+open. It holds a lock on a second file next to the journal, which ends with the process, however that ends. Another
+process gets an error that names the first one.
 """
 
 import contextlib
@@ -48,10 +48,10 @@ _BEYOND_RETRY: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class JournalFile(Closing):
-    """A journal that is this process's alone until it is closed. See `JournalFile.open`.
+    """A journal that this process holds exclusively until it is closed. See `JournalFile.open`.
 
     Attributes:
-        is_new: whether there was none before.
+        is_new: whether this process created the journal.
     """
 
     def __init__(
@@ -79,19 +79,19 @@ class JournalFile(Closing):
         """Open a journal, or make one.
 
         Args:
-            path: the file's. A folder that is missing is made, and then its owner's alone, as the files are.
-            about: what a new one says of itself; of one that is there the kind has to be the same. Or the kinds of
-                which it may be, where one that is missing is not made.
-            may_be_backup: whether a backup may be opened as well.
-            witness: where it is told outside the journal's folder how far the journal is; by which an older copy of
-                the whole folder is found.
+            path: the path of the file. A missing folder is made, private to its owner like the files.
+            about: the description of a new journal; an existing one must have the same kind. Or a tuple of allowed
+                kinds; then a missing journal is not made.
+            may_be_backup: whether a backup may be opened, too.
+            witness: records the journal's length outside its folder, so that an older copy of the whole folder is
+                detected.
 
         Returns:
-            The journal, and the rows that are in it.
+            The journal, and its rows.
 
         Raises:
-            JournalError: it is in use, cannot be read or written, is not a journal of this kind and version, or is not
-                as it was left.
+            JournalError: the journal is in use, cannot be read or written, is not of this kind and version, or was
+                changed since its last use.
         """
         path = path.resolve()
         kind = about.kind if isinstance(about, About) else about
@@ -105,7 +105,7 @@ class JournalFile(Closing):
             if os.access(path.parent, os.W_OK) and not is_own(path.parent):
                 raise JournalError(f"has to be in {OWN_FOLDER}", path=str(path))
             if path.exists():
-                check_header(path)  # nothing is left beside another's file
+                check_header(path)  # before any lock file is made next to a foreign file
             with contextlib.ExitStack() as opened:
                 lock = opened.enter_context(_Heads(path, witness))
                 is_new = not path.exists()
@@ -123,19 +123,19 @@ class JournalFile(Closing):
                 check_kind(contents.about, kind, path)
                 if not may_be_backup:
                     check_usable(contents.about, path)
-                opened.pop_all()  # all is well: they stay open
+                opened.pop_all()  # success: the files stay open
         journal = cls(path, connection, lock, contents, is_new=is_new)
         journal._tell_head()
         return journal, contents.rows
 
     def append(self, rows: Sequence[Row]) -> None:
-        """Add rows: all of them are durable when this returns, and none is there when it raises.
+        """Add rows: all of them are durable when this returns, and none when it raises.
 
-        After a full disk, or what else may pass, the same rows may be tried again. After an error that leaves open what
-        is on the disk, such as a failed synchronization, each later call is refused, until the journal is opened anew.
+        After a temporary error, such as a full disk, the same rows may be tried again. After an error with an unknown
+        effect on the disk, such as a failed synchronization, later calls are refused until the journal is opened again.
 
         Raises:
-            JournalError: they are not kept, or one would be the second of its session, kind and key.
+            JournalError: the rows were not written, or one has the session, kind and key of an earlier row.
         """
         with self._transaction():
             chain = self._insert(rows, after=self._num_rows, chain=self._chain)
@@ -178,7 +178,7 @@ class JournalFile(Closing):
                 elif not isinstance(error, Exception):
                     self._failure = JournalError("was interrupted", path=str(self.path))
                 if self._connection.in_transaction:
-                    with contextlib.suppress(sqlite3.Error):  # SQLite has taken it back by itself
+                    with contextlib.suppress(sqlite3.Error):  # SQLite may have rolled back already
                         self._connection.execute("ROLLBACK")
                 raise
 
@@ -190,11 +190,12 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
     """Write a consistent copy of a journal, also of one that a process has open.
 
     Args:
-        target: a new file, its owner's alone; it is there when the copy is whole and on the disk.
-        changes: what the copy says of itself that the journal does not, by fields of `About`.
+        path: the journal.
+        target: a new private file, which appears only when the copy is complete and on the disk.
+        changes: fields of `About` that differ in the copy.
 
     Raises:
-        JournalError: one of them cannot be read or written, or there is a file, or has been a journal, in its place.
+        JournalError: a file cannot be read or written, or `target` exists, or was the place of a journal.
     """
     path, target = path.resolve(), target.resolve()
     with journal_errors(path), open_to_read(path) as (connection, _):
@@ -212,18 +213,20 @@ def copy_journal(path: Path, target: Path, **changes: Any) -> None:
 def install_journal(
     source: Path, path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard | None = None, **changes: Any
 ) -> Path | None:
-    """Put a copy of a journal in a journal's place, where no process may have one open.
+    """Replace a journal that no process has open by a copy of a journal.
 
     Args:
-        path: the journal's place; a file that is there is kept under another name.
+        source: the copy.
+        path: the place of the journal; an existing file is renamed.
+        kind: the allowed kind or kinds of the copy.
         witness: the rollback guard, which starts again from this journal.
         changes: new values of fields of `About`.
 
     Returns:
-        What was there before, under its new name; None where nothing was.
+        The new name of the earlier file; None if there was none.
 
     Raises:
-        JournalError: one of them cannot be read or written, or a process has the journal open.
+        JournalError: a file cannot be read or written, or a process has the journal open.
     """
     path = path.resolve()
     with journal_errors(path):
@@ -246,7 +249,7 @@ def install_journal(
 def read_own(path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard | None = None) -> Contents:
     """Read the contents of a journal in its place, and check them against its rollback guard first."""
     path = path.resolve()
-    heads = [] if witness is None else list(witness.heads(path))  # first: it is never newer than what is read then
+    heads = [] if witness is None else list(witness.heads(path))  # read first: never newer than the journal
     with journal_errors(path, kind):
         contents = read_journal(path, kind=kind)
         _check_told(contents, heads, path)
@@ -254,14 +257,14 @@ def read_own(path: Path, *, kind: str | tuple[str, ...], witness: RollbackGuard 
 
 
 def _check_told(contents: Contents, heads: Iterable[tuple[Path, Head, bool]], path: Path) -> None:
-    first = "" if contents.about.backup_of else contents.origin  # nobody goes on with a backup
+    first = "" if contents.about.backup_of else contents.origin  # a session never continues from a backup
     for file, head, is_here in heads:
         if is_here or (head.first and head.first == first):
             contents.check(head, path, file=file)
 
 
 class _Heads(Closing):
-    """All that tells how far a journal is, held until it is closed or the process ends, however it does.
+    """All records of a journal's length, held until they are closed or the process ends.
 
     Raises:
         JournalError: another process has the journal open.
@@ -288,7 +291,7 @@ class _Heads(Closing):
             raise lost_journal_error(max(head.length for head in heads.values()), heads, self._path, kind)
 
     def begin(self) -> None:
-        """Tell of a journal that is about to be made; where there is no room for that, none is.
+        """Record a journal that is about to be made; if this fails, the journal is not made.
 
         Raises:
             OSError: a file cannot be written.
@@ -305,7 +308,7 @@ class _Heads(Closing):
         """Tell how far the journal is."""
         head = Head(process=os.getpid(), length=num_rows, chain=chain.hex(), first=first)
         for file in self._files:
-            with contextlib.suppress(OSError):  # then it tells of less than there is, and that much can be checked
+            with contextlib.suppress(OSError):  # the recorded length is then too small, and still a valid check
                 file.write(head, of=self._whose)
 
     def tell_installed(self, contents: Contents) -> None:
@@ -324,7 +327,7 @@ class _Heads(Closing):
 
 
 def _leaves_open(error: sqlite3.Error) -> bool:
-    """Whether nobody knows what is on the disk after an error. A write that failed was not committed."""
+    """Return whether the state of the disk is unknown after an error. A failed write was not committed."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     is_failed_write = code == sqlite3.SQLITE_IOERR_WRITE
     return code & 0xFF in _BEYOND_RETRY or (code & 0xFF == sqlite3.SQLITE_IOERR and not is_failed_write)
@@ -349,7 +352,7 @@ def _make(path: Path, about: About) -> None:
 
 
 def _write_log_back(connection: sqlite3.Connection) -> None:
-    """Let all that is in the log be in the file itself. Closing does that too, and does not say if it cannot."""
+    """Copy the write-ahead log into the file. Closing does this too, but does not report failures."""
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -377,7 +380,7 @@ def _set_aside(path: Path) -> Path:
     number = 1
     while (aside := path.with_name(f"{path.name}.before-{number}")).exists():
         number += 1
-    with contextlib.suppress(FileNotFoundError):  # the log first: without it the lock file still tells what is missing
+    with contextlib.suppress(FileNotFoundError):  # first: the lock file then shows what is missing
         sibling_file(path, "-wal").rename(sibling_file(aside, "-wal"))
     sibling_file(path, "-shm").unlink(missing_ok=True)
     return path.rename(aside)

@@ -1,10 +1,10 @@
-"""The format of a journal's file, and its reader, which uses nothing before all of it was checked.
+"""The format of a journal's file, and its reader, which checks all of it before use.
 
-A journal is one SQLite database. Each of its rows has the SHA-256 of itself and of all rows before it, so that no row
-can be changed or be missing in between. The lock file beside it records the number of rows, so that none can be missing
-at the end either: a damaged or lost write-ahead log takes the last rows with it, and SQLite reports no error. An older
-copy of the file is found in the same way, and so is a journal that is gone. A journal without a lock is refused; if the
-whole folder is older, the witness shows it (`rollback_guard`).
+A journal is one SQLite database. Each row contains a SHA-256 of itself and all rows before it, so a changed or missing
+row in between is detected. The lock file next to it records the number of rows, so missing rows at the end are
+detected, too: a damaged or lost write-ahead log loses the last rows, and SQLite reports no error. An older copy, or a
+missing journal, is detected in the same way. A journal without a lock file is refused. If the whole folder is an older
+copy, the witness shows it (`rollback_guard`).
 
 Readers need no lock: they see the last commit, whether a process has the journal open or was killed.
 """
@@ -30,7 +30,7 @@ RecordT = TypeVar("RecordT")
 APPLICATION_ID: Final = 0x50736570
 """The application id in SQLite's file header: "Psep"."""
 SCHEMA: Final = 4
-"""The version of the tables below and of what is in them; another one is refused."""
+"""The version of the tables below and of their content; another version is refused."""
 TABLES: Final = (
     "CREATE TABLE about (only INTEGER PRIMARY KEY CHECK (only = 1), body BLOB, digest BLOB)",
     "CREATE TABLE record (sequence INTEGER PRIMARY KEY, session TEXT, kind TEXT, key TEXT, body BLOB, chain BLOB)",
@@ -44,14 +44,14 @@ _STAMPS: Final = ("application_id", "user_version", "journal_mode")
 _MAGIC: Final = b"SQLite format 3\x00"
 _HEADER_BYTES: Final = 100
 _SECONDS_TO_WAIT: Final = 2.0
-"""The time to wait for another program that has locked the database, such as a person's own look into it."""
+"""The seconds to wait for another program that has locked the database, such as a person who inspects it."""
 _HOW_TO_MEND: Final = "restore a backup with `psephos journal restore`"
 _OF_SERVER: Final = "put the newest copy of its folder back, or draw up the session anew with `psephos roster`"
-"""The remedy for a server's journal, of which there is no backup: no noise may be drawn a second time."""
+"""The remedy for a server's journal, which must not be restored from a backup, since noise could be drawn twice."""
 _FULL: Final = "cannot be written: the disk is full. Make room, then go on"
 _TEXT_OF_CODE: Final = {
     sqlite3.SQLITE_FULL: _FULL,
-    sqlite3.SQLITE_IOERR_SHMSIZE: _FULL,  # there is no room for the index of the log
+    sqlite3.SQLITE_IOERR_SHMSIZE: _FULL,  # no space for the index of the log
     sqlite3.SQLITE_READONLY: "cannot be written: the file or its folder is read-only",
     sqlite3.SQLITE_CANTOPEN: "cannot be opened: the file or its folder may not be read or written",
     sqlite3.SQLITE_PERM: "cannot be opened: the file may not be read or written",
@@ -79,11 +79,11 @@ class Closing(abc.ABC):
 
 
 class Row(NamedTuple):
-    """One record as it is kept.
+    """One stored record.
 
     Args:
         session: the session's id; empty in a journal of one session.
-        key: what at most one record of this session and kind may have; None where there may be several.
+        key: a key that is unique for this session and kind; None if several records are allowed.
         body: the record, encoded.
     """
 
@@ -97,11 +97,11 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The description of a journal in its own file.
 
     Args:
-        kind: the kind of its owner: "person", "host" or "session".
+        kind: the kind of journal: "person", "host" or "session".
         configuration: the configuration that it belongs to, by field.
-        backup_of: of a backup, when it was made, in seconds since 1970; else 0.
-        unsure_rows: the number of rows restored from a backup: their sessions may have had more.
-        unsure_since: when that backup was made; 0 if unknown.
+        backup_of: the time at which a backup was made, in seconds since 1970; 0 if the journal is no backup.
+        unsure_rows: the number of rows restored from a backup, whose sessions may have had further rows.
+        unsure_since: the time at which that backup was made, in seconds since 1970; 0 if unknown.
     """
 
     kind: str
@@ -118,9 +118,9 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The contents of a lock file or a witness: who holds the journal, and its length after the last commit.
 
     Args:
-        length: how many rows there were.
-        chain: after the last of them.
-        first: what it begins with as no other one does (`beginning_of`).
+        length: the number of rows.
+        chain: the digest after the last row.
+        first: the identity of the journal (`beginning_of`).
     """
 
     process: int
@@ -170,7 +170,7 @@ def lost_journal_error(num_rows: int, files: Iterable[Path], path: Path, kind: s
 
 
 def lock_file_of(path: Path) -> Path:
-    """Return the file beside a journal that keeps others out.
+    """Return the lock file of a journal, which is next to it.
 
     Examples:
         >>> lock_file_of(Path("ann.journal")).name
@@ -188,11 +188,11 @@ def read_journal(path: Path, *, kind: str | tuple[str, ...], is_copy: bool = Fal
     """Read a journal, also while a process has it open, or after a process that was killed.
 
     Args:
-        kind: the journal's, or those that it may have.
-        is_copy: it is not in a journal's place, so that there need be no lock.
+        kind: the allowed kind or kinds of the journal.
+        is_copy: whether it is a copy elsewhere, which needs no lock file.
 
     Raises:
-        JournalError: it cannot be read, is not a journal of this kind and version, or is not as it was left.
+        JournalError: it cannot be read, is not a journal of this kind and version, or was changed since its last use.
     """
     path = path.resolve()
     with journal_errors(path, kind):
@@ -217,7 +217,7 @@ def open_to_read(path: Path) -> Generator[tuple[sqlite3.Connection, Head | None]
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     except sqlite3.OperationalError as error:
         connection.close()
-        # Where the folder is read-only there can be no index of the log; without a log none is needed.
+        # In a read-only folder, SQLite cannot make the index of a log; without a log none is needed.
         is_unopened = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
         if not is_unopened or sibling_file(path, "-wal").exists():
             raise
@@ -247,10 +247,10 @@ def contents_of(connection: sqlite3.Connection, path: Path) -> Contents:
             if sequence != len(chains) - 1 or chain != chains[-1]:
                 raise _damage_error(path, f"record {len(chains) - 1} is not the one that was kept")
             rows.append(row)
-    except (TypeError, AttributeError) as error:  # something else stands where a text or bytes were
+    except (TypeError, AttributeError) as error:  # a column has another type
         raise _damage_error(path, str(error)) from error
     finally:
-        if connection.in_transaction:  # where the disk is full, SQLite has taken it back by itself
+        if connection.in_transaction:  # on a full disk, SQLite rolls back by itself
             connection.execute("ROLLBACK")
     return Contents(about, rows, chains)
 
@@ -278,7 +278,7 @@ def _check_version(application: int, version: int, mode: str, *, path: Path) -> 
     if version != SCHEMA:
         reason = f"is of version {version}, and this psephos reads version {SCHEMA}: use the psephos that wrote it"
         raise JournalError(reason, path=str(path))
-    if mode not in {"wal", "off"}:  # "off" where it is read without a log
+    if mode not in {"wal", "off"}:  # "off" if it is read without a log
         raise _damage_error(path, f"its mode is {mode!r}")
 
 
@@ -302,7 +302,7 @@ def read_head(file: Path) -> Head | None:
         with file.open("rb") as stream:
             return msgspec.json.decode(stream.read(LOCK_BYTES), type=Head)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None  # it is new, or what was in it did not survive a loss of power
+        return None  # it is new, or its content was lost with the power
 
 
 @contextlib.contextmanager
@@ -323,7 +323,7 @@ def _convert_errors(path: Path) -> Generator[None]:
         yield
     except sqlite3.Error as error:
         raise to_journal_error(error, path) from error
-    except UnicodeDecodeError as error:  # SQLite says what is wrong in the words of a damaged file
+    except UnicodeDecodeError as error:  # SQLite's error message quotes bytes of a damaged file
         raise _damage_error(path, f"what SQLite says against it is no text ({error.reason})") from error
     except OSError as error:
         file_text = "" if error.filename in {None, str(path)} else f" ({error.filename})"
@@ -344,12 +344,12 @@ def connect(path: Path, options: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"file:{quote(os.fsencode(path))}?{options}",
         uri=True,
-        isolation_level=None,  # transactions begin and end where this module says so
+        isolation_level=None,  # this module begins and ends transactions explicitly
         check_same_thread=False,
         timeout=_SECONDS_TO_WAIT,
     )
-    # NORMAL would synchronize a write-ahead log now and then: a loss of power could take back the last commits, whose
-    # reports have left. The others: a flush that reaches the disk on macOS too, and no trust in a damaged file.
+    # With NORMAL, SQLite would synchronize a write-ahead log only sometimes, and a loss of power could lose the last
+    # commits, whose reports were sent. The other settings flush to the disk on macOS, too, and distrust a damaged file.
     try:
         for setting in ("synchronous = FULL", "fullfsync = ON", "cell_size_check = ON", "trusted_schema = OFF"):
             connection.execute(f"PRAGMA {setting}")
@@ -371,9 +371,9 @@ def link(chain: bytes, sequence: int, row: Row) -> bytes:
 
 
 def beginning_of(about: About, chain: bytes) -> str:
-    """Return what identifies a journal, from the chain after its first row.
+    """Return the identity of a journal, from its description and the chain after its first row.
 
-    A server's first row says which step begins, as that of another session does: so it counts whose it is.
+    The first rows of two servers' sessions may be equal, so a server's identity also depends on its configuration.
     """
     if not about.configuration:
         return chain.hex()
@@ -381,10 +381,10 @@ def beginning_of(about: About, chain: bytes) -> str:
 
 
 def decode_record(body: bytes, decoder: msgspec.msgpack.Decoder[RecordT], path: Path) -> RecordT:
-    """Return a row's record.
+    """Decode a row's record.
 
     Raises:
-        JournalError: it is none.
+        JournalError: the row has no such record.
     """
     try:
         return decoder.decode(body)

@@ -1,4 +1,4 @@
-"""Where a side of a session keeps its records: what agents need of a journal."""
+"""The interface of a journal for agents: it stores the records of one side of a session."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -12,10 +12,10 @@ class Journal(Protocol):
     def keep(self, records: Sequence[Any]) -> None:
         """Make records durable, in their order: all of them or none.
 
-        Blocks until they are; agents call it from one thread at a time.
+        It blocks until they are durable. Agents call it from one thread at a time.
 
         Raises:
-            JournalError: they are not.
+            JournalError: none of them is durable.
         """
         ...
 

@@ -1,8 +1,8 @@
 """The primitives of masked sums: X25519, HKDF with SHA-256, ChaCha20-Poly1305 and Ed25519, by `cryptography`.
 
-Single operations of Ed25519's group, which `cryptography` does not offer, are PyNaCl's.
+Operations of Ed25519's group, which `cryptography` lacks, are from PyNaCl.
 
-Each key of a box is derived for one box of one phase, so that its nonce may be zero; so may the generator's.
+Each key of a box is derived for one box of one phase, so the nonce may be zero. The same holds for the generator.
 
 Source: RFC 7748, RFC 5869, RFC 8439, RFC 8032.
 """
@@ -29,7 +29,7 @@ _COUNTER_AND_NONCE: Final = bytes(16)
 
 
 class Cryptography:
-    """The primitives that `psephos.protocol.masking` asks for, without a state.
+    """The stateless primitives that `psephos.protocol.masking` needs.
 
     Examples:
         >>> tools = Cryptography()
@@ -67,7 +67,7 @@ class Cryptography:
         """Return a function from public keys to shared secrets (X25519); ValueError for a key of low order."""
         private_key = X25519PrivateKey.from_private_bytes(
             private
-        )  # which computes its public key: half the work of one
+        )  # this also computes the public key, which is half of the work
         return lambda public: private_key.exchange(X25519PublicKey.from_public_bytes(public))
 
     def derive(self, secret: bytes, info: bytes, length: int) -> bytes:
@@ -92,12 +92,12 @@ class Cryptography:
     def verify(self, key: bytes, signature: bytes, message: bytes) -> bool:
         """Return whether a signature is the key's owner's (Ed25519)."""
         if len(key) != bindings.crypto_sign_PUBLICKEYBYTES:
-            return False  # the binding does not look
+            return False  # the binding does not check lengths
         try:
-            if bindings.crypto_sign_open(signature + message, key) == message:  # in half the time that the other takes
+            if bindings.crypto_sign_open(signature + message, key) == message:  # twice as fast as the other
                 return True
         except (CryptoError, ValueError):
-            pass  # it refuses some that owners alone can make, whose first point is of small order
+            pass  # it refuses some signatures that only owners can make, whose first point is of small order
         try:
             Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
         except (InvalidSignature, ValueError):
@@ -124,9 +124,9 @@ def signer_of(private: bytes) -> Callable[[bytes], bytes]:
 def draw_signature_keys(
     noise: NoiseSource, *, protocol: str, number: int
 ) -> tuple[list[Callable[[bytes], bytes]], list[bytes]]:
-    """Return keys for all parties of a session that one process runs: what signs by each, and the public ones.
+    """Return signing functions and public keys for all parties of a session that one process runs.
 
-    Of a simulation they follow from its seed.
+    In a simulation they follow from its seed.
 
     Examples:
         >>> from psephos.protocol import SimulatedNoise

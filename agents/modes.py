@@ -20,16 +20,17 @@ from .noise import SecureNoise
 
 @dataclasses.dataclass(frozen=True)
 class Simulation(SessionMode):
-    """A session whose every draw follows from a seed.
+    """A session all of whose draws follow from a seed.
 
     Args:
-        noise: addressed noise for that session.
-        record_views: keep what each party sees, private inputs included.
-        descriptor: what makes the session this one; without an id it has one that follows from seed, session and round.
+        session: the name of the session.
+        noise: addressed noise for this session.
+        record_views: whether to record what each party sees, private inputs included.
+        descriptor: the identity of the session; by default with an id that follows from seed, session and round.
 
     Raises:
         TypeError: the noise is of another type.
-        ConfigurationError: it is another session's.
+        ConfigurationError: the noise is for another session.
 
     Privacy:
         None: anybody who knows the seed can remove the noise.
@@ -63,18 +64,20 @@ class Deployment(SessionMode):
     """A session with real voters: secure noise, and no views.
 
     Args:
-        descriptor: what makes the session this one; `draw_session_id` draws its id, which all sides have to know.
-            Without one, nothing but the keys of a channel tells two sessions of one name apart.
+        session: the name of the session.
+        noise: secure noise.
+        descriptor: the identity of the session, with an id from `draw_session_id` that all sides must know. Without
+            one, only the keys of channels distinguish two sessions of the same name.
 
     Raises:
-        TypeError: the noise is of another type, whatever it says of itself.
+        TypeError: the noise is of another type.
     """
 
     noise: SecureNoise
     descriptor: SessionDescriptor = NO_DESCRIPTOR
 
     def __post_init__(self) -> None:
-        # The annotation says so already; this is for callers that no type checker reads.
+        # The annotation requires this already; the check is for callers without a type checker.
         if type(self.noise) is not SecureNoise:
             raise TypeError(f"a deployment draws secure noise, got {type(self.noise).__name__}")
         super().__post_init__()
@@ -111,11 +114,11 @@ ModeT = TypeVar("ModeT", bound=SessionMode)
 def with_keys(
     protocol: PhasedProtocol[Any, Any], roster: Roster, mode: ModeT
 ) -> tuple[Roster, ModeT, Sequence[Callable[[bytes], bytes]]]:
-    """Return the mode for a session whose parties are all in this process: a masked one gets new keys for all.
+    """Return the mode for a session whose parties are all in this process, with new signature keys for a masked one.
 
     Returns:
-        The roster, the mode with its digest, and what signs for each party; the first two as they are, and nothing,
-        where no phase is masked.
+        The roster with keys, the mode with its digest, and a signing function for each party. Without a masked phase,
+        roster and mode are unchanged, and there are no functions.
     """
     if protocol.masked_phase is None:
         return roster, mode, ()

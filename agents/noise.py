@@ -1,23 +1,23 @@
 """Secure noise: the mechanisms' laws from operating-system entropy, by exact samplers.
 
-Exact and slow (microseconds a draw and more), so right for one agent and wrong for a million. No sampler has a
-floating-point error. Of a channel that is a table of integers as many bits of entropy as its masses have name a report.
-The keep probability of k-RR is the rational number that the float is, and a uniform integer below the denominator is
-compared with the numerator.
+The samplers are exact and slow (microseconds or more per draw), so they suit one agent, not a million. None has a
+floating-point error.
 
-Integers are uniform by rejection, of bits that the operating system gives for one row and that are forgotten with it.
-
-Answer perturbation is sampled here, in integers: hyper-distributions draw which answers are flipped, and so have no
-rounding. Some do without a flip probability: Pólya's urn, and draws for each answer anew, which flip it with their mean
-where that is rational. Others make an exact rational number of uniforms of `UNIFORM_BITS` bits, and a flip compares it
-with a uniform integer, of which 64 bits nearly always decide. The law of these is that of P rounded down by less than
-2**-256: each report's probability differs by less than 2**-250, and in proportion by less than 2**-200 for rows of up
-to 2**16 answers. Proven losses are rounded up by far more, so that they hold for the sampled law too (where one is
-exactly 0, the sampled law's is below 2**-199).
-
-Rows with spherical Laplace noise are sampled without any error by `spherical_noise`, which asks for more bits whenever
-those drawn leave the integer to which a coordinate rounds undecided. Mechanisms that bring an exact sampler of their
-own, made of uniform integers, get those from the operating system. Values that are disclosed take no entropy.
+- A channel that is a table of integers draws as many bits of entropy as its masses have.
+- k-RR compares a uniform integer below the denominator of its keep probability, an exact fraction, with the numerator.
+- Uniform integers are drawn by rejection, from bits that the operating system provides for one row, and that are then
+  discarded.
+- Answer perturbation is sampled in integers: hyper-distributions draw which answers are flipped, without rounding. Some
+  need no flip probability: Pólya's urn, and new draws for each answer, which flip it with their mean if that is
+  rational. Others compute an exact rational number from uniforms of `UNIFORM_BITS` bits, and a flip compares it with a
+  uniform integer, of which 64 bits nearly always decide. The law of these is that of P rounded down by less than
+  2**-256: each report's probability differs by less than 2**-250, and relatively by less than 2**-200 for rows of up to
+  2**16 answers. Proven losses are rounded up by far more, so they also hold for the sampled law (if one is exactly 0,
+  that of the sampled law is below 2**-199).
+- Rows with spherical Laplace noise are sampled without error by `spherical_noise`, which draws more bits whenever the
+  integer to which a coordinate rounds is undecided.
+- Other mechanisms with an exact sampler get uniform integers from the operating system.
+- Disclosed values take no entropy.
 
 Source: Canonne, Kamath and Steinke (2020), Section 5, for sampling by uniform integers.
 """
@@ -58,24 +58,24 @@ from ..protocol.roles import SessionKind, Side
 from .spherical_noise import draw_spherical_noise
 
 Sampler: TypeAlias = Callable[[int], int]
-"""Draws one report for a private value."""
+"""A function that draws one report for a private value."""
 RowSampler: TypeAlias = Callable[[Sequence[int]], list[int]]
-"""Draws one report for each value of a row, whose values may share randomness."""
+"""A function that draws one report for each value of a row; the values may share randomness."""
 
 
-_BITS_AT_A_TIME: Final = 512  # of the operating system's, or as many as are wanted: a call costs more than the bits
+_BITS_AT_A_TIME: Final = 512  # bits per call, at least, since a call costs more than bits
 
 
 class SecureNoise(NoiseSource):
     """The noise source of deployments.
 
     Args:
-        samplers: for mechanisms of third parties: their type → a function that makes an exact sampler of one: a
-            `Sampler` of a `Mechanism`, a `RowSampler` of any other `RowMechanism`. It must draw from
-            operating-system entropy.
+        samplers: for third-party mechanisms: their type → a function that makes an exact sampler of a mechanism: a
+            `Sampler` for a `Mechanism`, a `RowSampler` for any other `RowMechanism`. It must draw from operating-system
+            entropy.
 
     Raises:
-        ConfigurationError: one of ours would be replaced.
+        ConfigurationError: a sampler would replace one of Psephos.
 
     Examples:
         >>> from psephos.protocol.mechanisms import GeneralizedRandomizedResponse
@@ -107,17 +107,17 @@ class SecureNoise(NoiseSource):
         """Return one report for each value. See `NoiseSource.randomize`; the address is not used.
 
         Raises:
-            ConfigurationError: no exact sampler is known for the mechanism.
-            ValueError: a value is out of range; a sampler might take that for something else.
+            ConfigurationError: the mechanism has no exact sampler.
+            ValueError: a value is out of range.
         """
         values = row_of_integers(values, "values")
         low, high = mechanism.value_range
         if not all(low <= value <= high for value in values):
-            raise ValueError(f"values must be in [{low}, {high}]")  # they are private: not shown
+            raise ValueError(f"values must be in [{low}, {high}]")  # the values are private, so not shown
         return self._sampler(mechanism)(values)
 
     def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
-        """Return the operating system's. See `NoiseSource.entropy`; the address is not used."""
+        """Return entropy of the operating system. See `NoiseSource.entropy`; the address is not used."""
         return secrets.token_bytes(32)
 
     def check(self, mechanism: RowMechanism) -> None:
@@ -134,7 +134,7 @@ class SecureNoise(NoiseSource):
         if (make_sampler := _MAKERS.get(type(mechanism))) is not None:
             return make_sampler(mechanism)
         if (extra_sampler := self._extra_samplers.get(type(mechanism))) is not None:
-            made: Any = extra_sampler(mechanism)  # of the kind that the mechanism's kind calls for
+            made: Any = extra_sampler(mechanism)  # a Sampler or a RowSampler
             return (lambda values: [made(value) for value in values]) if isinstance(mechanism, Mechanism) else made
         if isinstance(mechanism, ExactMechanism):
             return _exact_sampler(mechanism)
@@ -150,10 +150,10 @@ class SecureNoise(NoiseSource):
 
 
 class SecureRelease(SimulatedNoise):
-    """The noise of a session over arrays in which the server alone draws: that of deployments.
+    """Secure noise for a session over arrays in which only the server draws.
 
     Args:
-        session: the one whose noise this is.
+        session: the name of the session.
 
     Examples:
         >>> SecureRelease(session="council").kind.value
@@ -189,7 +189,7 @@ def _uniform_integers() -> RandBelow:
         if bound < 1:
             raise ValueError(
                 f"a bound must be at least 1, got {bound}"
-            )  # no integer is below it: it would wait for one
+            )  # no integer is below it, so drawing would not end
         bits = (bound - 1).bit_length()
         while True:
             if num_bits < bits:
@@ -208,7 +208,7 @@ def check_secure_noise(protocol: PhasedProtocol[Any, Any], *, sides: Collection[
     """Check that secure noise can be drawn in a session, before anybody joins it.
 
     Args:
-        sides: who draws here.
+        sides: the sides that draw in this process.
 
     Raises:
         ConfigurationError: a mechanism has no exact sampler.
@@ -235,7 +235,7 @@ def _randomized_response(mechanism: GeneralizedRandomizedResponse) -> RowSampler
 
     def sample(values: Sequence[int]) -> list[int]:
         randbelow = _uniform_integers()
-        # A lie is one of the other choices, all alike: those from the value on are one farther.
+        # Another choice is uniform among all but the value: indices from the value on are shifted by one.
         return [
             value if randbelow(denominator) < numerator else (lie := randbelow(num_others)) + (lie >= value)
             for value in values
@@ -284,7 +284,7 @@ def _two_layer(mechanism: TwoLayer | FreshTwoLayer) -> RowSampler:
     if not isinstance(mechanism, FreshTwoLayer):
         flips_of_row = draw
     elif len(means := {*mechanism.hyper.mean_bounds}) == 1:
-        # Each is flipped with the mean, independently.
+        # Each answer is flipped independently with the mean.
         flips_of_row = functools.partial(flips_of, *means.pop().as_integer_ratio())
     else:
 

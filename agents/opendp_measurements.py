@@ -1,7 +1,7 @@
-"""Our finite mechanisms as measurements of OpenDP, to be chained and accounted for there; and its finite ones as ours.
+"""Conversion of finite mechanisms to measurements of OpenDP, and of finite measurements to mechanisms.
 
-The measurement draws as a deployment does, by secure noise, and its privacy map is the loss that is proven here. OpenDP
-takes both on trust, as it does of every measurement from outside (`honest-but-curious`).
+A converted mechanism draws by secure noise, and its privacy map is the proven loss. OpenDP trusts both, as for every
+user-defined measurement (`honest-but-curious`).
 
 Source: OpenDP library, user-defined measurements.
 """
@@ -27,25 +27,25 @@ from .noise import SecureNoise
 
 _ROUNDING: Final = 1e-12
 _MOST_VALUES: Final = 1024
-"""The greatest number of values of a mechanism whose matrix is computed."""
+"""The most values of a mechanism whose matrix is computed."""
 
 
 def to_opendp(mechanism: FiniteMechanism) -> Any:
     """Return a mechanism as an `opendp.prelude.Measurement` of one value.
 
-    Input: an integer in `value_range` (`i64`), by discrete distance: 1 between any two values, so that the relation is
-    replace-one and the unit the value. Output: the report. Output measure: max divergence (pure ε).
+    Input: an integer in `value_range` (`i64`), with the discrete metric: distance 1 between any two values, so the
+    relation is replace-one, and the unit the value. Output: the report. Output measure: max divergence (pure ε).
 
     Args:
-        mechanism: k-RR, a finite channel, or another one that bounds the loss between any two of its values.
+        mechanism: k-RR, a finite channel, or another mechanism that bounds the loss between any two of its values.
 
     Raises:
-        ConfigurationError: it bounds no such loss (answers of several public answer sets are protected within each
-            alone), it has no exact sampler, or OpenDP is not installed.
-        opendp.mod.OpenDPException: the caller has not said `dp.enable_features("contrib", "honest-but-curious")`.
+        ConfigurationError: it bounds no such loss (answers from several public answer sets are protected only within
+            each set), it has no exact sampler, or OpenDP is not installed.
+        opendp.mod.OpenDPException: the caller has not called `dp.enable_features("contrib", "honest-but-curious")`.
 
     Privacy:
-        ε-LDP with the mechanism's proven ε, replace-one, unit: the value, against whoever sees the report.
+        ε-LDP with the mechanism's proven ε, replace-one, unit: the value, against an observer of the report.
     """
     _check_all_values(mechanism)
     if importlib.util.find_spec("opendp") is None:
@@ -54,7 +54,7 @@ def to_opendp(mechanism: FiniteMechanism) -> Any:
     noise = SecureNoise()
     noise.check(mechanism)
     epsilon = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
-    dp: Any = importlib.import_module("opendp.prelude")  # by name: it is optional for who simulates, and slow to load
+    dp: Any = importlib.import_module("opendp.prelude")  # imported by name, since it is optional and slow to load
 
     def draw(value: int) -> int:
         (report,) = noise.randomize(mechanism, (value,), protocol="", phase="", place=0)
@@ -80,14 +80,14 @@ class OpenDPMechanism(FiniteChannel, ExactMechanism):
     Made by `from_opendp`.
 
     Args:
-        epsilon: see `FiniteChannel`: what its privacy map says of any two values.
+        epsilon: the loss between any two values by the measurement's privacy map; see `FiniteChannel`.
         values: the measurement's possible values, in the order of the rows.
-        reports: the returned values, in the order of the columns.
-        measurement: draws.
+        reports: its possible reports, in the order of the columns.
+        measurement: the measurement.
 
     Privacy:
-        ε-LDP as OpenDP's privacy map proves it, replace-one, unit: the value. The law is given by whoever knows it, and
-        refused where it realizes more; `check_protocol` holds the measurement's draws against it.
+        ε-LDP as proven by OpenDP's privacy map, replace-one, unit: the value. The caller states the law, which is
+        refused if it realizes a greater loss; `check_protocol` tests the measurement's draws against it.
     """
 
     values: tuple[Any, ...]
@@ -95,7 +95,7 @@ class OpenDPMechanism(FiniteChannel, ExactMechanism):
     measurement: Callable[[Any], Any] = dataclasses.field(compare=False)
 
     def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
-        """Draw by the measurement, whose randomness is its own. See `ExactMechanism.randomize_exactly`."""
+        """Draw by the measurement, with OpenDP's randomness. See `ExactMechanism.randomize_exactly`."""
         return [self.reports.index(self.measurement(self.values[value])) for value in values]
 
 
@@ -106,18 +106,20 @@ def from_opendp(
     *,
     channel: Sequence[Sequence[float]] | None = None,
 ) -> OpenDPMechanism:
-    """Return a measurement with a privacy map as a mechanism of ours, of the places of its values and reports.
+    """Return a measurement with a privacy map as a mechanism on the indices of its values and reports.
 
     Args:
-        measurement: an `opendp.prelude.Measurement` of one value, by discrete or absolute distance, in max divergence.
+        measurement: an `opendp.prelude.Measurement` of one value, with discrete or absolute distance, in max
+            divergence.
         values: its possible values.
-        reports: its possible reports; the same as the values, unless given.
-        channel: P[report | value], a row for each value. OpenDP tells no law, and without one nothing can be
-            simulated, estimated or audited.
+        reports: its possible reports; by default the values.
+        channel: P[report | value], a row for each value. OpenDP does not reveal the law, which simulations, estimates
+            and audits need.
 
     Raises:
-        ConfigurationError: it has no finite channel, as noise on integers has none, is in another measure than max
-            divergence, or by another distance; or the channel is no law of these values, or realizes more than the map.
+        ConfigurationError: the measurement has no finite channel, such as noise on integers, or has another measure
+            than max divergence or another distance; or the channel is no law of these values, or realizes a greater
+            loss than the privacy map.
     """
     measure, metric = str(measurement.output_measure), str(measurement.input_metric)
     require(measure == "MaxDivergence", "output measure", measure, "MaxDivergence: pure epsilon")
@@ -155,7 +157,7 @@ def _masses_of(row: Sequence[float]) -> tuple[int, ...]:
 def _check_all_values(mechanism: FiniteMechanism) -> None:
     """Raise ConfigurationError unless the loss between any two values is bounded: every report is possible or none."""
     if isinstance(mechanism, GeneralizedRandomizedResponse | FiniteChannel):
-        return  # by their construction
+        return  # these bound the loss between any two values by construction
     name = type(mechanism).__name__
     low, high = mechanism.value_range
     refuse(high - low + 1 > _MOST_VALUES, "mechanism", name, f"one of at most {_MOST_VALUES} values")

@@ -1,4 +1,4 @@
-"""What waits to be sent to one peer, so that a slow reader never stalls the vote."""
+"""Queues of messages to single peers, so that a slow reader never stalls the vote."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from ..transports.abc import Channel
 from ..transports.carrier import CarriedChannel
 
 MAX_QUEUED_MESSAGES: Final = 256
-"""A session sends each peer a handful of messages; a peer with so many unread ones does not read at all."""
+"""The most queued messages. A session sends each peer few messages, so a peer with this many does not read at all."""
 
 
 class OutboxFullError(Exception):
@@ -17,17 +17,17 @@ class OutboxFullError(Exception):
 
 
 class Outbox:
-    """A bounded queue in front of one channel, with a writer task of its own once anything has to wait.
+    """A bounded queue in front of one channel, with a writer task as soon as a message has to wait.
 
     Args:
-        channel: where messages go; the outbox closes it.
-        nursery: where the writer runs. Without one there is no writer, and who puts must `flush`: right for a party
-            with a single peer, which has nothing else to do while that peer does not read.
+        channel: the channel to the peer; the outbox closes it.
+        nursery: runs the writer. Without one there is no writer, and the caller of `put` must call `flush`; this suits
+            a party with a single peer, which has nothing else to do while that peer does not read.
 
     Attributes:
         waiting: the queued payloads.
-        has_writer: whether there has been anything to wait; else there is nothing to `drain`.
-        is_replaced: whether another channel leads to the peer by now.
+        has_writer: whether a message has had to wait; otherwise there is nothing to drain.
+        is_replaced: whether another channel to the peer exists by now.
         is_carried: whether the channel is one of many over a host's connection.
     """
 
@@ -57,9 +57,9 @@ class Outbox:
         self._writer: trio.lowlevel.ParkingLot | None = None
 
     def put(self, payload: bytes) -> None:
-        """Send now if that needs no waiting, else queue.
+        """Send a payload at once if that needs no waiting; otherwise queue it.
 
-        What is put into a broken or closing outbox is thrown away: the peer is gone, and its reader will say so.
+        A broken or closing outbox discards payloads: the peer is gone, which its reader reports.
 
         Raises:
             OutboxFullError: `MAX_QUEUED_MESSAGES` are waiting.
@@ -84,7 +84,7 @@ class Outbox:
             self._writer.unpark()
 
     async def flush(self) -> None:
-        """Send what waits, in this task; for an outbox without a nursery. Cancelled, the channel can only be closed."""
+        """Send the queue in this task, for an outbox without a nursery. Close the channel if this is cancelled."""
         try:
             while self.waiting:
                 payloads, self.waiting = self.waiting, ()
@@ -100,7 +100,7 @@ class Outbox:
             await self._idle.wait()
 
     async def drain_and_close(self) -> None:
-        """Send what was put, then close the channel and let the writer end. Cancelled, it closes at once."""
+        """Send the queue, then close the channel and end the writer. If it is cancelled, it closes at once."""
         self._is_closing = True
         try:
             await self.drain()

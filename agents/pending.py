@@ -1,10 +1,10 @@
-"""Connections that have not identified themselves: few, for a short time, and the oldest give way.
+"""Connections without a Hello: few, for a short time, and the oldest is closed for a new one.
 
-Anybody who reaches a server's address can connect. An unidentified connection gets minimal resources: frames of at most
-`MAX_GREETING_BYTES`, for `GREETING_SECONDS`, and one of a bounded number of places, in all and for each address. If all
-places are taken, a new connection takes the place of the oldest: a party says Hello at once, so that a connection that
-does not is the first to go. A connection that has asked as a party, and has proved it where the roster requires that,
-waits in that party's own place. Results are counted by reason; nothing else is kept.
+Anybody who reaches a server's address can connect. A connection without a Hello gets minimal resources: frames of at
+most `MAX_GREETING_BYTES`, `GREETING_SECONDS` of time, and one of a bounded number of places, in all and per address. If
+all places are taken, a new connection replaces the oldest, since an honest party sends its Hello at once. A connection
+that has sent an Inquiry for a party, authenticated if the roster requires it, has a place reserved for that party.
+Refusals are counted by reason; nothing else is stored.
 """
 
 import collections
@@ -20,7 +20,7 @@ from ..protocol.messages import MAX_GREETING_BYTES
 from ..transports.abc import Channel
 
 GREETING_SECONDS: Final = 10.0
-"""A connection that has not said Hello by then is closed; one that was made by a client says it in its first frame."""
+"""The seconds within which a connection must send a Hello; an honest client sends it in its first frame."""
 
 REASONS: Final[Mapping[str, str]] = {
     "stranger": "it is no party's",
@@ -30,21 +30,21 @@ REASONS: Final[Mapping[str, str]] = {
     "party": "a party's, of another session or kind, too late or for the second time",
     "failed": "whatever else went wrong",
 }
-"""The reasons for which a connection is refused; the sentence of a failed handshake is one more."""
+"""The reasons for which a connection is refused, in addition to those of a failed handshake."""
 
 _MIN_PLACES: Final = 512
 _MIN_PLACES_OF_ADDRESS: Final = 256
 _IPV6_NETWORK_BITS: Final = 64
-"""The bits of an IPv6 address that name a network, all of whose addresses one machine may have."""
+"""The bits of the network part of an IPv6 address. One machine may have all addresses of a network."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Places:
-    """How many connections may be without a Hello at a time.
+    """The numbers of connections that may be without a Hello at a time.
 
     Args:
-        in_all: of all addresses together.
-        of_address: of one address, or of one network of IPv6.
+        in_all: for all addresses together.
+        of_address: for one address, or one IPv6 network.
 
     Examples:
         >>> Places.make_for_roster(1_000)
@@ -56,11 +56,11 @@ class Places:
 
     @classmethod
     def make_for_roster(cls, num_parties: int, *, most: int | None = None) -> Self:
-        """Return room for a roster that comes at once from one address, and as much again for other connections.
+        """Return places for a whole roster that connects at once from one address, and as many for other connections.
 
         Args:
-            num_parties: on the roster.
-            most: what the system allows in all; None where nobody says.
+            num_parties: the number of parties on the roster.
+            most: the number that the system allows in all; None if unknown.
         """
         of_address = max(_MIN_PLACES_OF_ADDRESS, num_parties)
         in_all = max(_MIN_PLACES, 2 * num_parties)
@@ -69,10 +69,10 @@ class Places:
 
 
 class UnlimitedPlaces(msgspec.Struct, frozen=True):
-    """Places for sessions whose parties all run in this process, so that nobody else can connect: room for all.
+    """Unlimited places, for sessions whose parties all run in this process, so that nobody else can connect.
 
-    Nobody waits in vain either: a phase's deadline passes as soon as all parties that it waits for have answered or
-    left. Elsewhere such speed would reveal a private participation.
+    With these, a phase's deadline passes as soon as all parties have answered or left. In other sessions this would
+    reveal a private participation.
 
     Examples:
         >>> UnlimitedPlaces()
@@ -90,12 +90,12 @@ class _Stay:
 
 
 class PendingConnections:
-    """The connections that have not said Hello yet.
+    """The connections without a Hello.
 
     Args:
-        places: how many may; as many as come, and for as long as they like, with `UnlimitedPlaces`.
-        tell: called with `refused` as the number of a reason becomes ten times as large, and for its first: a log that
-            says what there is, and that a storm of connections does not fill.
+        places: the numbers of connections; with `UnlimitedPlaces`, any number for any time.
+        tell: called with `refused` for the first refusal of a reason, and whenever the number is ten times as large. So
+            a storm of connections cannot fill a log.
 
     Attributes:
         refused: the number of refused connections, by reason.
@@ -104,7 +104,7 @@ class PendingConnections:
     def __init__(self, places: Places | UnlimitedPlaces, *, tell: Callable[[Mapping[str, int]], None]) -> None:
         self._places = None if isinstance(places, UnlimitedPlaces) else places
         self._tell = tell
-        self._strangers: dict[Channel, _Stay] = {}  # oldest first, as all of these
+        self._strangers: dict[Channel, _Stay] = {}  # oldest first, like all of these
         self._of_address: dict[str, dict[Channel, None]] = {}
         self._stays: dict[Channel, _Stay] = {}
         self._parties: set[str] = set()
@@ -138,7 +138,7 @@ class PendingConnections:
             self._parties.add(party)
 
     def leave(self, channel: Channel) -> None:
-        """Take a connection's place away: it has said Hello, or is closed. Nothing if it has none."""
+        """Free a connection's place, if it has one, since it has sent a Hello or is closed."""
         if channel in self._strangers:
             self._forget_stranger(channel)
         elif channel in self._stays:
@@ -157,7 +157,7 @@ class PendingConnections:
                 self._has_come = trio.Event()
                 await self._has_come.wait()
             now = trio.current_time()
-            seconds = GREETING_SECONDS  # who comes in the meantime has as long from then on
+            seconds = GREETING_SECONDS  # connections that come in the meantime have the same time
             for waiting in (self._strangers, self._stays):
                 while waiting and next(iter(waiting.values())).since + GREETING_SECONDS <= now:
                     self._close(next(iter(waiting)), "silent")
@@ -184,7 +184,7 @@ def _network_of(peer: str) -> str:
     host = peer.rpartition(":")[0].strip("[]").partition("%")[0] or peer
     try:
         address = ipaddress.ip_address(host)
-    except ValueError:  # a transport whose addresses are no hosts'
+    except ValueError:  # the transport's addresses are not IP addresses
         return host
     if address.version == 4 or address.ipv4_mapped is not None:  # noqa: PLR2004  the other version of IP
         return str(getattr(address, "ipv4_mapped", None) or address)

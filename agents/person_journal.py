@@ -1,7 +1,7 @@
 """A person's journal: all reservations, reports and losses of every session, in one file. It is the person's ledger.
 
-The rule that holds here: all that may have left is in the file, so that its loss is charged, and the same bytes leave
-again. Room that a session has reserved belongs to no other session until that one has ended or expired.
+Everything that may have been sent is in the file, so that its loss is charged, and a resend has the same bytes. A
+session's reserved budget is not available to others until the session has ended or expired.
 """
 
 import math
@@ -30,16 +30,16 @@ _decoder: msgspec.msgpack.Decoder[ClientRecord] = msgspec.msgpack.Decoder(Client
 
 
 _IN_DISPUTE: Final = frozenset(number for number, move in enumerate(MaskingMove) if move in IN_DISPUTE)
-"""The steps of a masked session that may be left out; whether a session is one, whoever takes it up again knows."""
+"""The steps that a masked session may skip. The journal does not know which sessions are masked; the machine does."""
 
 
 class SessionRecords:
     """The records of one session in a person's journal.
 
     Attributes:
-        first: who takes part in what: as it was first reserved; None before that.
-        end_record: how the session ended for this party; None while it may go on.
-        latest: the last time that was kept, whatever came after; 0 where none was.
+        first: the first reservation, which names party and session; None before it.
+        end_record: how the session ended for this party; None while it may continue.
+        latest: the greatest recorded time, in seconds since 1970; 0 if there is none.
     """
 
     __slots__ = (
@@ -72,10 +72,10 @@ class SessionRecords:
 
     @property
     def timed_entries(self) -> Iterator[tuple[float, LedgerEntry]]:
-        """Yield them, each with a time that is not before anything of its report left last.
+        """Yield the charged entries with a time not before the last sending of anything that depends on the report.
 
-        What the release tells of it leaves with the release, whenever the server has acknowledged the report. Until
-        that was heard, and where no time was kept, it is the session's expiry, or infinity where it has none.
+        The release depends on the report, even long after the server has acknowledged it. So before the release was
+        received, or if no time was recorded, the time is the session's expiry, or infinity without one.
         """
         expires = math.inf if self.first is None else float(self.first.expires or math.inf)
         release_time = 0 if self.end_record is None or self.end_record.reason else self.end_record.at
@@ -136,7 +136,7 @@ class SessionRecords:
                 return step in self._acknowledgements
             case Reserved(entries=entries):
                 return self.first is not None and self.end_record is None and entries == self._held_losses
-            case SessionEnded():  # who left before anything was reserved leaves nothing behind
+            case SessionEnded():  # a party that left before reserving has no entries
                 end_record = self.end_record
                 is_same = end_record is not None and (record.reason, record.is_final) == (
                     end_record.reason,
@@ -183,10 +183,10 @@ class RowsFile(Protocol):
 
 
 class PersonSession:
-    """A person's part in one session: its records, and where more are kept (`journals.Journal`).
+    """A person's part in one session: its records, and the journal for further ones (`journals.Journal`).
 
-    `other_sessions` are all sessions of the journal, as long as it is open. A report that is kept over sessions is one
-    and the same in all of them.
+    `other_sessions` are all sessions of the journal while it is open. A memoized report must be the same in all of
+    them.
     """
 
     def __init__(
@@ -208,11 +208,11 @@ class PersonSession:
         return tuple(self._session.records)
 
     def keep(self, records: Sequence[Record]) -> None:
-        """Make records durable, all of them or none; what is kept already is not kept twice.
+        """Make records durable, all of them or none; skip those that are stored already.
 
         Raises:
-            JournalError: they cannot be written, or contradict what is kept.
-            TypeError: one is a server's.
+            JournalError: they cannot be written, or contradict stored ones.
+            TypeError: a record is a server's.
         """
         session = self._session
         records_after = SessionRecords(session.session_id, session.records)
@@ -283,10 +283,7 @@ class Recalled(NamedTuple):
 
 
 class PersonJournal(Closing):
-    """A person's journal, which no other process can have open.
-
-    Made by `PersonJournal.open`; to be closed, or used in a `with`.
-    """
+    """A person's journal, opened exclusively by `PersonJournal.open`; close it, or use it in a `with` statement."""
 
     def __init__(
         self,
@@ -307,16 +304,17 @@ class PersonJournal(Closing):
     def open(
         cls, path: Path, *, now: float, clock: Callable[[], float] | None = None, witness: RollbackGuard | None = None
     ) -> Self:
-        """Open a journal, or begin one where there has been none.
+        """Open a journal, or create one if there is none.
 
         Args:
-            now: the time in seconds since 1970 (UTC), after which sessions that expired before hold no room.
-            clock: tells the time of each loss from then on; without one losses are kept without a time.
-            witness: where it is told outside the file's folder how far it is; by which an older copy is found.
+            path: the path of the file.
+            now: the current time in seconds since 1970 (UTC). Sessions that expired before it hold no budget.
+            clock: returns the time of each later loss; without one losses are stored without a time.
+            witness: records the journal's length outside its folder, so that an older copy is detected.
 
         Raises:
-            JournalError: another process has it open, or it cannot be read or written, is not a person's, or is not as
-                it was left.
+            JournalError: another process has it open; or it cannot be read or written, is not a person's, or was
+                changed since its last use.
         """
         file, rows = JournalFile.open(path, About(kind=PERSON), witness=witness)
         try:
@@ -339,20 +337,21 @@ class PersonJournal(Closing):
     def ledger(
         self, person: str, budget: Budget | None, *, session_id: str = "", period_seconds: float | None = None
     ) -> Ledger:
-        """Return the ledger: the losses of all sessions, under any of the person's names, and the room that they hold.
+        """Return the ledger: the losses of all sessions, under any of the person's names, and their reserved budget.
 
-        Sessions that run at once share one ledger.
+        Concurrent sessions share one ledger.
 
         Args:
-            budget: what it allows for all sessions together, or with a period in any window of that length.
-            session_id: a session that reserves its room anew, as it begins or goes on; by default none does.
-            period_seconds: the length of the window (`privacy.periods`), whose losses alone are then on the ledger. One
-                whose time is not known counts as if it were new, until its session has expired for so long.
+            person: the person's name.
+            budget: the budget for all sessions together; with a period, for any window of that length.
+            session_id: a session whose reservation is not counted, since it reserves again as it begins or continues.
+            period_seconds: the length of the window (`privacy.periods`); the ledger then has only losses within it. A
+                loss without a known time counts as new until its session has been expired for this time.
 
         Raises:
-            ConfigurationError: the period has no length.
-            PrivacyError: a loss counts in no total of the budget's relation.
-            JournalError: an earlier error leaves open what is kept, so that the journal is to be opened anew.
+            ConfigurationError: the period is not positive and finite.
+            PrivacyError: a loss cannot be converted to the budget's relation.
+            JournalError: after an earlier error the content is unknown, so the journal must be opened again.
         """
         self._file.check()
         sessions = self._sessions.values()
@@ -374,8 +373,8 @@ class PersonJournal(Closing):
         """Return the person's part in a session, which may have begun in another process.
 
         Raises:
-            JournalError: the session cannot go on from here: its reports may be unknown since the journal was restored
-                from a backup.
+            JournalError: the session cannot continue, since the journal was restored from a backup, and reports may be
+                missing.
         """
         session = self._sessions.get(session_id)
         if session is None:
@@ -402,11 +401,12 @@ class PersonJournal(Closing):
         """Return the reports of earlier sessions that these phases repeat, by the phase's name.
 
         Args:
-            session_id: the session that asks, which is none of the earlier ones.
+            phases: the phases.
+            session_id: the current session, which does not count as an earlier one.
 
         Raises:
-            ConfigurationError: what is kept was drawn by another law.
-            JournalError: it is no report of its phase.
+            ConfigurationError: a report was drawn by another law.
+            JournalError: a record is no report of its phase.
         """
         other_sessions = [session for session in self._sessions.values() if session.session_id != session_id]
         recalled: dict[str, Recalled] = {}
@@ -439,10 +439,12 @@ def read_sessions(
     """Read a person's journal: its description, and its sessions by id; another process may have it open.
 
     Args:
-        kind: as `read_journal` has it; of a host's there is a session for each of its parties (`host_journal.HOST`).
+        path: the path of the file.
+        kind: as in `read_journal`. A host's journal has a session for each of its parties (`host_journal.HOST`).
+        witness: as in `PersonJournal.open`.
 
     Raises:
-        JournalError: it cannot be read, is not of that kind, or is not as it was left.
+        JournalError: it cannot be read, is not of that kind, or was changed since its last use.
     """
     contents = read_own(path, kind=kind, witness=witness)
     return contents.about, sessions_of(contents.rows, path)
@@ -452,7 +454,7 @@ def sessions_of(rows: Sequence[Row], path: Path) -> dict[str, SessionRecords]:
     """Return the sessions of a person's journal by id, in the order in which they began.
 
     Raises:
-        JournalError: a row is no record of a person's.
+        JournalError: a row is no record of a person's journal.
     """
     sessions: dict[str, SessionRecords] = {}
     for row in rows:

@@ -1,8 +1,8 @@
-"""Taking part over connections that may be lost: a party comes back, and one with a journal goes on.
+"""Taking part over connections that may be lost: a party returns, and continues if it has a journal.
 
-Each try is another connection and another client, made from the same journal, so that coming back within a process and
-after a restart of it is one path. Pauses between tries grow, and are drawn at random, so that the parties of a server
-that restarts do not come back all at once.
+Each attempt is a new connection and a new client from the same journal, so returning within a process works like
+returning after its restart. Pauses between attempts grow, and are random, so that the parties of a restarted server do
+not all return at once.
 """
 
 import math
@@ -27,12 +27,12 @@ def _draw() -> float:
 
 
 class RetryPolicy:
-    """How long somebody goes on trying, with pauses that grow.
+    """A policy for repeated attempts, with growing pauses.
 
     Args:
-        seconds: how long, since the beginning or since it was last renewed; infinite for ever.
-        on_loss: told why a connection was lost, or could not be made, before each pause.
-        draw: a number in [0, 1) for each pause; not part of any noise.
+        seconds: the time limit since the beginning, or since the last renewal; may be infinite.
+        on_loss: called before each pause with the error of the connection.
+        draw: returns a number in [0, 1) for each pause; it is not used for noise.
     """
 
     def __init__(
@@ -48,10 +48,10 @@ class RetryPolicy:
         self._pause = _FIRST_PAUSE_SECONDS
 
     async def wait(self, error: Exception) -> None:
-        """Wait before another try.
+        """Wait before another attempt.
 
         Raises:
-            Exception: the error, where that would be too late.
+            Exception: `error`, if the time limit is reached.
         """
         seconds = self._pause * (1 + self._draw()) / 2
         if trio.current_time() + seconds > self._gives_up:
@@ -72,21 +72,22 @@ async def take_part_durably(
     on_loss: Callable[[Exception], None] | None = None,
     draw: Callable[[], float] = _draw,
 ) -> tuple[Client, msgspec.Struct]:
-    """Take part in one session, and come back whenever the connection is lost.
+    """Take part in one session, and return whenever the connection is lost.
 
     Args:
-        make_client: makes a client from the party's journal as it is now.
-        channel: the first connection, where there is one; without it the server may be away at first.
-        patience_seconds: how long to go on trying since the server last welcomed the party; infinite for ever.
-        has_journal: whether the clients are made from a journal. Without one the party comes back only until the server
-            has welcomed it, since it might draw again, and while there is a server.
-        on_loss, draw: as `RetryPolicy` has them.
+        make_client: makes a client from the current state of the party's journal.
+        connect: opens a channel to the server.
+        channel: the first connection, if it exists; without it the server may be unavailable at first.
+        patience_seconds: the time limit for attempts since the server last welcomed the party; may be infinite.
+        has_journal: whether the clients are made from a journal. Without one, the party returns only before the server
+            has welcomed it, since it might draw again, and only while the server is available.
+        on_loss, draw: as in `RetryPolicy`.
 
     Returns:
-        The client that heard the release, and the outcome; from the journal at once where it is there.
+        The client that received the release, and the outcome; at once if the journal has the release.
 
     Raises:
-        ConnectionLostError, OSError: the last loss, once patience ends.
+        ConnectionLostError, OSError: the last loss, at the time limit.
         Exception: as `Client.take_part` and `connect`.
     """
     patience = RetryPolicy(patience_seconds, on_loss=on_loss, draw=draw)
@@ -105,7 +106,7 @@ async def take_part_durably(
                     patience.renew(patience_seconds if has_journal else -math.inf)
         except (ConnectionLostError, OSError) as error:
             if loss is not None and channel is None and not has_journal:
-                raise loss from None  # there is no server to come back to
+                raise loss from None  # the server is gone
             await patience.wait(error)
-            loss = None if channel is None else error  # until there was a server, it may be yet to come
+            loss = None if channel is None else error  # before the first connection, the server may not have started
         channel = None

@@ -1,9 +1,9 @@
-"""How long a journal was, recorded in files of their own: the lock beside it, and a witness outside its folder.
+"""Rollback guard: the length of a journal, recorded in two other files: the lock next to it, and a witness elsewhere.
 
-The rule that holds here: such a record is never newer than the journal. So a journal with fewer rows than one of them
-records was cut short, or is an older copy. The lock goes where its folder goes: a snapshot of the folder has both, and
-they agree. The witness stays. It also records journals of the same beginning at other places, so that of two copies on
-one machine only one goes on.
+Such a record is never newer than the journal. So a journal with fewer rows than a record was truncated, or is an older
+copy. A snapshot of the journal's folder contains the lock, too, so the two agree. The witness is outside of the folder,
+and detects the older copy. It also records journals with the same beginning at other places, so that of two copies on
+one machine only one can continue.
 """
 
 import dataclasses
@@ -24,13 +24,13 @@ _DIGITS: Final = 32
 
 
 class HeadFile:
-    """A file that tells how far a journal was, held until it is released or the process ends, however it does.
+    """A file with the length of a journal, locked until it is released or the process ends.
 
     Args:
-        file: which; made if it is not there.
+        file: the path of the file, which is made if it does not exist.
 
     Attributes:
-        head: what it told before; None where it is new, or cannot be read.
+        head: its content when it was opened; None if it is new, or cannot be read.
 
     Raises:
         JournalError: another process holds it.
@@ -58,11 +58,12 @@ class HeadFile:
     def write(self, head: Head, *, of: str = "") -> None:
         """Record the length of the journal.
 
-        In place, and not synchronized: what is on the disk may be older, never newer. What was never told before is
-        synchronized once, so that no loss of power leaves a file that tells nothing.
+        It is written in place and not synchronized, so the disk may have an older length, but never a newer one. Only
+        the first write is synchronized, so that a loss of power cannot leave an empty file.
 
         Args:
-            of: whose journal it is, for people who look into the file.
+            head: the length of the journal.
+            of: the owner of the journal, for people who read the file.
         """
         is_first = os.fstat(self._descriptor).st_size == 0
         content = msgspec.json.encode(msgspec.structs.replace(head, process=os.getpid()))
@@ -84,8 +85,8 @@ class RollbackGuard:
     """The files outside a journal's folder that record how long the journal was.
 
     Args:
-        folder: holds a file for each journal; made with its parents, its owner's alone.
-        key: what the journal is known by wherever it is, such as its session's id; by default its path.
+        folder: the folder with a file for each journal; made with its parents, private to its owner.
+        key: the identity of the journal at any place, such as its session's id; by default its path.
 
     Examples:
         >>> RollbackGuard(Path("/somewhere"), key="a1").file_of(Path("ann.journal")).suffix
@@ -100,7 +101,7 @@ class RollbackGuard:
         return self.folder / f"{hashlib.sha256(os.fsencode(self.key or journal)).hexdigest()[:_DIGITS]}.head"
 
     def open(self, journal: Path) -> HeadFile:
-        """Hold the file of a journal.
+        """Open and lock the file of a journal.
 
         Raises:
             JournalError: another process holds it, or it cannot be made.

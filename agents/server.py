@@ -1,4 +1,4 @@
-"""Cloud servers and aggregators: the party that asks, tallies and releases."""
+"""Cloud servers and aggregators: the party that sends requests, tallies reports and releases outcomes."""
 
 import contextlib
 import math
@@ -31,13 +31,13 @@ from .pending import PendingConnections, Places, UnlimitedPlaces
 from .session_status import Companion, Connections, SessionStatus
 
 _REFUSAL_SECONDS: Final = 5.0
-"""The time in which a refused peer is told, and an earlier process with the same key may answer."""
+"""The seconds for telling a refused peer, and for the answer of an earlier process with the same key."""
 _GOODBYE_SECONDS: Final = 2.0
-"""The time in which clients are told that a server is stopped; its operator does not wait for long."""
+"""The seconds for telling clients that the server is stopped, while its operator waits."""
 _RETURN_SECONDS: Final = 30.0
-"""The time for which a released session waits for lost parties that may come back for the release."""
+"""The seconds for which a released session waits for lost parties that may return for the release."""
 _PAUSE_SECONDS: Final = 0.1
-"""Before the next connection is accepted where one could not be."""
+"""The seconds until the next attempt to accept after a failure."""
 
 
 class Server:
@@ -45,23 +45,23 @@ class Server:
 
     Args:
         mode: a simulation or a deployment; a client of the other kind is refused.
-        places: how many connections may be without a Hello at a time, by default as many as suit the roster; or that
-            `UnlimitedPlaces` runs all parties.
-        sitting: the server's journal of this session; with it the session goes on after a restart where it stood, and
-            parties that were lost may come back.
-        kept, secret: as `ServerMachine` has them.
+        places: the numbers of connections without a Hello at a time, by default for the size of the roster; or
+            `UnlimitedPlaces`, if this process runs all parties.
+        sitting: the server's journal of this session. With it the session continues after a restart where it stopped,
+            and lost parties may return.
+        kept, secret: as `memoized_reports` and `secret` of `ServerMachine`.
 
     Attributes:
-        run_in_thread: runs what blocks, which is keeping records; another one is for tests under a virtual clock.
+        run_in_thread: runs the blocking storage of records; tests under a virtual clock replace it.
 
     Raises:
         ConfigurationError: as `ServerMachine`.
 
     Privacy:
         If participation is private (`PhasedProtocol.hides_participation`), the log neither names nor counts clients,
-        phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release whether or not anybody
-        is left to hear it. Its memory, its view and the network do show who takes part. So does asking for a seat in
-        another's name, unless the roster has certificates.
+        phases close at their deadlines, and the server stays `LINGER_SECONDS` after the release, whether or not a
+        client is still connected. The server's memory, its view and the network do show who takes part. Without
+        certificates on the roster, anybody can also find out by trying to join in another's name.
 
     Examples:
         Three partners vote over memory, with noise of a seed.
@@ -108,7 +108,7 @@ class Server:
         self._channels: dict[str, Channel] = {}
         self._carriers: dict[str, Carrier] = {}  # by fingerprint
         self._mail = _Mail()
-        self._senders: dict[Channel, str] = {}  # of channels that are watched the party, empty before its Hello
+        self._senders: dict[Channel, str] = {}  # the party of each watched channel, empty before its Hello
         self.view: View | None = None
         if mode.record_views:
             self.view = View(self.role, Side.SERVER, mode.session, mode.kind)
@@ -118,7 +118,7 @@ class Server:
         self._pending = PendingConnections(places or Places.make_for_roster(len(roster)), tell=self._log_refusals)
         self._driver: Driver | None = None
         self._roster = roster
-        self._began_at = math.nan  # in Unix time, where trio's is 0
+        self._began_at = math.nan  # the Unix time at 0 of trio's clock
         self._readers = 0
         self._last_left: trio.Event | None = None
         self._machine = ServerMachine(
@@ -149,10 +149,10 @@ class Server:
 
     @property
     def refusals(self) -> Mapping[str, int]:
-        """How many connections were turned away, by reason.
+        """The number of refused connections, by reason.
 
-        `pending.REASONS`; and of a handshake what the transport has against it, such as that the certificate has
-        expired.
+        Reasons are those of `pending.REASONS`, and those of the transport for failed handshakes, such as an expired
+        certificate.
         """
         return dict(self._pending.refused)
 
@@ -183,24 +183,24 @@ class Server:
     async def serve(
         self, listener: Listener, *other_listeners: Listener, companions: Sequence[Companion] = ()
     ) -> SessionResult:
-        """Serve one session to whoever connects, and close the listeners.
+        """Serve one session, and close the listeners.
+
+        A fault of a connection, or of the log for it, ends that connection, and never the session. If the call is
+        cancelled, it closes every channel at once. If it is interrupted (`KeyboardInterrupt`), it first tells the
+        clients. In both cases clients raise `SessionAborted`.
 
         Args:
-            listener: where parties connect. It is closed as soon as nobody is waited for.
-            other_listeners: the same, of other transports. They stay open to the end.
-            companions: tasks that run as long as the session does, and show its status. If one of them fails, the
-                session goes on without it.
+            listener: the listener for parties. It is closed as soon as the server waits for nobody.
+            other_listeners: further listeners, of other transports. They stay open to the end.
+            companions: tasks that run as long as the session, for example to show its status. If one fails, the session
+                continues without it.
 
         Returns:
             The outcome with the tallies behind it.
 
         Raises:
-            QuorumError: a phase closed without its quorum; the clients have been told.
-            JournalError: what has to be kept cannot be, or is none of this session; nothing was told that was not kept.
-
-        What one connection does, or a log that cannot be written, ends that connection, and never the session.
-        Cancelled, it closes every channel at once; clients then end with `SessionAborted`. So they do where it is
-        interrupted (`KeyboardInterrupt`), and are told first.
+            QuorumError: a phase closed without its quorum; the clients were told.
+            JournalError: a record cannot be written, or is of another session; nothing was sent that depends on it.
         """
         machine = self._machine
         async with contextlib.AsyncExitStack() as stack:
@@ -214,7 +214,7 @@ class Server:
                     party=self.role,
                     session=self._session,
                     timed=machine,
-                    # Elsewhere a phase closes as soon as it is settled.
+                    # If participation is public, a phase closes as soon as it is settled anyway.
                     skips_waiting=self._skips_waiting and self._hides_participation,
                     hides_peers=self._hides_participation,
                     journal=self._sitting,
@@ -236,20 +236,20 @@ class Server:
                     raise
                 if self._sitting is None or not (machine.awaits_listeners or self._hides_participation):
                     await listener.aclose()
-                # The clients read the ending and hang up before the server does. Where it is private who takes part,
-                # it is not to be seen whether anybody may come back.
+                # Clients read their last message and disconnect before the server does. If participation is private,
+                # it must not be visible whether a party may return.
                 may_return = machine.awaits_listeners and not self._hides_participation
                 seconds = _RETURN_SECONDS if may_return else LINGER_SECONDS
                 with trio.move_on_after(0 if driver.has_lost_its_journal else seconds):
                     await self._drain(driver)
                     await self._wait_for_readers()
                     if self._hides_participation and not self._skips_waiting:
-                        await trio.sleep_forever()  # as long as if somebody did not hang up
+                        await trio.sleep_forever()  # as if a client stayed connected
                 nursery.cancel_scope.cancel()
         self._log_refusals(self._pending.refused)
         result = driver.ending().result
         assert isinstance(result, SessionResult)  # noqa: S101  it is what this machine finishes with
-        # After a restart nobody knows who has heard it before.
+        # After a restart it is unknown which clients received the release before.
         return msgspec.structs.replace(result, num_told=None if self._is_resumed else machine.num_told)
 
     async def _run_beside(self, companion: Companion) -> None:
@@ -265,7 +265,7 @@ class Server:
         while True:
             try:
                 channel = listener.accept_nowait() or await listener.accept()
-                if type(channel) is CarriedChannel:  # of which its connection has a bounded number
+                if type(channel) is CarriedChannel:  # whose number per connection is bounded
                     channel.limit_payloads(MAX_GREETING_BYTES)
                 else:
                     self._pending.enter(channel)
@@ -281,9 +281,9 @@ class Server:
                 nursery.start_soon(self._converse, channel, driver)
 
     async def _read_mail(self, driver: Driver, nursery: trio.Nursery) -> None:
-        """Read all channels that say when something has arrived: one task takes less than one for each.
+        """Read all watched channels in one task, which takes less time than a task for each.
 
-        It does what goes on in every conversation; the rest is left to a task of the connection's own.
+        It handles the regular messages of conversations; a separate task of the connection does the rest.
         """
         try:
             while True:
@@ -334,9 +334,10 @@ class Server:
         return message
 
     async def _carry(self, channel: Channel, payloads: list[bytes], driver: Driver) -> None:
-        """Accept the channels of a host, as many at a time as there are seats for its certificate.
+        """Accept the channels of a host, at most one at a time for each party with its certificate.
 
-        While an earlier connection with that answers, another one is refused: two processes would take turns for ever.
+        While an earlier connection with the same certificate answers, a new one is refused; otherwise two processes
+        would replace each other forever.
         """
         peer_name = channel.peer_fingerprint or channel.peer
         channel.limit_payloads(self._machine.max_received_bytes)
@@ -346,7 +347,7 @@ class Server:
                 self._pending.turn_away("party")
                 with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):
                     await channel.send([REFUSAL])
-                    while await channel.receive():  # what is closed with something unread loses what it has sent
+                    while await channel.receive():  # closing with unread data could cut off what was sent
                         pass
                 return
             earlier_carrier.connection.close()
@@ -356,7 +357,7 @@ class Server:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._accept, carrier, driver, nursery)
-                with contextlib.suppress(RemoteProtocolError):  # its channels find out first
+                with contextlib.suppress(RemoteProtocolError):  # its channels report the error
                     await carrier.run()
             if isinstance(carrier.failure, RemoteProtocolError):
                 raise carrier.failure
@@ -380,7 +381,7 @@ class Server:
             party = hello.party
             is_sound = self._begin(channel, hello, payloads, driver)
             outbox = driver.outboxes[party]
-            del greeting, hello, payloads  # as many as there are parties would be held for the whole session
+            del greeting, hello, payloads  # frees memory, since there is one for each party
             if not is_sound or await driver.read(party, channel):
                 await self._conclude(party, channel, outbox, driver)
         finally:
@@ -391,7 +392,7 @@ class Server:
         party = hello.party
         channel.limit_payloads(self._machine.max_received_bytes)
         if party in self._channels:
-            self._channels[party].close()  # half open, for what the server knows; its reader sees that it was replaced
+            self._channels[party].close()  # its reader sees that it was replaced
         self._channels[party] = channel
         driver.open_outbox(party, channel)
         self._readers += 1
@@ -424,9 +425,10 @@ class Server:
     async def _greet(
         self, channel: Channel, driver: Driver, early_payloads: list[bytes] | None
     ) -> tuple[Hello, list[bytes]] | None:
-        """Return the Hello that admits a channel, and everything from it on that was received; None without one.
+        """Return the Hello that admits a channel, and all payloads received from it on; None without one.
 
-        A host's connection has none, and has ended then; until a party of it is admitted it waits with the others.
+        A host's connection has no Hello, and has ended when this returns. Until one of its parties is admitted, it
+        counts as a pending connection.
         """
         try:
             payloads = early_payloads or await _hear(channel)
@@ -449,10 +451,10 @@ class Server:
             self._machine.admit(message, fingerprint=channel.peer_fingerprint)
         except RemoteProtocolError as error:
             await self._refuse(channel, error)
-            if self._last_left is not None:  # it may have been the last that was to be told something
+            if self._last_left is not None:  # it may have been the last connection to be told something
                 self._last_left.set()
         except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
-            pass  # it never said who it was
+            pass  # it never sent a Hello
         except Exception:  # noqa: BLE001  whatever it is, it is this connection's
             self._pending.turn_away("failed")
         else:
@@ -464,7 +466,7 @@ class Server:
         match error:
             case HandshakeError():
                 self._pending.turn_away(str(error))
-                return  # the transport has told it what there is to tell
+                return  # the transport has told it already
             case StrangerError():
                 self._pending.turn_away("stranger")
             case MalformedMessageError():
@@ -472,7 +474,7 @@ class Server:
                 error = StrangerError(str(error))
             case _:
                 self._pending.turn_away("party")
-        with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):  # it may have gone, or be evicted
+        with contextlib.suppress(Exception), trio.move_on_after(_REFUSAL_SECONDS):  # the peer may be gone
             await channel.send([encode(Abort.from_error(error))])
 
     def _log_refusals(self, refused: Mapping[str, int]) -> None:
@@ -507,13 +509,13 @@ def _whole_seconds(seconds: float) -> float:
 
 async def _read_to_the_end(party: str, channel: Channel, driver: Driver) -> None:
     """Read on until the peer hangs up, so that closing does not cut off what it has yet to read."""
-    with contextlib.suppress(Exception):  # how it ends is no longer anybody's business
+    with contextlib.suppress(Exception):  # errors of a refused connection do not matter
         while driver.take(party, await channel.receive()):
             pass
 
 
 async def _hear(channel: Channel) -> list[bytes]:
-    """Receive from a connection that has not said who it is.
+    """Receive from a connection without a Hello.
 
     Raises:
         StrangerError: it breaks a rule of the transport.
@@ -528,11 +530,11 @@ async def _hear(channel: Channel) -> list[bytes]:
 
 
 def _greeting_in(payload: bytes, *, peer: str) -> Hello | Inquiry:
-    """Return the first messages of a connection, decoded.
+    """Decode the first message of a connection.
 
     Raises:
-        MalformedMessageError: it is no message.
-        StrangerError: it is another message.
+        MalformedMessageError: the payload is no message.
+        StrangerError: the message is neither a Hello nor an Inquiry.
     """
     message = decode(payload, sender=peer)
     if not isinstance(message, (Hello, Inquiry)):
@@ -556,9 +558,9 @@ class _Mail:
         self._arrivals += (channel,)
 
     async def wait(self) -> list[Channel]:
-        """Return the channels that have something, in the order in which it came; wait for the first of them.
+        """Return the channels with new data, in the order of arrival; wait for the first one.
 
-        Cancelled, it forgets none.
+        If it is cancelled, no channel is lost.
         """
         if self._arrivals:
             await trio.lowlevel.checkpoint()

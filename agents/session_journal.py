@@ -1,7 +1,7 @@
-"""A server's journal: what one session must not forget, in a file of its own.
+"""A server's journal: the records of one session, in one file.
 
-The rule that holds here: a step opens once and closes once; a party's report counts once in a step; a party chooses its
-part of its public row once; and a journal never goes on under another configuration than it was begun with.
+A step opens once and closes once. A party's report counts once in a step. A party chooses its part of the public row
+once. A journal never continues with another configuration than that of its beginning.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(Server
 
 
 class SessionJournal(Closing):
-    """A server's journal, which no other process can have open (`journals.Journal`).
+    """A server's journal (`journals.Journal`), opened exclusively by `SessionJournal.open`.
 
-    Made by `SessionJournal.open`; to be closed, or used in a `with`.
+    Close it, or use it in a `with` statement.
     """
 
     def __init__(self, file: JournalFile, records: Sequence[ServerRecord]) -> None:
@@ -32,16 +32,17 @@ class SessionJournal(Closing):
 
     @classmethod
     def open(cls, path: Path, *, configuration: Mapping[str, str], witness: RollbackGuard | None = None) -> Self:
-        """Open a session's journal, or begin it.
+        """Open a session's journal, or create one if there is none.
 
         Args:
-            configuration: what makes the session what it is, by field.
-            witness: where it is told outside the file's folder how far it is; by which an older copy is found.
+            path: the path of the file.
+            configuration: the configuration of the session, by field.
+            witness: records the journal's length outside its folder, so that an older copy is detected.
 
         Raises:
-            ConfigurationError: it was begun with another configuration; the first field that differs is named.
-            JournalError: another process has it open, or it cannot be read or written, is not a session's, or is not as
-                it was left.
+            ConfigurationError: it was begun with another configuration; the message names the first different field.
+            JournalError: another process has it open; or it cannot be read or written, is not a session's, or was
+                changed since its last use.
         """
         ours = dict(configuration)
         file, rows = JournalFile.open(path, About(kind=SESSION, configuration=ours), witness=witness)
@@ -66,8 +67,8 @@ class SessionJournal(Closing):
         """Make records durable, all of them or none.
 
         Raises:
-            JournalError: they cannot be written, or there is one already that there may be once.
-            TypeError: one is a client's.
+            JournalError: they cannot be written, or a record that must be unique exists already.
+            TypeError: a record is a client's.
         """
         ours = [record for record in records if isinstance(record, ServerRecord)]
         if len(ours) < len(records):

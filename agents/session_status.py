@@ -1,7 +1,7 @@
 """The status of a session, for people and programs that watch its server.
 
-The rule that holds here: nothing private is in a `SessionStatus`. If some phase hides participation, that includes who
-has joined or reported, and all that would reveal it: the numbers of connections and of refusals.
+A `SessionStatus` contains nothing private. If some phase hides participation, it does not contain who joined or
+reported, nor the numbers of connections and refusals, which would reveal it.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ class Connections:
     """A server's connections.
 
     Args:
-        num_greeting: of these, those that have not said Hello.
+        num_greeting: the number of open connections without a Hello.
         refused: the number of refused connections so far, by reason (`Server.refusals`).
     """
 
@@ -31,11 +31,11 @@ class SessionStatus:
     """The progress of a session, as its server knows it.
 
     Args:
-        phase: the open one; the last one after the end.
-        seconds_left: until the open phase's deadline; inf where it has none.
-        deadlines: of each phase that was opened, in whole seconds of Unix time; inf where it has none.
-        attendance: who takes part; None where that is private.
-        connections: None where it is private who takes part.
+        phase: the name of the open phase; of the last one after the end.
+        seconds_left: the seconds until the open phase's deadline; infinite without one.
+        deadlines: the deadline of each opened phase, in whole seconds of Unix time; infinite without one.
+        attendance: who takes part; None if participation is private.
+        connections: the server's connections; None if participation is private.
     """
 
     state: SessionState
@@ -53,4 +53,5 @@ class SessionStatus:
 
 
 Companion: TypeAlias = Callable[[Callable[[], SessionStatus]], Awaitable[object]]
-"""A task beside a session: it gets a function that returns the session's status, and is cancelled at the end."""
+"""A task that runs during a session. It gets a function that returns the session's status, and is cancelled at the
+end."""

@@ -1,14 +1,14 @@
 """Exact draws of spherical Laplace noise, rounded to integers, from operating-system entropy.
 
-A uniform number is a real number whose leading bits alone are known. What is computed from it is an interval that
-holds the number, in decimal arithmetic rounded outwards. A decision (whether a point is within the disc, which integer
-a coordinate rounds to) is taken once all numbers of the interval agree on it; until then more bits of the same
-uniforms are drawn. Precision therefore decides how often that happens, and never a report: the rounded noise has
-exactly the law of the continuous noise, and its pure privacy loss, as far as the operating system's bits are uniform.
-With 256 bits at first and scales up to 2**40, more are asked for less than once in 2**150 draws.
+A uniform number is a real number of which only the leading bits are known. Results computed from it are intervals that
+contain the true number, in decimal arithmetic rounded outwards. A decision, such as whether a point is in the disc, or
+to which integer a coordinate rounds, is made once all numbers of the interval agree. Until then more bits of the same
+uniforms are drawn. So precision affects only how often this happens, never a report: the rounded noise has exactly the
+law of the continuous noise, and its pure privacy loss, if the operating system's bits are uniform. With 256 bits at
+first and scales up to 2**40, more bits are needed less than once in 2**150 draws.
 
-The radius is −ln of a product of d uniforms, times the scale: a sum of d exponentials. The direction is that of d
-normals, two from each point of the unit disc: (x, y)·√(−2·ln s/s) with s = x² + y².
+The radius is −ln of a product of d uniforms, times the scale: a sum of d exponential numbers. The direction is that of
+d normal numbers, two from each point of the unit disc: (x, y)·√(−2·ln s/s) with s = x² + y².
 
 Source: Marsaglia and Bray (1964) for normals from points of a disc; Devroye (1986), Chapter XV, for exact sampling
 with as many bits as a decision needs.
@@ -20,9 +20,9 @@ import secrets
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-# Random bits of each uniform at first, and as many again each time that they do not suffice.
+# The random bits of each uniform at first, and the number added each time that more are needed.
 _UNIFORM_BITS: Final = 256
-# Decimal digits per bit, a little above log10(2), and those that the roundings of a long sum may spoil.
+# Decimal digits per bit, slightly more than log10(2), and the digits that rounding in a long sum may affect.
 _DIGITS_PER_BIT, _SPARE_DIGITS = 0.302, 12
 _HALF = decimal.Decimal("0.5")
 
@@ -96,14 +96,14 @@ class _Arithmetic:
         return _Interval(self.down.divide(dividend.low, divisor.high), self.up.divide(dividend.high, divisor.low))
 
     def root(self, square: _Interval) -> _Interval:
-        """Return the square root. Decimal roots are rounded to nearest: the next number is beyond the true one."""
+        """Return the square root. Decimal roots are rounded to nearest, so the neighbors enclose the true root."""
         low, high = self.down.sqrt(square.low), self.up.sqrt(square.high)
         return _Interval(max(decimal.Decimal(0), self.down.next_minus(low)), self.up.next_plus(high))
 
     def minus_log(self, number: _Interval) -> _Interval:
         """Return −ln of a number of (0, 1).
 
-        Decimal logarithms are rounded to nearest, too. One is enough, since ln b − ln a ≤ (b − a)/a.
+        Decimal logarithms are rounded to nearest, too. A single logarithm is enough, since ln b − ln a ≤ (b − a)/a.
         """
         log = self.down.ln(number.high)
         width = self.up.divide(self.up.subtract(number.high, number.low), number.low)
@@ -112,11 +112,11 @@ class _Arithmetic:
 
 
 def draw_spherical_noise(dimension: int, scale: float) -> list[int]:
-    """Return x rounded to integers, ⌊x + 1/2⌋, where x has a density ∝ e^(−‖x‖₂/scale) on R^d. Exact.
+    """Draw ⌊x + 1/2⌋ exactly, where x has a density ∝ e^(−‖x‖₂/scale) on R^d.
 
     Args:
         dimension: d ≥ 1.
-        scale: > 0, taken as the rational number that the float is.
+        scale: > 0; the exact rational value of the float counts.
 
     Examples:
         >>> len(draw_spherical_noise(3, 100.0))
@@ -150,10 +150,10 @@ def _rounded_noise(
     """Return the rounded noise, or None if the known bits leave a coordinate between two integers."""
     coordinates = [coordinate for point in points for coordinate in (point.x, point.y)]
     if not all(number.floor for number in (*coordinates, *uniforms)):
-        return None  # it might be as small as 0, which has no logarithm
+        return None  # the interval may contain 0, which has no logarithm
     bits = max(number.bits for number in (*coordinates, *uniforms))
     arithmetic = _Arithmetic(math.ceil(_DIGITS_PER_BIT * bits) + _SPARE_DIGITS)
-    # Only the direction of the normals counts, so that their common factor √2 is left out.
+    # Only the direction of the normal numbers matters, so their common factor √2 is omitted.
     squares: list[_Interval] = []
     for x, y, _ in points:
         num_bits = 2 * x.bits
@@ -163,7 +163,7 @@ def _rounded_noise(
         for size in (x, y):
             square = arithmetic.fraction(size.floor**2, (size.floor + 1) ** 2, num_bits)
             squares.append(arithmetic.product((square, factor)))
-    del squares[dimension:]  # a point has two coordinates; the last one may not be needed
+    del squares[dimension:]  # a point has two coordinates, and the last one may be surplus
     length = arithmetic.total(squares)
     if not length.low:
         return None

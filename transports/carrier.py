@@ -319,9 +319,7 @@ class Carrier(Listener):
                         self.heard_at = trio.current_time()
                         for payload in payloads:
                             self._take(payload)
-                        while (
-                            len(self._arrivals) > self._most
-                        ):  # channels that were opened and closed before they were accepted
+                        while len(self._arrivals) > self._most:  # opened and closed, not yet accepted
                             await self._arrival.park()
                 except (trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError):
                     pass

@@ -1,8 +1,8 @@
-"""HTTP/1.1 for the few pages of a session's server: one request a connection, a few lines long, within seconds.
+"""HTTP/1.1 for the few pages of a session's server: one short request per connection, within seconds.
 
-Pages never stand in a session's way. Of connections that have not been answered a bounded number is there at a time,
-each for a bounded time, and the oldest gives way: who asks does so at once, so that a connection that does not is the
-first to go. What a request asks for may take the connection over, as a WebSocket does; it then has limits of its own.
+Pages never block a session. The number of unanswered connections is bounded, and so is their duration; the oldest is
+closed for a new one, since an honest client sends its request at once. A response may take the connection over, such as
+a WebSocket, which then has other limits.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from .addresses import is_loopback
 
 TEXT: Final = "text/plain; charset=utf-8"
 _MOST_LEFT_UNREAD: Final = 1 << 16
-"""What is read of a connection after its answer: closing it with bytes unread would cut off what was sent."""
+"""The bytes that are read after the answer, since closing a connection with unread bytes could cut off the answer."""
 _READ_BYTES: Final = 1 << 12
 _NO_HEADERS: Final[Mapping[str, str]] = {}
 
@@ -32,7 +32,7 @@ class HttpAnswer:
 
     Args:
         body: text or bytes; by default the name of the status.
-        headers: beside those that every answer has.
+        headers: further headers, in addition to those of every answer.
 
     Examples:
         >>> HttpAnswer(http.HTTPStatus.NOT_FOUND).content
@@ -52,17 +52,17 @@ class HttpAnswer:
 
 
 Takeover: TypeAlias = Callable[[trio.abc.Stream, h11.Connection], Awaitable[None]]
-"""Goes on with a connection after its request, and closes it."""
+"""A function that continues a connection after its request, and closes it."""
 Responder: TypeAlias = Callable[[h11.Request], HttpAnswer | Takeover]
-"""Answers a request, without waiting."""
+"""A function that answers a request, without waiting."""
 
 
 class Room:
-    """Room for a bounded number of conversations, of which the oldest gives way to a new one.
+    """A limit for concurrent conversations: at the limit, a new one ends the oldest.
 
     Args:
-        most: how many there are at a time.
-        seconds: how long each of them may take.
+        most: the most conversations at a time.
+        seconds: the greatest duration of each.
 
     Examples:
         >>> async def hold_two():
@@ -101,10 +101,10 @@ class HttpConversations:
     """Connections that have not been answered yet.
 
     Args:
-        respond: answers requests.
-        most_at_once: how many there are at a time.
-        seconds: how long each of them may take.
-        most_request_bytes: of a request's lines.
+        respond: the function that answers requests.
+        most_at_once: the most connections at a time.
+        seconds: the greatest duration of each.
+        most_request_bytes: the most bytes of a request's lines.
     """
 
     def __init__(self, respond: Responder, *, most_at_once: int, seconds: float, most_request_bytes: int) -> None:
@@ -141,7 +141,7 @@ class HttpConversations:
         if isinstance(stream, trio.abc.HalfCloseableStream):
             await stream.send_eof()
         else:
-            await stream.aclose()  # TLS says goodbye so
+            await stream.aclose()  # sends the closing alert of TLS
         num_unread = _MOST_LEFT_UNREAD
         while num_unread > 0 and (data := await stream.receive_some(num_unread)):
             num_unread -= len(data)
@@ -154,9 +154,10 @@ def host_of(request: h11.Request) -> str:
 
 
 def is_meant_for(request: h11.Request, address: str) -> bool:
-    """Return whether a request names this machine's own address, or is for whoever reaches it.
+    """Return whether the `Host` of a request is the listener's address, or the listener accepts any.
 
-    A page of somebody else's, in a browser of this machine, can call a loopback address by a name of its own.
+    Otherwise a foreign page in a browser on this machine could reach a loopback address under another name (DNS
+    rebinding).
     """
     host = host_of(request)
     if not host or not is_loopback(address):
@@ -189,8 +190,8 @@ async def _hear(stream: trio.abc.Stream, connection: h11.Connection) -> h11.Requ
     """Return the request that a connection begins with.
 
     Raises:
-        h11.RemoteProtocolError: it is none, or too long.
-        trio.EndOfChannel: the other end has said nothing.
+        h11.RemoteProtocolError: it is no request, or too long.
+        trio.EndOfChannel: the other end closed without a request.
     """
     while (event := connection.next_event()) is h11.NEED_DATA:
         connection.receive_data(bytes(await stream.receive_some(_READ_BYTES)))

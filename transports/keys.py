@@ -1,8 +1,8 @@
-"""Keys of a TLS channel's ends: a private key, and a certificate that says nothing but what its public key is.
+"""Keys of a TLS channel's ends: a private key, and a self-signed certificate of its public key.
 
-The rule that holds here: a certificate is known by its fingerprint alone, the SHA-256 of its bytes. Nobody signs it but
-its own key, and neither its names nor an authority count; who it belongs to is agreed beforehand, on a roster or in an
-invitation. So its subject is drawn at random, which also lets a store of thousands find it at once.
+A certificate is identified only by its fingerprint, the SHA-256 of its bytes. Names in it and authorities do not count.
+Its owner is agreed on in advance, by a roster or an invitation. Its subject is random, so that OpenSSL finds it quickly
+among thousands.
 """
 
 import dataclasses
@@ -25,9 +25,9 @@ from cryptography.x509.oid import NameOID
 from .own_files import write_private
 
 VALID_DAYS: Final = 365
-"""How long a certificate is good, unless its owner says otherwise."""
+"""The default validity of a certificate, in days."""
 _SKEW: Final = dt.timedelta(days=1)
-"""The most that clocks may be behind: a new certificate is good at once on both sides."""
+"""How far a clock may be behind, so that a new certificate is valid at once on both sides."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Identity:
     """One end's private key and certificate.
 
     Args:
-        certificate: in DER.
-        private_key: in PEM (PKCS #8); nobody else's to read.
+        certificate: the certificate in DER.
+        private_key: the private key in PEM (PKCS #8); secret.
 
     Examples:
         >>> identity = make_identity()
@@ -59,15 +59,15 @@ class Identity:
 
     @classmethod
     def from_text(cls, text: str) -> "Identity":
-        """Return the identity that a text holds, as `text` writes it.
+        """Parse an identity from a text in the format of `text`.
 
         Raises:
-            ValueError: it holds no key, or no certificate.
+            ValueError: the text contains no key, or no certificate.
         """
         end = text.find("-----BEGIN CERTIFICATE-----")
         try:
             serialization.load_pem_private_key(text[: max(end, 0)].encode(), password=None)
-        except (TypeError, UnsupportedAlgorithm) as error:  # one that a password protects; one of another kind
+        except (TypeError, UnsupportedAlgorithm) as error:  # protected by a password, or of another kind
             raise ValueError(str(error)) from None
         return cls(read_certificate(text)[0], text[:end].encode())
 
@@ -95,7 +95,7 @@ def make_identity(*, days: float = VALID_DAYS) -> Identity:
     """Make a key on the curve P-256 and a certificate for it.
 
     Args:
-        days: how long from now the certificate is good.
+        days: the validity of the certificate from now, in days.
 
     Examples:
         >>> len(make_identity(days=30).fingerprint)
@@ -125,7 +125,7 @@ def make_identity(*, days: float = VALID_DAYS) -> Identity:
 
 
 def make_signature_key() -> tuple[bytes, bytes]:
-    """Make an Ed25519 key of signatures; return the private one in PEM, and the public one's 32 bytes.
+    """Make an Ed25519 signature key; return the private key in PEM, and the public key's 32 bytes.
 
     Examples:
         >>> private, public = make_signature_key()
@@ -149,13 +149,13 @@ def read_signature_key(pem: bytes) -> Callable[[bytes], bytes]:
 
 
 def read_certificate(text: str) -> tuple[bytes, dt.datetime]:
-    """Return a certificate in DER, and until when it is good.
+    """Return a certificate in DER, and the end of its validity.
 
     Args:
-        text: holds it in PEM; what stands around it does not matter.
+        text: a text with the certificate in PEM; other text is ignored.
 
     Raises:
-        ValueError: it holds none, or one that cannot be used.
+        ValueError: the text has no certificate, or an unusable one.
 
     Examples:
         >>> identity = make_identity()
@@ -164,7 +164,7 @@ def read_certificate(text: str) -> tuple[bytes, dt.datetime]:
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # what is no certificate by RFC 5280 and is still taken for one
+            warnings.simplefilter("error")  # refuse certificates that violate RFC 5280
             certificate = x509.load_pem_x509_certificate(text.encode())
             certificate.public_key()
     except (x509.InvalidVersion, UnsupportedAlgorithm, CryptographyDeprecationWarning) as error:
@@ -173,16 +173,16 @@ def read_certificate(text: str) -> tuple[bytes, dt.datetime]:
 
 
 def check_usable(certificate: bytes) -> None:
-    """Check that OpenSSL can read a certificate: it takes all that were agreed, or none.
+    """Check that OpenSSL can read a certificate, since one bad certificate would prevent loading all others.
 
     Args:
-        certificate: in DER, as `read_certificate` returned it.
+        certificate: the certificate in DER, from `read_certificate`.
 
     Raises:
-        ValueError: it cannot.
+        ValueError: OpenSSL cannot read it.
     """
     try:
-        # Twice: it is compared with others, which shows more than reading it does.
+        # Loaded twice: OpenSSL then also compares it, which reveals more errors than reading it.
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=certificate * 2)
     except ssl.SSLError as error:
         raise ValueError(f"OpenSSL cannot read the certificate: {error}") from None

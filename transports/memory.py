@@ -1,7 +1,7 @@
-"""Channels inside one process: the same contract, no sockets.
+"""Channels inside one process, without sockets.
 
-A direction is a queue of payloads that holds at most `MAX_QUEUED_PAYLOADS`; senders wait beyond that, as they would
-behind a full socket buffer.
+Each direction is a queue of at most `MAX_QUEUED_PAYLOADS` payloads. Beyond that senders wait, as with a full socket
+buffer.
 """
 
 import collections
@@ -20,18 +20,18 @@ MAX_QUEUED_PAYLOADS: Final = 64
 
 
 class _MemoryChannel(Channel):
-    """One end of a channel, with what has arrived at it; both ends are in this process, and send into each other.
+    """One end of a channel, with the payloads that have arrived at it.
 
     Args:
-        address: where the listener is.
-        number: of the channel, at the listener's end; 0 at the other.
-        other: the other end, if it is there already.
+        address: the address of the listener.
+        number: the number of the channel, at the listener's end; 0 at the other end.
+        other: the other end, if it exists already.
 
     Attributes:
-        arrivals: what has; None for nothing, since most of many channels have nothing.
-        longest: of all payloads that arrived so far.
-        receiver: the task that waits for something to arrive.
-        sender: at the other end, the task that waits for room here.
+        arrivals: the queued payloads; None if empty, which saves memory for many channels.
+        longest: the size of the longest payload so far.
+        receiver: the task that waits for an arrival.
+        sender: the task at the other end that waits for space in this queue.
     """
 
     __slots__ = (
@@ -137,7 +137,7 @@ class _MemoryChannel(Channel):
                 end.wake_receiver()
                 if end.sender is not None:
                     end.wake_sender()
-            if self.other.is_closed:  # neither looks at the other any more, nor holds it
+            if self.other.is_closed:  # both are closed: drop the references to each other
                 self.other.other = self.other = _NOBODY
 
     def _take(self) -> list[bytes] | None:
@@ -159,14 +159,14 @@ class _MemoryChannel(Channel):
         """Return the payloads before the first one above the limit; nothing after it is received.
 
         Raises:
-            MalformedMessageError: it comes first.
+            MalformedMessageError: the first payload is above the limit.
         """
         for place, payload in enumerate(queued):
             if len(payload) > self._limit:
                 if not place:
                     raise refused_size(len(payload), limit=self._limit)
                 self.arrivals = queued[place:]
-                self.wake_receiver()  # whoever watches: there is something left
+                self.wake_receiver()  # notify a watcher of the remaining payloads
                 return queued[:place]
         return []
 
@@ -221,7 +221,7 @@ class _MemoryChannel(Channel):
 
 
 _NOBODY: Final = _MemoryChannel("")
-"""Whom two ends that are both closed have at the other one."""
+"""The `other` of ends that are both closed."""
 _NOBODY.is_closed = True
 
 
@@ -238,7 +238,7 @@ class _MemoryListener(Listener):
         return self._address
 
     async def accept(self) -> Channel:
-        if self._incoming or self._is_closed:  # else waiting is the checkpoint
+        if self._incoming or self._is_closed:  # otherwise waiting is the checkpoint
             await trio.lowlevel.checkpoint()
         while not self._is_closed:
             if self._incoming:
@@ -275,7 +275,7 @@ class _MemoryListener(Listener):
 class MemoryTransport(Transport):
     """Channels inside one process and one trio run; addresses are names.
 
-    Each instance is a network of its own: only listeners that it opened can be reached through it.
+    Each instance is a separate network: it reaches only listeners that it opened.
 
     Examples:
         >>> async def main():

@@ -1,6 +1,6 @@
-"""Files that nobody but their owner reads, in folders into which nobody else puts any.
+"""Private files: readable only by their owner, in folders to which nobody else may write.
 
-The rule that holds here: a file has its owner's rights alone at every moment, and no link is followed to it.
+A file never has other permissions, not even for a moment, and links to it are not followed.
 """
 
 import os
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Final
 
 OWN_FOLDER: Final = "a folder of one's own, to which nobody else may write (chmod go-w)"
-"""The allowed folders where `is_own` has to hold, as a phrase."""
+"""A phrase for messages: the folders for which `is_own` holds."""
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a new file that nobody but its owner can read, at no moment.
+    """Write a new file that only its owner can ever read.
 
     Raises:
-        OSError: it is there already, or cannot be written.
+        OSError: the file exists, or cannot be written.
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(data)
@@ -27,14 +27,14 @@ def replace_private(path: Path, data: bytes) -> None:
     """Write a file that only its owner can read, in place of any that is there; no link is followed.
 
     Raises:
-        OSError: it cannot be written; then what was there is there.
+        OSError: it cannot be written; an earlier file then stays unchanged.
     """
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(handle)  # or a loss of power could leave an empty file under the name
+            os.fsync(handle)  # otherwise a loss of power could leave an empty file
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
@@ -42,12 +42,12 @@ def replace_private(path: Path, data: bytes) -> None:
 
 
 def is_own(folder: Path) -> bool:
-    """Return whether nobody else may put files or links into a folder, or another folder in its place or on the way.
+    """Return whether nobody else may write to a folder, or replace it or one of its parents.
 
-    A group that has its owner's number is taken for the owner's alone, as systems make one for each user.
+    A group with the same number as its owner counts as the owner's, since systems make such a group for each user.
 
     Raises:
-        OSError: it cannot be looked into.
+        OSError: the folder cannot be inspected.
     """
     status = folder.stat()
     shared = stat.S_IWOTH | (0 if status.st_gid == status.st_uid else stat.S_IWGRP)

@@ -1,7 +1,7 @@
-"""Promises: what a suite of checks says of whatever it checks, each a sentence that stands where it is checked.
+"""Promises of a conformance suite: each is a sentence at the place where it is checked.
 
-A check is a function whose docstring begins with the promise that it checks; what breaks it, whatever way it fails, is
-told by an AssertionError that begins with the promise. Free of pytest, as the suites are.
+A check is a function whose docstring begins with the promise that it checks. If it fails in any way, it raises an
+AssertionError that begins with the promise. Neither this module nor the suites need pytest.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ def sentence_of(check: Callable[..., object]) -> str:
 
 @contextlib.contextmanager
 def check_promise(promise: str) -> Generator[None]:
-    """Turn whatever fails into an AssertionError that begins with the promise.
+    """Turn any exception into an AssertionError that begins with the promise.
 
     Examples:
         >>> with check_promise("A payload arrives."):

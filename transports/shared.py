@@ -14,20 +14,20 @@ from .abc import Channel, Listener, Transport
 from .carrier import Carrier
 
 _PAUSE_SECONDS: Final = 1.0
-"""Between the beginnings of two connections, however many wait for one."""
+"""The seconds between two attempts to connect, however many channels wait."""
 _CONNECT_SECONDS: Final = 30.0
-"""The time in which a connection is made, or an error says that it is not."""
+"""The seconds after which an attempt to connect fails."""
 _UNANSWERED: Final = 256
-"""Channels on which nothing was heard yet; beyond them others wait, so that the other end answers each soon."""
+"""The most channels without an answer. Beyond this others wait, so that the other end answers each one soon."""
 
 
 class SharedTransport(Transport):
-    """All channels to one address over one connection of another transport; a lost connection is made anew.
+    """All channels to one address over one connection of another transport; a lost connection is made again.
 
     Args:
-        nursery: where the connection is used, and which an error of `before_writing` ends, or `REFUSAL`.
-        before_writing: as `Carrier` has it.
-        answer_seconds: whoever waits for its turn gives up where nothing at all was heard for so long.
+        nursery: runs the connection. An error of `before_writing`, or `REFUSAL`, ends it.
+        before_writing: as in `Carrier`.
+        answer_seconds: a channel that waits for its turn gives up if nothing at all was received for this time.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class SharedTransport(Transport):
                 raise _silence_of(address)
 
     async def _run(self, carrier: Carrier) -> None:
-        with contextlib.suppress(RemoteProtocolError):  # which every channel raises
+        with contextlib.suppress(RemoteProtocolError):  # every channel raises it
             await carrier.run()
 
 

@@ -1,13 +1,12 @@
-"""A network observer: a relay between clients and a server that notes sizes, times and order, and nothing else.
+"""A network observer: a relay between clients and a server that records only sizes, times and order.
 
-It stands where a provider, or whoever runs a Wi-Fi, stands: clients connect to the relay's address, and the relay
-connects on to the server. Over TCP it forwards bytes as they come, through sockets of its own, and can therefore not
-tell what they are; a transport that encrypts above TCP, and says so (`Transport.is_over_tcp`), is relayed as it is. Of
-any other transport nobody here knows the bytes: its payloads are relayed, each counted as the frame that it would be on
-a socket. That takes a relay in the server's place, so that a transport whose ends know each other is refused.
+It has the position of a network provider: clients connect to the relay's address, and the relay connects to the server.
+Over TCP it forwards bytes without interpreting them, so it also works for a transport that encrypts above TCP and says
+so (`Transport.is_over_tcp`). For any other transport it forwards payloads, and counts each as a frame on a socket. Such
+a relay acts as the server, so a transport with authentication is refused.
 
-One difference from a cable: the relay answers for the server, so that a client's connection succeeds, and ends, where
-the server's listener has just closed.
+It differs from a cable in one point: the relay accepts for the server. So if the server's listener has just closed, a
+client's connection succeeds and then ends.
 """
 
 import functools
@@ -25,17 +24,17 @@ from .tcp import open_socket
 
 _READ_BYTES: Final = 1 << 16
 _PAUSE_SECONDS: Final = 0.1
-"""Before the next connection is accepted where one could not be: descriptors may be free again by then."""
+"""The seconds until the next attempt to accept after a failure; descriptors may be free again by then."""
 
 
 class Traffic(NamedTuple):
     """An eavesdropper's record of one piece of data.
 
     Args:
-        seconds: when it came, since the listener was opened, on trio's clock.
-        connection: which one, from 0 in the order in which clients connected.
-        is_upstream: whether from the client to the server.
-        num_bytes: how many; 0 says that this side has ended.
+        seconds: its time since the listener was opened, by trio's clock.
+        connection: the number of the connection, from 0 in order of creation.
+        is_upstream: whether it goes from the client to the server.
+        num_bytes: its number of bytes; 0 for the end of this direction.
     """
 
     seconds: float
@@ -45,7 +44,7 @@ class Traffic(NamedTuple):
 
 
 def check_tapped(transport: Transport) -> None:
-    """Raise ConfigurationError if a transport has no wire between its ends that could be tapped.
+    """Raise ConfigurationError for a transport that cannot be relayed.
 
     Examples:
         >>> from psephos.transports import MemoryTransport
@@ -58,11 +57,11 @@ def check_tapped(transport: Transport) -> None:
 class TappedTransport(Transport):
     """Another transport, observed.
 
-    Relays run in trio's system tasks, since nobody who uses a transport waits for them; each ends with its connection.
+    Relays run in trio's system tasks, since users of a transport do not wait for them; each ends with its connection.
 
     Args:
         inner: the transport; its default address must be reachable from here.
-        record: told of all traffic as it comes; must not wait or raise.
+        record: called with each piece of traffic as it arrives; must not wait or raise.
 
     Raises:
         ConfigurationError: as `check_tapped`.
@@ -141,7 +140,7 @@ class _ChannelEnd:
         return len(encode_frames([piece]))
 
     async def finish(self) -> None:
-        self._channel.close()  # a channel has no half that could end alone
+        self._channel.close()  # a channel cannot close a single direction
         await trio.lowlevel.checkpoint()
 
     def close(self) -> None:
@@ -234,7 +233,7 @@ class _Relay:
         try:
             server = await self._front.connect()
         except OSError:
-            client.close()  # nobody listens there any longer
+            client.close()  # the server no longer listens
             return
         except BaseException:
             client.close()
@@ -257,10 +256,10 @@ class _Relay:
         *,
         is_upstream: bool,
     ) -> None:
-        """Pass on one direction until it ends.
+        """Forward one direction until it ends.
 
-        A source that fails ends both, at once. A sink that fails ends this direction: what its side had sent before is
-        still on its way through the other one, which will find the end of it.
+        If the source fails, both directions end at once. If the sink fails, only this direction ends: what that side
+        sent before is still forwarded in the other direction, until its end.
         """
         while True:
             try:

@@ -1,7 +1,8 @@
 """Channels over TCP: framed payloads, coalesced writes, addresses as HOST:PORT.
 
-Without TLS everybody on the way reads every report. Local differential privacy is made for that (each report is
-private by itself), but names, traffic and integrity are not protected: loopback, or a network that you trust.
+Without TLS, anybody on the network path can read every report. Local differential privacy allows for this, since each
+report is private by itself. But names, traffic and integrity are not protected, so use it only on loopback, or in a
+network that you trust.
 """
 
 import contextlib
@@ -20,13 +21,13 @@ from .framing import FrameDecoder, encode_frames
 
 _READ_BYTES: Final = 1 << 16
 MOST_AT_ONCE: Final = 1 << 14
-"""The longest payload to hand over at once: of a longer one the system may well take a part only."""
-# A whole roster may connect at once; the kernel drops what does not fit and the clients then wait a second.
+"""The longest payload that `send_nowait` tries to send; the system would often take only a part of a longer one."""
+# A whole roster may connect at once. The kernel drops connections beyond the backlog, whose clients then wait a second.
 _BACKLOG: Final = 4096
-# The process or the system has no descriptor left for one more connection; it may have one again in a moment.
+# The process or the system has no free descriptor for another connection; this may change soon.
 _OUT_OF_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS: Final = 0.1
-# What accept(2) reports of a connection that failed before it was accepted: its client's business, not ours.
+# Errors of accept(2) for a connection that failed before it was accepted; the listener is not affected.
 _FAILED_BEFORE_ACCEPT: Final = frozenset(
     {
         errno.ECONNABORTED,
@@ -40,14 +41,14 @@ _FAILED_BEFORE_ACCEPT: Final = frozenset(
         errno.EPROTO,
     }
 )
-# A peer whose machine vanished answers no probe: after two minutes of silence, three probes ten seconds apart.
+# To detect a peer whose machine vanished: after two minutes of silence, three probes ten seconds apart.
 _SECONDS_AND_PROBES: Final = {"TCP_KEEPIDLE": 120, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 _KEEPALIVE: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     *(
         (socket.IPPROTO_TCP, getattr(socket, name), value)
         for name, value in _SECONDS_AND_PROBES.items()
-        if hasattr(socket, name)  # not every system has all of them
+        if hasattr(socket, name)  # some systems lack some of them
     ),
 )
 
@@ -66,7 +67,7 @@ class SocketChannel(Channel):
                 stream.setsockopt(level, option, value)
         self._is_receiving = False
         self._is_sending = False
-        self._unsent = b""  # what the system has not taken of a payload that would have had to wait
+        self._unsent = b""  # the remainder of a payload that the system took only in part
 
     @property
     def peer(self) -> str:
@@ -103,7 +104,7 @@ class SocketChannel(Channel):
         self._decoder.max_payload_bytes = max_payload_bytes
 
     async def receive(self) -> list[bytes]:
-        # The system notices a second reader only if both have to wait; else the two would mix up the bytes.
+        # trio detects a second reader only if both wait; otherwise two readers would mix up the bytes.
         if self._is_receiving:
             raise trio.BusyResourceError("another task is receiving on this channel")
         self._is_receiving = True
@@ -118,7 +119,7 @@ class SocketChannel(Channel):
     async def _read(self) -> bytes:
         """Return the next bytes that come, and none at their end."""
         while True:
-            # Waiting first is a checkpoint, and hardly ever in vain: a party speaks when it has heard something.
+            # Waiting first is a checkpoint, and usually necessary, since a party mostly sends in response.
             await trio.lowlevel.wait_readable(self._descriptor())
             try:
                 return os.read(self._descriptor(), _READ_BYTES)
@@ -154,10 +155,10 @@ class SocketChannel(Channel):
 
 
 class SocketListener(Listener):
-    """Waits for connections.
+    """A listener on a socket.
 
     Args:
-        make_channel: makes a channel of a connection and its other end's address.
+        make_channel: makes a channel from a connection and the address of its other end.
     """
 
     def __init__(
@@ -183,7 +184,7 @@ class SocketListener(Listener):
 class TCPTransport(Transport):
     """Channels over TCP.
 
-    Listens on the loopback interface, at a port that the system chooses, unless an address is given.
+    By default it listens on the loopback interface, at a port that the system chooses.
     """
 
     name: ClassVar[str] = "tcp"  # pyright: ignore[reportIncompatibleVariableOverride]  a constant of the class
@@ -212,17 +213,17 @@ async def open_socket(address: str | None) -> trio.SocketListener:
     """Listen at an address; without one on the loopback interface, at a port that the system chooses."""
     host, port = parse_address("127.0.0.1:0" if address is None else address)
     first, *other_listeners = await trio.open_tcp_listeners(port, host=host, backlog=_BACKLOG)
-    for listener in other_listeners:  # a name with several addresses; clients try all of them, so one will do
-        listener.socket.close()  # without waiting, so that a cancelled call leaves none of them open
+    for listener in other_listeners:  # of a name with several addresses; clients try all of them
+        listener.socket.close()  # does not wait, so that a cancelled call closes all of them
     return first
 
 
 async def accept_stream(listener: trio.SocketListener) -> trio.SocketStream:
-    """Return the next connection; what fails before it is accepted is passed over.
+    """Return the next connection; skip connections that fail before they are accepted.
 
     Raises:
-        OSError: the listener is of no use any more.
-        trio.ClosedResourceError: it was closed.
+        OSError: the listener is unusable.
+        trio.ClosedResourceError: the listener was closed.
     """
     while True:
         try:

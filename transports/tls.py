@@ -1,18 +1,17 @@
-"""Channels over TLS 1.3 with certificates that both ends know beforehand: framed payloads on TCP, as `tcp`.
+"""Channels over TLS 1.3 with certificates that both ends know in advance: framed payloads on TCP, as in `tcp`.
 
-The rule that holds here: a channel carries payloads only between ends that have proven to hold the keys of certificates
-that were agreed. OpenSSL takes the agreed certificates for its anchors and checks their dates; an anchor could have
-signed others, so the certificate that came is then held against the agreed ones by its fingerprint. Names, authorities
-and signatures of others do not count.
+A channel carries payloads only between ends that have proven to hold the keys of agreed certificates. OpenSSL uses the
+agreed certificates as trust anchors, and checks their dates. Since an anchor could sign other certificates, the peer's
+certificate is also compared with the agreed ones by its fingerprint. Names and authorities do not count.
 
-A channel is there once TCP is connected; the handshake goes on by itself, for at most `HANDSHAKE_SECONDS`, and
-what is sent or received waits for it. So whoever listens accepts the next connection meanwhile, and `receive` says why
-a handshake failed (`HandshakeError`); the other end is told as far as TLS has words for it. To a client only a
-certificate's fault is final, as the client finds it or the server says it under the handshake's keys. Anything else is
-a `BrokenHandshakeError`: whoever is on the way may have caused it, or a server that has too much to do.
+A channel exists once TCP is connected. The handshake runs in the background, for at most `HANDSHAKE_SECONDS`, and
+sending and receiving wait for it. So a listener can accept the next connection in the meantime. `receive` raises
+`HandshakeError` if the handshake failed, and the other end gets the TLS alert. For a client only a certificate's fault
+is final: one that the client finds, or that the server states under the handshake's keys. Anything else is a
+`BrokenHandshakeError`, since anybody on the network path, or an overloaded server, may have caused it.
 
-Not protected: sizes, times, and who connects to whom. Whoever can cut the connection can end a channel between two
-payloads, which looks as if the other end had closed it; a conversation has to say by itself where it ends.
+Sizes, times, and who connects to whom are not protected. Anybody who can cut the connection can end a channel between
+two payloads, as if the other end had closed it. So a protocol must mark the end of its conversations.
 
 Source: RFC 8446.
 """
@@ -37,24 +36,24 @@ from .keys import Identity, fingerprint_of, make_identity
 from .tcp import SocketChannel, TCPTransport
 
 HANDSHAKE_SECONDS: Final = 10.0
-"""The time from TCP's connection to the end of the handshake; on a slow line it takes a second."""
+"""The time from TCP's connection to the end of the handshake, which takes a second on a slow line."""
 _ALERT_SECONDS: Final = 1.0
-"""How long an end that was refused may take to hang up."""
+"""The seconds within which a refused end should close the connection."""
 _MOST_READ: Final = 1 << 16
-"""Bytes that are read of it meanwhile."""
+"""The most bytes that are read from it in the meantime."""
 _NO_PASSWORD: Final = b"\0"
-"""The answer for a key with a password, which is none of ours: else OpenSSL would ask for it in the terminal."""
+"""The password for encrypted keys, which are refused; without one, OpenSSL would ask for it in the terminal."""
 _RECORD_HEADER: Final = Struct(">BHH")
 """The header of a client's first record: type, version, length."""
 _HANDSHAKE_RECORD: Final = 22
 _MAX_RECORD_BYTES: Final = 1 << 14
 _MOST_OWED: Final = 1 << 12
-"""Bytes of answers to the other end's new keys, of which it needs one in hours: some 150 before anything was sent."""
+"""The most bytes of unsent answers to key updates: about 150 answers, while an honest peer needs one in hours."""
 _MAX_KEY_BYTES: Final = 1 << 14
-"""The most bytes of a key or a certificate: any system's pipe holds them."""
+"""The most bytes of a key or a certificate, which fit into the pipe of any system."""
 _NOT_AGREED: Final = "is not one of those that were agreed"
 _OURS: Final = {9: "is not valid yet", 10: "has expired"} | dict.fromkeys((18, 19, 20, 21), _NOT_AGREED)
-"""Our objections to a certificate, by OpenSSL's code (X509_V_ERR_…)."""
+"""This end's reasons to refuse a certificate, by OpenSSL's code (X509_V_ERR_…)."""
 _THEIRS: Final = {
     "ALERT_CERTIFICATE_EXPIRED": "says that this side's certificate has expired",
     "ALERT_UNKNOWN_CA": "does not know this side's certificate",
@@ -65,7 +64,7 @@ _THEIRS: Final = {
     "ALERT_CERTIFICATE_REQUIRED": "asks for a certificate",
     "PEER_DID_NOT_RETURN_A_CERTIFICATE": "shows no certificate",
 }
-"""The other end's objections, by the end of OpenSSL's name of the error."""
+"""The other end's reasons, by the end of OpenSSL's name of the error."""
 
 
 class _TLSChannel(SocketChannel):
@@ -90,16 +89,17 @@ class _TLSChannel(SocketChannel):
         self._is_server = is_server
         self._fingerprints = agreed
         self._fingerprint = ""
-        # What came for OpenSSL, and what it has to say. An answer that it owes, such as new keys for new keys, leaves
-        # with the next payload, which is as soon as TLS asks for it.
+        # OpenSSL's input and output. An answer that it owes, such as to a key update, is sent with the next payload,
+        # which TLS allows.
         self._heard, self._said = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls: ssl.SSLObject  # there is one once a handshake has begun
-        # Until hands are shaken, so that in no case anything leaves in the clear. Copies of it are raised: with a
-        # traceback of its own it would keep this channel until the collector comes.
+        self._tls: ssl.SSLObject  # set once a handshake has begun
+        # Set until the end of the handshake, so that nothing is ever sent in clear. Only copies of it are raised, since
+        # its traceback would keep this channel alive until garbage collection.
         self._failure: Exception | None = trio.BrokenResourceError("there was no handshake")
         self._is_closed = False
         self._is_settled = trio.Event()
-        # Nobody who uses a transport waits for it, and a cancelled `receive` must not break it. It ends in any case.
+        # A system task, since users of a transport do not wait for it, and a cancelled `receive` must not cancel it. It
+        # always ends.
         trio.lowlevel.spawn_system_task(self._shake_hands)
 
     @property
@@ -127,7 +127,7 @@ class _TLSChannel(SocketChannel):
             await self._settle()
             if self._failure is not None:
                 raise copy.copy(self._failure)
-            if self._heard.pending:  # it came with the end of the handshake
+            if self._heard.pending:  # bytes that came with the end of the handshake
                 await trio.lowlevel.checkpoint()
                 if payloads := self._payloads_heard():
                     return payloads
@@ -149,7 +149,7 @@ class _TLSChannel(SocketChannel):
         """Wait for the end of the handshake.
 
         Raises:
-            trio.ClosedResourceError: this end has closed the channel.
+            trio.ClosedResourceError: this end closed the channel.
         """
         if not self._is_settled.is_set():
             await self._is_settled.wait()
@@ -174,24 +174,24 @@ class _TLSChannel(SocketChannel):
         return self._payloads_heard()
 
     def _payloads_heard(self) -> list[bytes]:
-        """Return the payloads that what was heard completes.
+        """Return the payloads that the received bytes complete.
 
-        What ends the channel counts from the next call on, if payloads come before it.
+        If payloads precede the end of the channel, the end is raised by the next call.
         """
         parts: list[bytes] = []
         has_ended = False
         try:
             while self._heard.pending and not has_ended:
-                part = self._tls.read(_MAX_RECORD_BYTES)  # a record at a time: OpenSSL keeps nothing back
-                has_ended = not part  # the other end has said so
+                part = self._tls.read(_MAX_RECORD_BYTES)  # a whole record, so that OpenSSL buffers nothing
+                has_ended = not part  # the other end closed
                 parts.append(part)
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:
-            # Of TLS 1.3, only here a client learns that its certificate was refused.
+            # In TLS 1.3, a client learns only here that its certificate was refused.
             if (reason := _reason_of(error)) is not None:
                 self._failure = HandshakeError(reason)
-                self._stream.socket.close()  # the other end waits for that
+                self._stream.socket.close()  # the other end waits for this
             else:
                 self._failure = trio.BrokenResourceError(f"the connection is broken: {error}")
         if self._said.pending > _MOST_OWED:
@@ -237,13 +237,13 @@ class _TLSChannel(SocketChannel):
                 self._heard.write(data)
 
     async def _hear_beginning(self) -> bool:
-        """Wait until a client's first record is whole, or shows to be none; return whether it ever will be.
+        """Wait for a client's complete first record; return False once the bytes cannot become one.
 
-        The system gathers it, and wakes nobody for who sends a byte now and then. Neither they nor who says nothing
-        cost more than a socket.
+        The operating system buffers the record, and wakes this task only when enough has arrived. So a slow or silent
+        client costs no more than a socket.
 
         Raises:
-            OSError: the connection is gone, or this end has closed it.
+            OSError: the connection is lost, or this end closed it.
         """
         raw, most = self._stream.socket, _RECORD_HEADER.size + _MAX_RECORD_BYTES
         data = await raw.recv(most, socket.MSG_PEEK)
@@ -268,13 +268,13 @@ class _TLSChannel(SocketChannel):
     async def _say_why(self, alert: bytes) -> None:
         """Send the alert that OpenSSL has for the other end, if any, and hang up once that has, or soon."""
         with (
-            contextlib.suppress(Exception),  # it may be gone, and nobody waits for this task
+            contextlib.suppress(Exception),  # the connection may be lost, and nobody waits for this task
             trio.move_on_after(_ALERT_SECONDS),
         ):
             if alert:
                 await self._stream.send_all(alert)
                 await self._stream.send_eof()
-                num_remaining = _MOST_READ  # closing with bytes unread would cut off what was sent
+                num_remaining = _MOST_READ  # unread bytes may cut it off
                 while num_remaining > 0 and (data := await self._stream.receive_some(num_remaining)):
                     num_remaining -= len(data)
         self._stream.socket.close()
@@ -283,15 +283,16 @@ class _TLSChannel(SocketChannel):
 class TLSTransport(TCPTransport):
     """Channels over TLS 1.3 between ends that know each other's certificates.
 
-    Without arguments it makes one key for both ends: a simulation then has the cost of TLS, and tells no parties apart.
+    Without arguments it makes one key for both ends: a simulation then has the cost of TLS, but no authentication of
+    parties.
 
     Args:
-        identity: this end's private key and certificate, or a file that holds them (`keys.Identity.write`).
-        peers: the certificates, in DER, of whoever may be at the other end: a server's are its roster's, a client's is
-            that of its server.
+        identity: this end's private key and certificate, or a file with both (`keys.Identity.write`).
+        peers: the certificates, in DER, of all possible peers: for a server those of its roster, for a client that of
+            its server.
 
     Raises:
-        ConfigurationError: one of the two is missing, or no key or certificate.
+        ConfigurationError: one of the two is missing, or is no key or certificate.
         OSError: the file cannot be read.
     """
 
@@ -319,11 +320,12 @@ class TLSTransport(TCPTransport):
 def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSLContext:
     context = ssl.SSLContext(kind)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.check_hostname = False  # a certificate is known by itself, wherever its owner is
+    context.check_hostname = False  # certificates are identified by fingerprint, not by host name
     context.verify_mode = ssl.CERT_REQUIRED
-    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # agreed is the certificate, whoever has signed it
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # the agreed certificate itself is the anchor
     if kind == ssl.PROTOCOL_TLS_SERVER:
-        # Who does not read them before it closes would cut off what it has sent; nobody comes back so often.
+        # No session tickets: a client that closes without reading them could cut off what it sent, and resumption is
+        # rare.
         context.num_tickets = 0
     try:
         if isinstance(identity, Path):
@@ -343,10 +345,10 @@ def _make_context(identity: Identity | Path, peers: bytes, kind: int) -> ssl.SSL
 
 @contextlib.contextmanager
 def _pipe(data: bytes) -> Generator[str]:
-    """Yield a name under which data can be read that are on no disk: OpenSSL takes keys from files alone.
+    """Yield a file name under which data can be read without being on a disk, since OpenSSL reads keys only from files.
 
-    A key that went through one would stay there if its process is killed meanwhile. It is memory with a name where the
-    system has that, and else a pipe.
+    A key in a real file would stay there if the process were killed. The name is that of a memory file if the system
+    has these, otherwise of a pipe.
     """
     if len(data) > _MAX_KEY_BYTES:
         raise ValueError("it is longer than any key")
@@ -372,16 +374,17 @@ def _first_record(beginning: bytes) -> int:
 
 def _failure_of(error: Exception, *, is_server: bool) -> Exception:
     """Return the exception for a receiver after a failed handshake."""
-    # A server refuses a certificate behind the handshake, as the client has it. Within, what says so is in the clear.
+    # A server refuses a certificate after the client's handshake has ended. An alert during the handshake is in clear,
+    # so it proves nothing.
     is_said = is_server or isinstance(error, ssl.SSLCertVerificationError)
     if is_said and (reason := _reason_of(error)) is not None:
         return HandshakeError(reason)
     if isinstance(error, ssl.SSLError):
         return BrokenHandshakeError(f"the other end does not speak TLS 1.3 as this side does ({error.reason})")
     if isinstance(error, (trio.EndOfChannel, trio.BrokenResourceError)):
-        return trio.EndOfChannel()  # an end that goes without having read the other's part resets the connection
+        return trio.EndOfChannel()  # an end that closes with unread data resets the connection
     if isinstance(error, trio.ClosedResourceError):
-        return copy.copy(error)  # which has no traceback
+        return copy.copy(error)  # a copy has no traceback
     return trio.BrokenResourceError(f"the handshake failed: {error}")
 
 

@@ -1,13 +1,13 @@
-"""Channels over WebSockets: what a browser speaks. A payload is a binary message; addresses are HOST:PORT, as of TCP.
+"""Channels over WebSockets, for browsers. A payload is a binary message; addresses are HOST:PORT, as for TCP.
 
-The rule that holds here: what a payload says does not show in how many bytes travel. So no extension is accepted, least
-of all compression, which browsers always offer: reports of one size would travel as 12 or as 137 bytes.
+The number of bytes on the wire must not depend on a payload's content. So no extension is accepted, in particular no
+compression, which browsers always offer: reports of the same size would travel as 12 or as 137 bytes.
 
-A listener also answers requests for pages, which somebody else writes (`WebTransport.respond`), and refuses what is not
-meant for it: another `Host` than its own, by which a page of somebody else's could reach a loopback address, and of
-WebSockets another `Origin`, by which it could speak for whoever looks at it. A WebSocket is accepted once `greet` knows
-who is there. Each is sent a ping every `PING_SECONDS`; one from which nothing has come for `GONE_SECONDS` is broken.
-No network says a browser's goodbye: a conversation has to say by itself where it ends.
+A listener also answers requests for pages (`WebTransport.respond`). It refuses a request with another `Host`, by which
+a foreign page could reach a loopback address, and a WebSocket with another `Origin`, by which a foreign page could act
+for its visitor. A WebSocket is accepted once `greet` has identified the peer. Each gets a ping every `PING_SECONDS`;
+one from which nothing has come for `GONE_SECONDS` is broken. A browser's closing message is not reliable, so a protocol
+must mark the end of its conversations.
 
 Source: RFC 6455.
 """
@@ -38,23 +38,23 @@ from .http_server import HttpAnswer, HttpConversations, Responder, Room, Takeove
 from .tcp import MOST_AT_ONCE, accept_stream, open_socket, open_stream, peer_address
 
 SESSION_PATH: Final = "/session"
-"""Where a listener's WebSockets are."""
+"""The path of a listener's WebSockets."""
 SUBPROTOCOL: Final = "psephos"
 PING_SECONDS: Final = 20.0
 GONE_SECONDS: Final = 60.0
 GREETING_SECONDS: Final = 10.0
-"""The time from TCP's connection to the end of TLS's handshake, for a request, and for a WebSocket to be greeted."""
+"""The time limits for TLS's handshake from TCP's connection on, for a request, and for `greet` of a WebSocket."""
 MOST_STRANGERS: Final = 512
-"""Connections without a request at a time; and as many WebSockets that have not been greeted."""
+"""The most connections without a request at a time; the same limit holds for WebSockets before `greet` has ended."""
 _MOST_REQUEST_BYTES: Final = 1 << 14
 _READ_BYTES: Final = 1 << 16
 _MOST_FRAMES: Final = 256
-"""Frames of payloads that are not complete, and control frames, in `PING_SECONDS`: each takes as long as a payload, and
-browsers send a few."""
+"""The most control frames and frames of incomplete payloads in `PING_SECONDS`. Each takes as much time as a payload,
+and browsers send few."""
 _VERSION: Final = b"13"
 
 Greeting: TypeAlias = Callable[[Channel], Awaitable[str | None]]
-"""Finds out who is at the other end of a new channel; returns its fingerprint, or None once it has been refused."""
+"""A function that identifies the peer of a new channel; it returns its fingerprint, or None if it refused the peer."""
 
 
 class WebChannel(Channel):
@@ -63,11 +63,11 @@ class WebChannel(Channel):
     Args:
         raw: the connection's socket.
         stream: the same, or TLS on it.
-        websocket: what speaks RFC 6455, with what has come behind the handshake.
-        owed: what is to be sent in front of the first payload.
+        websocket: the RFC 6455 protocol object, with bytes that came after the handshake.
+        owed: bytes to send before the first payload.
 
     Attributes:
-        peer_fingerprint: as whom the other end was greeted.
+        peer_fingerprint: the fingerprint that `greet` returned.
     """
 
     __slots__ = (
@@ -100,9 +100,9 @@ class WebChannel(Channel):
         self._stream = stream
         self._peer = peer
         self._websocket = websocket
-        self._is_early = True  # until what came behind the handshake has been looked at
+        self._is_early = True  # until bytes after the handshake are processed
         self._limit = MAX_FRAME_BYTES
-        self._parts: list[bytes] = []  # of a message that is not complete
+        self._parts: list[bytes] = []  # of an incomplete message
         self._size = 0
         self._failure: Exception | None = None
         self._fingerprint = ""
@@ -110,10 +110,8 @@ class WebChannel(Channel):
         self._num_frames = 0
         self._is_closed = self._is_receiving = self._is_sending = False
         self._turn = trio.Lock()
-        self._owed = (
-            owed  # and control frames, or what the system has not taken of them: they leave with what is sent next
-        )
-        self._unsent = b""  # as `SocketChannel` has it
+        self._owed = owed  # also control frames, or their unsent remainder, which go with the next payload
+        self._unsent = b""  # as in `SocketChannel`
 
     @property
     def peer(self) -> str:
@@ -181,7 +179,7 @@ class WebChannel(Channel):
         if not self._is_closed:
             self._is_closed = True
             if self._stream is self._raw and not self._is_sending and not self._unsent:
-                with contextlib.suppress(OSError, LocalProtocolError):  # the goodbye that counts is the conversation's
+                with contextlib.suppress(OSError, LocalProtocolError):  # the closing message is not essential
                     os.write(self._raw.socket.fileno(), self._websocket.send(CloseConnection(code=1000)))
             self._raw.socket.close()
 
@@ -275,7 +273,7 @@ class WebChannel(Channel):
                         payloads.append(b"".join(self._parts))
                         self._parts.clear()
                         self._size = self._num_frames = 0
-                case Ping():  # over TLS it waits for the next payload: no browser sends any
+                case Ping():  # over TLS the answer waits for the next payload; browsers send no pings
                     self._owed = self._websocket.send(event.response())
                     if self._stream is self._raw and not self._is_sending and not self._unsent:
                         self._owed = self._rest_of(self._owed)
@@ -302,11 +300,11 @@ class WebChannel(Channel):
 
 
 class WebListener(Listener):
-    """Waits for WebSockets, and answers requests for pages, until it is closed.
+    """A listener for WebSockets, which also answers requests for pages.
 
     Args:
         listener: the socket.
-        transport: how it is done.
+        transport: the transport, with its settings.
     """
 
     def __init__(self, listener: trio.SocketListener, transport: "WebTransport") -> None:
@@ -315,7 +313,7 @@ class WebListener(Listener):
         host, port = listener.socket.getsockname()[:2]
         self._address = format_address(host, port)
         self.origin = transport.origin or f"http{'s' * (transport.tls is not None)}://{self._address}"
-        """How people reach it: what a browser says of a page that came from here."""
+        """The origin that a browser states for a page from this listener."""
         self._hosts = {self.origin.partition("://")[2], self._address}
         self._channels = weakref.WeakSet[WebChannel]()
         self._arrivals, self._accepted = trio.open_memory_channel[WebChannel](1 << 20)
@@ -327,7 +325,7 @@ class WebListener(Listener):
             most_request_bytes=_MOST_REQUEST_BYTES,
         )
         self._strangers = Room(MOST_STRANGERS, seconds=GREETING_SECONDS)
-        # As TLS's handshakes: nobody who uses a transport waits for it, and it ends with the listener.
+        # A system task, as for TLS's handshakes; it ends with the listener.
         trio.lowlevel.spawn_system_task(self._run)
 
     @property
@@ -347,7 +345,7 @@ class WebListener(Listener):
         await trio.lowlevel.checkpoint()
 
     async def _run(self) -> None:
-        # All other tasks would end with this one, whatever it is.
+        # An exception here would end all of trio's tasks.
         with contextlib.suppress(Exception), self._scope:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._keep_alive, nursery)
@@ -398,7 +396,7 @@ class WebListener(Listener):
 
     async def _open_channel(self, token: bytes, stream: trio.abc.Stream, connection: h11.Connection) -> None:
         """Accept a WebSocket, and hand it over once it was greeted."""
-        # As `_converse` has made it.
+        # `_converse` made the stream.
         raw = cast("trio.SSLStream[trio.SocketStream]", stream).transport_stream if self._transport.tls else stream
         assert isinstance(raw, trio.SocketStream)  # noqa: S101  the same
         websocket = Connection(ConnectionType.SERVER, [], connection.trailing_data[0])
@@ -431,10 +429,10 @@ class WebTransport(Transport):
     """Channels over WebSockets.
 
     Args:
-        respond: answers requests for pages; without it there are none.
-        greet: finds out who is at the other end of a new channel; without it everybody is let in as nobody.
-        origin: of the pages, as people reach them: `https://vote.example.org`. Without it a listener's own address.
-        tls: for HTTPS; without it somebody in front of it has to see to that, beyond this machine.
+        respond: answers requests for pages; without it there are no pages.
+        greet: identifies the peer of a new channel; without it peers are not authenticated.
+        origin: the public origin of the pages, such as `https://vote.example.org`; by default the listener's address.
+        tls: the TLS context for HTTPS; without it, a proxy must provide HTTPS, except on loopback.
 
     Examples:
         >>> async def greet_each_other():
@@ -470,10 +468,10 @@ class WebTransport(Transport):
         return WebListener(await open_socket(address), self)
 
     async def connect(self, address: str) -> Channel:
-        """Return a channel to a listener without TLS; no browser's: it says the origin that the listener expects.
+        """Return a channel to a listener without TLS, for clients that are no browsers; it sends the expected origin.
 
         Raises:
-            OSError: nobody listens there, or not for WebSockets.
+            OSError: nothing listens there, or not for WebSockets.
             ValueError: it is no address.
         """
         stream = await open_stream(*parse_address(address))

@@ -1,4 +1,4 @@
-"""Deviating parties, each a wrapper around an honest agent; what they infer is outside this room."""
+"""Deviating parties, each a wrapper around an honest agent; attacks on their views are in `scenarios`."""
 
 from .clients import Changer, Leaver, Poisoner, Replayer
 from .deviation import SERVER, DeviatingChannel, DeviatingListener, Deviation, Passage

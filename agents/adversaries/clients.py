@@ -14,19 +14,19 @@ _NOTHING: Mapping[int, Sequence[int]] = {}
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Leaver(Deviation):
-    """A client that hangs up instead of answering a step.
+    """A client that disconnects instead of answering a step.
 
-    Corrupt: this client. It sees what everybody sees: the outcome of the step before, in the request.
+    Corrupt: this client. It sees the public outcome of the previous step, in the request.
 
-    The honest side: the server counts it among the missing. With a quorum of everybody the session ends, both sides are
-    told who is missing, and no later step is opened; so one client can stop a vote that needs all, and is named. With
-    a lower quorum the vote goes on without it, and it can bias the outcome by its own share: whether it takes part then
-    depends on a noisy outcome in which its own report is already counted. Where who takes part is private there is no
-    quorum: the vote goes on, and says of nobody that they left.
+    The honest side: the server counts it as missing. If all must report, the session ends, and both sides learn who is
+    missing; so one client can stop such a vote, and is named. With a lower quorum the vote continues without it. The
+    client can then bias the outcome by its weight, since its participation depends on a noisy outcome that already
+    contains its report. If participation is private, there is no quorum: the vote continues, and nobody is named.
 
     Args:
-        step: from 0, the one whose request it waits for.
-        leaves_if: given what that request publishes, as plain data (None where it publishes nothing), whether to leave.
+        step: the step, from 0, whose request it waits for.
+        leaves_if: a function of the request's payload as plain data (None if it has none) that decides whether to
+            leave.
 
     Examples:
         >>> from psephos.protocol.messages import NIL
@@ -49,22 +49,22 @@ class Leaver(Deviation):
 class Poisoner(Deviation):
     """A client that chooses its reports.
 
-    Corrupt: this client. It knows the public parameters and its own values; several that act together are several of
-    these with reports that were agreed upon.
+    Corrupt: this client. It knows the public parameters and its values. For a coalition, use several with agreed
+    reports.
 
-    The honest side: a server refuses a report that no honest client could send (its length, its range, its sender's
-    public row) and drops its sender. Any other report stands, since an honest client could have drawn it. The harm is
-    bounded by what one report weighs in the estimate, which grows as ε shrinks: by k-RR, a count moves by 1/(p − q) at
-    most between two reports, where a false value that is honestly randomized moves its expectation by 1.
+    The honest side: a server refuses a report that no honest client could send, by its length, its range or its
+    sender's public row, and drops its sender. Any other report counts, since an honest client could have drawn it. The
+    harm is bounded by the effect of one report on the estimate, which grows as ε decreases. With k-RR, one report
+    changes a count by at most 1/(p − q), while a false value that is honestly randomized changes its expectation by 1.
 
     Args:
-        reports: for each step (from 0) that it poisons, the numbers that it reports; in the other steps it reports
-            what its agent drew.
+        reports: the numbers that it reports, for each step (from 0) that it poisons; in all other steps it reports what
+            its agent drew.
 
     Source:
         Cao, Jia and Gong (2021), Data poisoning attacks to local differential privacy protocols, section 4 (the maximal
-        gain attack). Cheu, Smith and Ullman (2021), Manipulation attacks in local differential privacy: that every
-        locally private protocol has this harm.
+        gain attack). Cheu, Smith and Ullman (2021), Manipulation attacks in local differential privacy, that this harm
+        is inherent in local privacy.
 
     Examples:
         >>> from psephos.protocol.integers import encode_row
@@ -86,10 +86,10 @@ class Poisoner(Deviation):
 class Changer(Deviation):
     """A client that changes its answer to one step of a masked phase, by a function of the payload.
 
-    Corrupt: this client, which may shift its row without its masks.
+    Corrupt: this client, which may add a number to its masked row without knowing other masks.
 
-    The honest side: nobody can check a row, and the sum moves by as much. All other messages are signed: a client whose
-    message differs from what it has signed is excluded.
+    The honest side: nobody can check a row, so the sum changes by the same number. All other messages are signed, and a
+    client whose message does not match its signature is excluded.
 
     Examples:
         >>> from psephos.protocol.messages import NIL
@@ -109,21 +109,21 @@ class Changer(Deviation):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Replayer(Deviation):
-    """A client that follows each of its reports by others.
+    """A client that sends further messages after each of its reports.
 
-    Corrupt: this client; and for `captured`, somebody who reads the network where nothing encrypts it.
+    Corrupt: this client; and for `captured`, an eavesdropper on an unencrypted network.
 
-    The honest side: a report that comes again, the same byte for byte, is counted once. One that differs is
-    `ConflictingReportError`: the first stands, and its sender is dropped. A connection speaks for one party, so that
-    another party's report counts as the sender's own, and another's Hello ends the sender's own conversation; on a new
-    connection it is refused while its owner takes part, and afterwards (`sybils`). In another
-    session its id makes it void, and over TLS nobody can say it without the owner's key. What remains where nothing
-    encrypts: whoever reads a Hello before it reaches the server takes the seat.
+    The honest side: an identical repeated report counts once. For a different one the server raises
+    `ConflictingReportError`: the first report stands, and the sender is dropped. A connection speaks for one party, so
+    another party's report counts as the sender's, and another party's Hello ends the sender's conversation. On a new
+    connection, such a Hello is refused while that party takes part, and afterwards (`sybils`). In another session it is
+    invalid by the session's id, and over TLS it needs the party's key. Without encryption one harm remains: an
+    eavesdropper who reads a Hello before it reaches the server can join in its place.
 
     Args:
-        times: how often its own report is sent again.
-        altered: by step (from 0), the numbers of a second, different report.
-        captured: by step, other parties' messages, which follow.
+        times: the number of times that its report is sent again.
+        altered: the numbers of a second, different report, by step (from 0).
+        captured: other parties' messages that are sent afterwards, by step.
 
     Examples:
         >>> from psephos.protocol.messages import NIL
@@ -150,5 +150,5 @@ def _with_numbers(report: Report, numbers: Sequence[int]) -> Report:
     """Return a report that says these numbers in as many bytes each, since one of another size would be refused."""
     try:
         return Report(report.step, msgspec.Raw(rewrite_row(bytes(report.payload), numbers)))
-    except OverflowError:  # no honest client could send it either
+    except OverflowError:  # not encodable, so no honest client could send it
         return Report(report.step, msgspec.Raw(msgspec.msgpack.encode(list(numbers))))

@@ -1,10 +1,10 @@
 """Deviating parties: a wrapper between an honest agent and its channels.
 
-An honest agent is run as it is, and a `Deviation` changes what passes between it and the network: it may alter, drop,
-repeat or add messages, or hang up. So a deviating party knows what its agent knows and nothing else, every deviation
-works over every transport, and what the honest side makes of it is the honest side's own code.
+An honest agent runs unchanged, and a `Deviation` changes the messages between it and the network: it may alter, drop,
+repeat or add messages, or disconnect. So a deviating party knows exactly what its agent knows. Every deviation works
+over every transport, and the other side runs its regular code.
 
-Each deviation says in its docstring who must be corrupt for it, what the honest side does, and what harm remains.
+The docstring of each deviation states who must be corrupt, what the honest side does, and what harm remains.
 """
 
 import collections
@@ -20,9 +20,9 @@ from ...transports.abc import Channel, Listener
 
 
 class Passage(NamedTuple):
-    """The messages that take the place of one message, inward and outward.
+    """The messages that replace one message.
 
-    `inward` is shown to the agent, `outward` goes to the network, in order; then the channel is closed if `hangs_up`.
+    `inward` goes to the agent, and `outward` to the network, in order. Then the channel is closed if `hangs_up`.
 
     Examples:
         >>> Passage(hangs_up=True).outward
@@ -37,7 +37,7 @@ class Passage(NamedTuple):
 class Deviation:
     """A party's deviation from the protocol in one session; the base class changes nothing.
 
-    One object serves one party, on all its channels, and may keep what it saw. It must not wait or raise.
+    One object serves one party on all its channels, and may store what it sees. Its methods must not wait or raise.
 
     Examples:
         >>> passage = Deviation().outgoing("server", Inquiry(10, "ann"))
@@ -48,18 +48,18 @@ class Deviation:
     __slots__ = ()
 
     def outgoing(self, peer: str, message: Message) -> Passage:
-        """Return what to send in place of a message that the agent sends.
+        """Return the replacement of a message that the agent sends.
 
         Args:
-            peer: whom to: a party's name, or `SERVER`; empty where a connection has not said who it is.
+            peer: the recipient: a party's name, or `SERVER`; empty before the peer's Hello.
         """
         return Passage(outward=(message,))
 
     def incoming(self, peer: str, message: Message) -> Passage:
-        """Return what to hand over in place of a message that the network brings.
+        """Return the replacement of a message that arrives from the network.
 
         Args:
-            peer: who sent it: a party's name, or `SERVER`; what a connection says of itself may be false.
+            peer: the sender: a party's name, or `SERVER`; a name from a Hello may be false.
         """
         return Passage(inward=(message,))
 
@@ -68,7 +68,7 @@ class DeviatingChannel(Channel):
     """A channel whose messages pass through a deviation.
 
     Args:
-        peer: the other end's name; None where its first message says it (a server's channel).
+        peer: the other end's name; None if its first message states it (on a server's channel).
     """
 
     __slots__ = ("_arrivals", "_channel", "_deviation", "_outputs", "_peer", "_sending", "_waiting")
@@ -77,10 +77,10 @@ class DeviatingChannel(Channel):
         self._channel = channel
         self._deviation = deviation
         self._peer = peer
-        self._arrivals: collections.deque[bytes] = collections.deque()  # and not passed on yet
-        self._outputs: collections.deque[bytes] = collections.deque()  # for the agent, and not taken yet
-        self._sending = trio.Lock()  # what is incoming may have an answer, while the agent sends
-        self._waiting: trio.CancelScope | None = None  # of a `receive` that has nothing to show
+        self._arrivals: collections.deque[bytes] = collections.deque()  # payloads that are not processed yet
+        self._outputs: collections.deque[bytes] = collections.deque()  # payloads that the agent has not taken yet
+        self._sending = trio.Lock()  # an incoming message may cause sending while the agent sends
+        self._waiting: trio.CancelScope | None = None  # of a waiting `receive`
 
     @property
     def peer(self) -> str:
@@ -100,7 +100,7 @@ class DeviatingChannel(Channel):
         self._channel.limit_payloads(max_payload_bytes)
 
     def send_nowait(self, payload: bytes) -> None:
-        """Say that it would wait: what is sent may be more than one payload. See `Channel.send_nowait`."""
+        """Raise trio.WouldBlock, since one message may become several. See `Channel.send_nowait`."""
         raise trio.WouldBlock
 
     async def send(self, payloads: Sequence[bytes]) -> None:
@@ -115,7 +115,7 @@ class DeviatingChannel(Channel):
         await self._pass_on(outward, hangs_up=hangs_up)
 
     async def receive(self) -> list[bytes]:
-        if self._outputs:  # else waiting is the checkpoint
+        if self._outputs:  # otherwise waiting is the checkpoint
             await trio.lowlevel.checkpoint()
         while not self._outputs:
             if not self._arrivals:
@@ -139,7 +139,7 @@ class DeviatingChannel(Channel):
         try:
             message = decode(payload)
         except RemoteProtocolError:
-            self._outputs.append(payload)  # no message: the agent says so
+            self._outputs.append(payload)  # no message, which the agent reports
             return
         if self._peer is None and isinstance(message, (Hello, Inquiry)):
             self._peer = message.party

@@ -17,16 +17,16 @@ class Asker(Deviation):
 
     Corrupt: the server.
 
-    The honest side: a client draws once for each step, and answers the same request by the same bytes, without another
-    charge; an average of equal numbers says no more than one of them. A request for a step that is over ends the
-    session. A new session draws anew and is charged anew: there the ledger's budget, over all sessions of one person,
-    is what bounds the average, as long as the ledger outlives the sessions.
+    The honest side: a client draws once for each step, and answers a repeated request with the same bytes, without
+    another charge. So an average reveals no more than one report. A request for an earlier step ends the session. A new
+    session draws and charges again; then the ledger's budget over all sessions of a person bounds the loss, if the
+    ledger persists.
 
     Args:
-        times: how often each request is sent again.
+        times: the number of times that each request is sent again.
 
     Attributes:
-        answers: by client and step, the payload of every report that came.
+        answers: the payloads of all received reports, by client and step.
 
     Examples:
         >>> from psephos.protocol.messages import NIL
@@ -53,23 +53,22 @@ class Asker(Deviation):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Dropper(Deviation):
-    """A server that loses all but some clients on purpose.
+    """A server that deliberately drops all but some clients, to isolate them.
 
     Corrupt: the server, or the network between it and the others.
 
-    The honest side: a quorum. The server's own code does not close a step without it, and ends the session with the
-    names of the missing, so that a network that drops clients cannot isolate one. A server that is corrupt all through
-    would ignore its quorum, and no client can check who else was there; so clients rely on local privacy alone: an
-    isolated client's report costs it what any report costs, the ledger's proven ε against a server that sees this one
-    report, which is the adversary that the ledger always assumes. In the central model the server sees the values
-    anyway; who sees only the release of a tally of one is still held off by the noise that the tally has. Where who
-    takes part is private there is no quorum, since one would tell, and that noise is all that stands against this.
+    The honest side: a quorum. An honest server does not close a step without it, and ends the session with the names of
+    the missing parties. So a network that drops clients cannot isolate one. A corrupt server would ignore its quorum,
+    and clients cannot check who else took part. So they rely on local privacy: an isolated client's report costs the
+    ledger's proven ε, which always assumes a server that sees this report. In the central model the server sees the
+    values anyway; an observer of the release of a single value still faces the noise of the tally. If participation is
+    private, there is no quorum, and this noise is the only protection.
 
     Args:
-        keeps: the names of those who are served.
-        step: from 0, the first one in which the others are dropped.
-        hangs_up: on the others as the step opens, so that they are not asked; else they are asked, and their reports
-            are thrown away.
+        keeps: the names of the clients that are served.
+        step: the first step, from 0, in which the others are dropped.
+        hangs_up: whether the others are disconnected as the step opens; otherwise they get the request, and their
+            reports are discarded.
 
     Examples:
         >>> from psephos.protocol.messages import NIL
@@ -102,15 +101,15 @@ class Equivocator(Deviation):
 
     Corrupt: the server.
 
-    The honest side: each client digests what it was told (`protocol.transcript`), and people who compare the digests
-    see that they differ; a client cannot notice by itself. It does notice a second request for a step that differs
-    from the first, and ends the session. No report depends on what a request publishes, so that nobody pays more or
-    draws otherwise: the harm is that people believe different outcomes.
+    The honest side: each client digests the public messages (`protocol.transcript`), and people who compare the digests
+    see that they differ; a single client cannot detect it. A client does detect a second, different request for a step,
+    and ends the session. No report depends on what a request publishes, so nobody pays more or draws differently. The
+    harm is that people believe different outcomes.
 
     Args:
-        misled: the names of those who are told otherwise.
-        request: given a step (from 0) and what its request publishes, as plain data, what to say instead.
-        release: given the outcome as plain data, what to say instead.
+        misled: the names of the clients that get other messages.
+        request: a function of a step (from 0) and its request's payload as plain data that returns the false payload.
+        release: a function of the outcome as plain data that returns the false one.
 
     Examples:
         >>> liar = Equivocator(misled=["bob"], release=lambda outcome: {"accepted": True})
@@ -137,17 +136,17 @@ class Equivocator(Deviation):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Liar(Deviation):
-    """A server that names other parameters than its own.
+    """A server that sends false parameters.
 
     Corrupt: the server.
 
-    The honest side: a client holds the parameters that it agreed to, compares bytes as soon as it is welcomed, says
-    where they differ and leaves; nothing was drawn, charged or reserved by then. So there is no harm, but that nobody
-    takes part. A client that agreed to nothing and asks for the terms instead takes them as they are: there a budget,
-    and whoever reads the terms, are all that stands against them.
+    The honest side: a client compares the bytes of the server's Welcome with the parameters that it agreed to. If they
+    differ, it names the difference and leaves, before anything is drawn, charged or reserved. So the only harm is that
+    nobody takes part. A client that asks for the terms instead of agreeing on them in advance accepts any; then only
+    its budget, and a person who reads the terms, protect it.
 
     Args:
-        parameters: the false parameters: a function of the true ones, as plain data, or bytes as they are.
+        parameters: the false parameters: a function of the true ones as plain data, or raw bytes.
 
     Examples:
         >>> liar = Liar(lambda true: {**true, "epsilon": 9.0})
@@ -172,13 +171,15 @@ class Liar(Deviation):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Unmasker(Deviation):
-    """A server of a masked phase that says of some parties, `dropped`, that they left, though their rows came.
+    """A server of a masked phase that falsely claims that some parties, `dropped`, left, though their rows arrived.
 
-    Corrupt: the server. It hangs up on them and invents drop-outs; or it tells the `misled` alone, and has two sets of
-    survivors: it shows the misled their signatures, to be told shares. `step` is the one that confirms survivors.
+    Corrupt: the server. It disconnects them and claims drop-outs. Or it makes the claim only to the `misled`, and so
+    has two sets of survivors: it shows the misled their signatures, to get their shares. `step` is the step that
+    confirms survivors.
 
-    The honest side: who is said to have left finds out. T signatures are needed, and no two sets have as many where c
-    parties at most sign both. Of each party one share is told, of its own mask or of its keys: a row keeps one of them.
+    The honest side: a party that is claimed to have left notices. T signatures are needed, and two different sets
+    cannot both have T if at most c parties sign both. For each party only one kind of share is revealed, of its own
+    mask or of its keys; so one of the two still protects its row.
     """
 
     places: Mapping[str, int]

@@ -1,10 +1,10 @@
-"""Sybils: connections that try to take seats which are not theirs.
+"""Sybils: connections that try to join as parties that they are not.
 
-Corrupt: whoever can reach the server. The honest side: a roster. Its server takes nobody whose name is not on it,
-nobody twice, and, where the roster has certificates, nobody without that name's key; a refusal moves no party's row.
-Without certificates a name is enough to take a seat that is free: right only where nobody else can reach the server.
-Seats that one person holds by right, under several names, are no matter of the protocol: as `Poisoner` each weighs one
-report.
+Corrupt: anybody who can reach the server. The honest side: a roster. The server refuses names that are not on it, and
+names that have joined; if the roster has certificates, also connections without the key of the name. A refusal does not
+affect any party. Without certificates, a name is enough to join in place of a party that has not joined yet; this is
+safe only if nobody else can reach the server. If one person is on the roster under several names, the protocol cannot
+prevent it; each of them counts as one report, as with `Poisoner`.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from ...transports.abc import Transport
 class Attempt(NamedTuple):
     """The result of one Hello.
 
-    `answer` is the server's first message; None where it hung up without one.
+    `answer` is the server's first message; None if it disconnected without one.
 
     Examples:
         >>> Attempt("ann", Abort("'ann' has joined before")).reason
@@ -42,15 +42,15 @@ class Attempt(NamedTuple):
 
 
 async def try_to_join(transport: Transport, address: str, hellos: Sequence[Hello]) -> list[Attempt]:
-    """Say each Hello on a connection of its own, one after another, and hang up once it was answered.
+    """Send each Hello on a new connection, one after another, and disconnect after the answer.
+
+    If it is cancelled, it closes its connection at once.
 
     Args:
-        hellos: in others' names, or in names that were made up; made by hand, or captured.
+        hellos: messages in the names of others or in invented names, constructed or captured.
 
     Raises:
         OSError: the server cannot be reached.
-
-    Cancelled, it closes its connection at once.
     """
     return [Attempt(hello.party, await _ask(transport, address, hello)) for hello in hellos]
 
@@ -60,7 +60,7 @@ async def _ask(transport: Transport, address: str, hello: Hello) -> Message | No
         try:
             await channel.send([encode(hello)])
             return decode((await channel.receive())[0])
-        except HandshakeError as error:  # its key is not one of the roster's
+        except HandshakeError as error:  # the roster does not have its key
             return Abort.from_error(error)
         except (trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
             return None

@@ -6,8 +6,8 @@
     def test_pigeons_keep_the_contract():
         trio.run(check_transport, PigeonTransport)
 
-Every row of the table in `psephos.transports.abc` is checked, for both ends of a channel. A transport that passes may
-still be wrong; one that fails is, and the sentence says which of `PROMISES` it broke.
+Every rule in `psephos.transports.abc` is checked, for both ends of a channel. A transport that passes may still be
+wrong. If it fails, the message names the one of `PROMISES` that it broke.
 """
 
 from collections.abc import Callable
@@ -40,11 +40,11 @@ async def check_transport(
     Args:
         make_transport: returns a new transport; called many times.
         max_payload_bytes: the greatest payload that the transport takes.
-        flood_bytes: more than a channel holds between its ends (what the operating system buffers included).
-        patience_seconds: how long one check may take before it counts as stuck.
+        flood_bytes: a number of bytes that exceeds all buffers of a channel (including those of the operating system).
+        patience_seconds: the time after which a check counts as stuck.
 
     Raises:
-        AssertionError: a promise was broken; the message begins with the promise.
+        AssertionError: the transport breaks a promise; the message begins with it.
     """
     sizes = Sizes(max_payload_bytes, flood_bytes)
     for channel_check in CHANNEL_CHECKS:

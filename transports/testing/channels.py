@@ -1,4 +1,4 @@
-"""What is checked on a channel: `near` sends to `far`, whichever of the two was accepted.
+"""The checks of a channel: `near` sends to `far`, and either of the two may be the accepted end.
 
 Each check's docstring begins with the promise that it checks.
 """
@@ -26,10 +26,10 @@ from .expecting import (
 )
 from .pairs import Flood, Sizes
 
-# How often the news that the other end has closed may be late, and how long we wait in between.
+# The most sends until the other end's close must be noticed, and the pause in between.
 _LATE_SENDS: Final = 200
 _NEWS_SECONDS: Final = 0.01
-# A limit of the receiver's own.
+# A limit that the receiver sets.
 _LIMIT_BYTES: Final = 100
 
 _ChannelCheck: TypeAlias = Callable[[Channel, Channel, Sizes], Awaitable[None]]
@@ -353,4 +353,4 @@ CHANNEL_CHECKS: Final[tuple[_ChannelCheck, ...]] = (
     _check_close_at_once,
     _check_checkpoints,
 )
-"""All of them, in the order in which they are made."""
+"""All checks, in their order."""

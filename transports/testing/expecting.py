@@ -1,4 +1,4 @@
-"""What checks expect of calls and of payloads; whatever comes instead is an AssertionError that names it."""
+"""Expectations of checks about calls and payloads; any other result is an AssertionError that names it."""
 
 import contextlib
 from collections.abc import Generator, Sequence
@@ -10,7 +10,7 @@ import trio.testing
 from ..abc import Channel
 from ..promises import require
 
-# Real time in which nothing happens: then what was started is waiting for something.
+# If nothing happens for this real time, the started call is waiting.
 _QUIET_SECONDS: Final = 0.01
 _SHOWN_BYTES: Final = 32
 

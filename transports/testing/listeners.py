@@ -1,4 +1,4 @@
-"""What is checked on a listener, and on those who connect to it.
+"""The checks of a listener and of connections to it.
 
 Each check's docstring begins with the promise that it checks.
 """
@@ -15,7 +15,7 @@ from ..promises import require
 from ..tap import TappedTransport, Traffic
 from .expecting import cancel_soon, checkpoint, expect, expect_next, let_everything_wait, raises
 
-# What a compressor makes 12, 16 and 137 bytes of: reports of one phase, of as many bytes each.
+# Payloads of the same size, like reports of one phase, which a compressor would reduce to 12, 16 and 137 bytes.
 _REPORTS: Final = (bytes(123), b"\0\1" * 61 + b"\0", bytes(number * number % 251 for number in range(123)))
 
 _ListenerCheck: TypeAlias = Callable[[Transport, Listener], Awaitable[None]]
@@ -136,7 +136,7 @@ async def _check_listener_checkpoints(transport: Transport, listener: Listener) 
 async def _check_sizes(transport: Transport, _: Listener) -> None:
     """What travels for payloads of one size has one size, whatever they say: the reports of a phase."""
     if transport.is_authenticated and not transport.is_over_tcp:
-        return  # nobody can stand between its ends, and count
+        return  # its traffic cannot be observed
     num_bytes = {True: 0, False: 0}
 
     def count(traffic: Traffic) -> None:
@@ -145,7 +145,7 @@ async def _check_sizes(transport: Transport, _: Listener) -> None:
     tapped = TappedTransport(transport, count)
     async with await tapped.open_listener() as listener, await tapped.connect(listener.address) as near:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(near.send, [b"hello"])  # both ends may have to agree on keys first
+            nursery.start_soon(near.send, [b"hello"])  # runs the handshake, if there is one
             far = await listener.accept()
             await expect_next(far, [b"hello"])
         async with far:
@@ -170,4 +170,4 @@ LISTENER_CHECKS: Final[tuple[_ListenerCheck, ...]] = (
     _check_listener_checkpoints,
     _check_sizes,
 )
-"""All of them, in the order in which they are made."""
+"""All checks, in their order."""
