@@ -1,4 +1,4 @@
-"""Estimators: unbiased numbers from randomized tallies, each with its standard error."""
+"""Estimators: unbiased estimates from randomized tallies, each with its standard error."""
 
 from ..estimate import Estimate, Estimates
 from .frequencies import debiased_values, estimate_counts, project_to_simplex

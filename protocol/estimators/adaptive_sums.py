@@ -1,19 +1,21 @@
-"""How probably a sum of reports exceeds its mean, where values are chosen in sight of earlier reports: a proven bound.
+"""A proven tail bound for a sum of reports, by an adversary that chooses values after seeing earlier reports.
 
 Each report d has one of several laws, which depends on an unknown value. Let an adversary choose the values one after
-the other, each in sight of the reports before: its best chance that Σ(d − E d) reaches t is at least that of every
-truth, since a truth is a choice that looks at nothing. With n reports left and t still needed,
+the other, each after seeing the earlier reports. Its best probability that Σ(d − E d) reaches t is at least that of
+every truth, since a truth is a choice that ignores the reports. With n reports remaining and t still needed,
 
-    V₀(t) = 1 where t ≤ 0, else 0;   Vₙ(t) = max over values of E[Vₙ₋₁(t − (d − E d))]
+    V₀(t) = 1 for t ≤ 0, else 0;   Vₙ(t) = max over values of E[Vₙ₋₁(t − (d − E d))]
 
-A truth has no order, so that the adversary takes reports of less variance first, and once it has left a value it does
-not come back: what it sees is then worth little. Reports of one value are moved together, so that most come in blocks
-that have one value each: of n reports with r laws at least (n − r(b − 1))/b blocks of b are found, whatever the values
-are, and what is left has smaller blocks. A block's law is a convolution, by Fourier's transform.
+The order of reports does not matter for a truth. So the adversary must take reports of less variance first, and may not
+return to a value that it has left; then seeing earlier reports helps it little. Reports of one value are processed
+together, in blocks: of n reports with r laws there are at least (n − r(b − 1))/b blocks of b reports with one value
+each, whatever the values are, and the rest has smaller blocks. The law of a block is a convolution, by a Fourier
+transform.
 
-What a report adds lies between two points of a grid of step h, and goes to either so that its mean is kept. These parts
-have mean 0 and a range of h, whatever was before, so that n of them are below −h·√(n·ln(1/δ)/2) with probability δ at
-most (Azuma 1967, Hoeffding 1963): so much less is held against V, and δ is added.
+A report's contribution lies between two points of a grid of step h, and is randomly rounded to one of them so that its
+mean is preserved. The rounding errors have mean 0 and a range of h, given all earlier ones. So n of them sum to less
+than −h·√(n·ln(1/δ)/2) with probability at most δ (Azuma 1967, Hoeffding 1963): V is evaluated at a t that is smaller by
+this, and δ is added.
 
 Source: ours, after `dpwevote.worst_case`.
 """
@@ -31,23 +33,23 @@ from ..elementary import ln, power_of_two_below
 from .noise_tails import GRID
 
 _CELLS: Final = 1 << 13
-"""The grid of what is needed; half as many on either side are what reports may add."""
+"""The cells of the grid of needed sums; a block's contribution may be up to half as many cells on either side."""
 _MANY: Final = 256
-"""Reports from which on there are twice as many cells: the more reports, the more is lost by rounding them."""
+"""The number of reports from which on there are twice as many cells, since rounding loses more with more reports."""
 _BELOW: Final = 2.5
-"""The least that is needed, below the mean, in standard deviations: what needs less is taken as sure."""
+"""The lower end of needed sums, in standard deviations below the mean; sums below it count as reached."""
 _ABOVE: Final = 1.0
-"""Beyond the farthest excess that is looked at, likewise: what needs more is taken as likely as there."""
+"""The upper end, in standard deviations beyond the farthest excess; sums above it have the probability of the end."""
 _SIZES: Final = (256, 128, 64, 32, 16, 8, 4, 2, 1)
-"""Reports of a block."""
+"""The numbers of reports in a block."""
 _OUTSIDE: Final = 1e-12
-"""The probability that a block of several adds more than the grid has room for."""
+"""The probability that the contribution of a block of several reports exceeds the grid."""
 _ROUNDING: Final = 1e-12
-"""More than all rounding errors of a step."""
+"""A bound on all rounding errors of a step."""
 _MOST_TRANSFORMS: Final = 1_500
-"""Of all steps: two tenths of a second."""
+"""The most transforms in all steps, which take two tenths of a second."""
 _MOST_POINTS: Final = 36
-"""Laws times reports that are moved one by one, and not by a transform."""
+"""The most laws times reports that are processed one by one, without a transform."""
 _LEAST_DEVIATION: Final = 1e-100
 
 
@@ -55,9 +57,9 @@ class Stratum(NamedTuple):
     """Independent reports that have the same laws.
 
     Args:
-        contributions: what each report stands for, shape (reports,).
-        channel: of each value a row of the reports' probabilities.
-        number: of reports.
+        contributions: the contribution of each report, shape (reports,).
+        channel: for each value a row with the probabilities of the reports.
+        number: the number of reports.
     """
 
     contributions: FloatArray
@@ -65,7 +67,7 @@ class Stratum(NamedTuple):
     number: int
 
     def centered_laws(self) -> tuple[FloatArray, FloatArray]:
-        """Return each law's contributions less their mean, and their probabilities, shape (laws, reports) each.
+        """Return each law's contributions minus their mean, and their probabilities, shape (laws, reports) each.
 
         Laws of less variance come first.
         """
@@ -76,12 +78,12 @@ class Stratum(NamedTuple):
 
 
 class TailCurve(NamedTuple):
-    """A bound on the chance that a sum exceeds its mean by so much or more.
+    """A bound on the probability that a sum exceeds its mean by given amounts.
 
     Args:
         start: the least excess.
-        step: between excesses.
-        chances: at each of them, falling.
+        step: the difference between consecutive excesses.
+        chances: the bound at each excess, decreasing.
     """
 
     start: float
@@ -103,11 +105,11 @@ def tail_curve(strata: Sequence[Stratum], farthest: float) -> TailCurve | None:
     """Return a bound on the tail of a sum of independent reports, for every truth.
 
     Args:
-        strata: of the sum.
-        farthest: the greatest excess over the mean that is looked at, > 0; beyond, the bound there is taken.
+        strata: the strata of the sum.
+        farthest: the greatest excess over the mean, > 0; beyond it, its bound is used.
 
     Returns:
-        The bound; None where it would take too long, or the sum does not vary.
+        The bound; None if it would take too long, or the sum does not vary.
 
     Examples:
         >>> fair = Stratum(np.array([-1.0, 1.0]), np.array([[0.5, 0.5]]), 100)
@@ -125,7 +127,7 @@ def tail_curve(strata: Sequence[Stratum], farthest: float) -> TailCurve | None:
     cells = _CELLS if number <= _MANY else 2 * _CELLS
     least = (farthest + (_ABOVE + _BELOW) * deviation) / cells
     grain = 2.0**-16 * power_of_two_below(least)
-    step = math.ceil(least / grain) * grain  # public, so that a processor's last bit does not show
+    step = math.ceil(least / grain) * grain  # rounded to a public grid, which hides a processor's last bit
     steps: list[tuple[FloatArray, FloatArray, int, int]] = []
     cost = 0
     for stratum, values, chances in laws:
@@ -143,14 +145,14 @@ def tail_curve(strata: Sequence[Stratum], farthest: float) -> TailCurve | None:
     start = -math.ceil(_BELOW * deviation / step)
     needed = np.arange(start, start + cells)
     chances = functools.reduce(_chances_with_blocks, steps, (needed <= 0).astype(np.float64))
-    # On a grid, so that a processor's last bits do not show; and the chance of more rounding.
+    # Rounded up to a grid, which hides a processor's last bits, plus the probability δ of larger rounding errors.
     return TailCurve(start * step + rounding, step, (np.ceil(chances / GRID) + 1) * GRID)
 
 
 def _greatest_block(values: FloatArray, chances: FloatArray, room: int) -> float:
-    """Return how many reports of any law add more than there is room for, on either side, with `_OUTSIDE` at most.
+    """Return the greatest number of reports of any law that exceed `room` on either side with at most `_OUTSIDE`.
 
-    By Chernoff's bound, for every slope: it is a block of one at least, whatever that adds.
+    It uses Chernoff's bound for some slopes. The result is at least 1.
     """
     rarity = ln(2 / _OUTSIDE)
     most = 1.0
@@ -164,18 +166,18 @@ def _greatest_block(values: FloatArray, chances: FloatArray, room: int) -> float
 
 
 def _chances_with_blocks(needed: FloatArray, blocks: tuple[FloatArray, FloatArray, int, int]) -> FloatArray:
-    """Return the best chances from so many blocks of reports on, given those behind them.
+    """Return the best probabilities before some blocks of reports, given those after them.
 
     Args:
-        needed: the chances by what is needed, on the grid.
-        blocks: the contributions of a single report of each law in steps of the grid, its probabilities, the reports
-            of a block, and the number of blocks.
+        needed: the probabilities by needed sum, on the grid.
+        blocks: the contributions of a single report of each law in grid steps, its probabilities, the number of reports
+            in a block, and the number of blocks.
     """
     values, chances, size, number = blocks
     half = len(needed) // 2
     below = np.floor(np.clip(values, -half, half - 1))
     above_shares = np.clip(values - below, 0.0, 1.0) * (values > -half)
-    is_outside = values >= half  # alone: whatever is needed is taken as reached
+    is_outside = values >= half  # such a single report counts as reaching any sum
     inside = chances * ~is_outside
     added = size * (chances * is_outside).sum(axis=1, keepdims=True) + _ROUNDING + (_OUTSIDE if size > 1 else 0.0)
     points = below.astype(np.int64)
@@ -189,7 +191,7 @@ def _chances_with_blocks(needed: FloatArray, blocks: tuple[FloatArray, FloatArra
         transforms = sp.fft.rfft(laws) ** size
     best = np.tile(needed, (len(values), 1))
     for _ in range(number):
-        # What needs less than the grid has is sure, and what needs more is as likely as at its end.
+        # Below the grid, sums count as reached; above it, they have the probability at its end.
         wide = np.hstack([np.ones((len(best), half)), best, np.repeat(best[:, -1:], half, axis=1)])
         if is_short:
             moved = np.zeros_like(best)
@@ -199,7 +201,7 @@ def _chances_with_blocks(needed: FloatArray, blocks: tuple[FloatArray, FloatArra
                 moved[row] += inside[row, column] * share * wide[row, start - 1 : start - 1 + 2 * half]
         else:
             moved = sp.fft.irfft(transforms * sp.fft.rfft(wide), n=4 * half)[:, half:-half]
-        # A row has the best chances where its law or a later one is taken.
+        # Each row has the best probabilities if its law or a later one is taken.
         best = np.maximum.accumulate((moved + added)[::-1])[::-1]
         best = np.minimum(np.maximum.accumulate(best[:, ::-1], axis=1)[:, ::-1], 1.0)
     return best[0]

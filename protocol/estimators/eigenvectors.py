@@ -1,9 +1,9 @@
-"""Eigenvectors of many symmetric matrices by elementwise steps, so that no processor has other bits.
+"""Eigenvectors of many symmetric matrices by elementwise steps, with the same bits on every processor.
 
-A library's eigenvectors change with the processor, and so with them all that is computed from them. Here every step is
-a sum, a product, a quotient or a square root of two numbers, in an order that is written out: IEEE 754 says its bits.
+A library's eigenvectors depend on the processor. Here every step is a sum, product, quotient or square root in a fixed
+order, whose bits IEEE 754 determines.
 
-Source: Hestenes (1958), one-sided Jacobi rotations, of matrices that are shifted to be positive definite.
+Source: Hestenes (1958), one-sided Jacobi rotations, for matrices that are shifted to be positive definite.
 """
 
 from typing import Final
@@ -14,11 +14,11 @@ from ..arrays import FloatArray
 from .l1_ball.lanes import sum_over_features
 
 _LANES: Final = 256
-"""Matrices that are turned together: so many stay in a processor's cache."""
+"""The number of matrices that are rotated together, which fit into a processor's cache."""
 _MOST_SWEEPS: Final = 40
-"""Eight are enough; rounding must not keep a matrix turning."""
+"""The most sweeps. Eight are enough; the limit ends endless rotations by rounding."""
 _ORTHOGONAL: Final = 2.0**-46
-"""The inner product of two columns of length about 1 from which on they are turned."""
+"""The inner product of two columns of length about 1 from which on they are rotated."""
 
 
 def eigenvectors(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -38,7 +38,7 @@ def eigenvectors(matrices: FloatArray) -> tuple[FloatArray, FloatArray]:
     for start in range(0, len(matrices), _LANES):
         block = slice(start, start + _LANES)
         columns = np.moveaxis(matrices[block], 0, -1)
-        # A power of two, at least twice the greatest eigenvalue's size: all eigenvalues are then between 1/2 and 3/2.
+        # A power of two, at least twice the greatest absolute eigenvalue; shifted eigenvalues are then in [1/2, 3/2].
         sizes = np.ldexp(2.0, np.frexp(sum_over_features(np.abs(columns)).max(axis=0))[1])
         columns = columns / sizes + np.eye(len(columns))[:, :, None]
         _turn(columns)
@@ -55,7 +55,7 @@ def _turn(columns: FloatArray) -> None:
     ring = list(range(1, even_size))
     for _ in range(_MOST_SWEEPS):
         is_done = True
-        for _ in ring:  # a tournament: each meets each other once
+        for _ in ring:  # a round-robin tournament of all pairs
             table = [0, *ring]
             pairs = zip(table[: even_size // 2], table[: even_size // 2 - 1 : -1], strict=True)
             lefts, rights = np.array([pair for pair in pairs if size not in pair], dtype=np.intp).reshape(-1, 2).T

@@ -1,7 +1,7 @@
-"""How often each value occurs, from the reports of k-RR, or of a channel with an inverse.
+"""Estimates of how often each value occurs, from the reports of k-RR, or of a channel with an inverse.
 
-Source: Warner (1965); Yan, Liu and Liu (2018), equation (3), with the inverse of k-RR's matrix written out:
-(M⁻¹)[x][r] = ([x = r] − q)/(p − q).
+Source: Warner (1965); Yan, Liu and Liu (2018), equation (3), with the explicit inverse of k-RR's matrix: (M⁻¹)[x][r] =
+([x = r] − q)/(p − q).
 """
 
 import functools
@@ -22,7 +22,7 @@ Invertible: TypeAlias = GeneralizedRandomizedResponse | FiniteChannel
 
 
 def inverse_matrix(mechanism: Invertible) -> tuple[tuple[float, ...], ...]:
-    """Return M⁻¹ as rows, one for each value; columns are reports. ValueError for a channel without an inverse."""
+    """Return M⁻¹, a row for each value and a column for each report; ValueError for a channel without an inverse."""
     if isinstance(mechanism, FiniteChannel):
         return tuple(tuple(map(float, numbers)) for numbers in zip(*_inverse_of(mechanism), strict=True))
     keep, lie, choices = mechanism.keep_probability, mechanism.flip_probability, range(mechanism.num_choices)
@@ -34,7 +34,7 @@ def debiased_values(mechanism: Invertible, values: Sequence[Fraction | float]) -
     """Return numbers d(r) with E[d(r) | x] = values[x], exactly. See `GeneralizedRandomizedResponse.debias`.
 
     Raises:
-        ValueError: there are not as many values as the mechanism has, or its channel has no inverse.
+        ValueError: the number of values differs from the mechanism's, or its channel has no inverse.
 
     Examples:
         >>> mechanism = GeneralizedRandomizedResponse(math.log(3), 2)
@@ -54,7 +54,7 @@ def debiased_values(mechanism: Invertible, values: Sequence[Fraction | float]) -
 
 @exact_arguments
 def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estimate, ...]:
-    """Return how many parties hold each value, by how many reported each, shape (k,), or a ValueError refuses them.
+    """Estimate the number of parties with each value from the number of reports of each; ValueError for another shape.
 
     Estimates are unbiased; one may be negative or exceed the number of parties (reading W6).
 
@@ -95,9 +95,10 @@ class _Terms(NamedTuple):
     """The terms of estimated counts from k-RR.
 
     Args:
-        constant, factor: of what each report and each report of the value adds to an estimate, times the denominator.
-        own_adds, other_adds: what a report of the value, and one of another, adds to the variance that is estimated.
-        least: of what a report adds to it.
+        constant, factor: the terms of each report, and of each report of the value, in an estimate, times the
+            denominator.
+        own_adds, other_adds: the terms of a report of the value, and of another value, in the estimated variance.
+        least: the least term of a report in the variance.
     """
 
     constant: int
@@ -110,12 +111,12 @@ class _Terms(NamedTuple):
 
 @functools.lru_cache(maxsize=1 << 8)
 def _terms_of_k_rr(keep: float, lie: float, num_others: int) -> _Terms:
-    """Return the terms by k-RR's probabilities and its number of lies.
+    """Return the terms by k-RR's probabilities and its number of other values.
 
-    Its matrix and its inverse are multiples of the identity plus a constant. So whatever is summed over reports or over
-    values has three different terms at most, and each sum is exactly rounded, in whichever order it is taken.
+    Its matrix and its inverse are multiples of the identity plus a constant. So sums over reports or values have at
+    most three different terms, and each sum is correctly rounded, in any order.
     """
-    diagonal, off_diagonal = (1 - lie) / (keep - lie), -lie / (keep - lie)  # M⁻¹'s diagonal, and all the rest of it
+    diagonal, off_diagonal = (1 - lie) / (keep - lie), -lie / (keep - lie)  # of M⁻¹
 
     def variance(*reports: tuple[int, float, float]) -> float:
         """Return the variance of what one report contributes: so many reports of this chance contribute this."""

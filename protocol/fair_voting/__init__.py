@@ -1,17 +1,18 @@
-"""Fair and private voting: groups of voters rank alternatives, and one wins that treats the groups alike.
+"""Fair and private voting: groups of voters rank alternatives, and the winner should treat the groups equally.
 
-How a vote is kept private is its parameter `mechanism`. The aggregator is trusted with the rankings in
+The parameter `mechanism` determines how a vote is private. The aggregator is trusted with the rankings in
 
 - `laplace`, the paper's Algorithm 1: noise on the groups' utilities, from which anything may then be computed;
-- `sampling`, the paper's Algorithm 2: few voters are asked few questions, and now and then the winner is random;
+- `sampling`, the paper's Algorithm 2: few voters answer few questions, and with a small probability the winner is
+  random;
 - `exponential`, the exponential mechanism on the objective itself, and `permute_and_flip`, which is never worse;
-- `pairwise`, of one group: noise on pairwise counts, from which Copeland's and Kemeny's winners are read.
+- `pairwise`, for one group: noise on pairwise counts, from which the Copeland and Kemeny winners follow.
 
-Nobody is trusted in `sampled_pair`, `sampled_position`, `whole_ranking` and `noisy_scores`, which the paper lacks:
-voters randomize their rankings themselves. `local` is the one of them with the least variance. In `joint_pair`,
-`joint_position`, `joint_ranking` and `joint_scores` a voter's group is private too, and reported with the ranking;
-`joint` is the one of them with the least error in the smallest group. Nor is anybody in `masked`, where the aggregator
-learns noisy sums alone.
+No party is trusted in the other mechanisms, which the paper lacks. In `sampled_pair`, `sampled_position`,
+`whole_ranking` and `noisy_scores`, voters randomize their rankings; `local` is the one of these with the least
+variance. In `joint_pair`, `joint_position`, `joint_ranking` and `joint_scores`, a voter's group is private, too, and
+reported with the ranking; `joint` is the one of these with the least error in the smallest group. In `masked` the
+aggregator learns only noisy sums.
 
 Source: Mohsin, Fair and Private Voting Rules, project report.
 """

@@ -1,7 +1,8 @@
-"""How sure it is that a winner is the best: by probability under a named prior, by a test, or by how much it may lack.
+"""Assurance that a winner is the best: a probability under a named prior, a test, or a bound on its shortfall.
 
-A release of estimates has a probability and a verdict. A winner alone has neither, since nothing tells how near the
-others come; where better alternatives are likelier, it is known how much better another one may be.
+A release of estimates has a probability and a verdict. A release of only the winner has neither, since it does not show
+how close the others are. If the mechanism prefers better alternatives, it has a bound on how much better another may
+be.
 """
 
 from collections.abc import Sequence
@@ -23,19 +24,19 @@ CONFIRMED: Final = "confirmed"
 
 
 class Assurance(msgspec.Struct, frozen=True, kw_only=True):
-    """How sure it is that the winner is the best that the objective could elect without noise.
+    """The assurance that the winner is the best by the objective without noise.
 
     Args:
-        probability: that it is, on average over profiles that are as the prior says; None where only the winner
-            is released, or pairs are, or reports of several ε, or few reports, whose noise may be far from normal; and
-            by an objective of somebody's own, as are verdict and shortfall, since no test is for that.
-        prior: "uniform differences" or "uniform utilities"; None with the probability.
-        verdict: "confirmed" where the test is sure of the winner, or "too close to tell"; None with the probability.
-        level: of the verdict: the greatest probability, whatever the rankings are, that a winner is confirmed which is
-            not the best; and of the shortfall.
-        p_value: the least level at which the winner is confirmed, 1/2 where it is at none; None with the verdict.
-        shortfall: so much better another alternative's quality may be, except with probability `level`, whatever the
-            rankings are; None where it may be any, or nothing is known.
+        probability: the probability that it is, on average over profiles drawn from the prior. None if only the winner
+            is released, or pairs; if reports have several ε; if there are few reports, whose noise may be far from
+            normal; and for a registered objective, for which verdict and shortfall are None, too.
+        prior: "uniform differences" or "uniform utilities"; None if `probability` is None.
+        verdict: "confirmed" if the test is significant, or "too close to tell"; None if there is no test.
+        level: the level of the verdict and the shortfall: the greatest probability, whatever the rankings are, that a
+            confirmed winner is not the best.
+        p_value: the least level at which the winner is confirmed, 1/2 if there is none; None if there is no test.
+        shortfall: a bound on how much better another alternative's quality is, which fails with probability at most
+            `level`, whatever the rankings are; None if there is no bound.
 
     Examples:
         >>> assurance = Assurance(
@@ -56,11 +57,14 @@ class Assurance(msgspec.Struct, frozen=True, kw_only=True):
 def assurance_of_estimates(
     parameters: Parameters, utilities: Utilities, winner: int, noise: UtilityNoise | None, *, key: int
 ) -> Assurance:
-    """Return how sure a winner is that was found from estimates.
+    """Return the assurance of a winner by estimates.
 
     Args:
-        noise: of the estimates; None where a group has no report, and nothing is known of it.
-        key: of the draws, where there are any: public, < 2**128.
+        parameters: the parameters of the vote.
+        utilities: the estimates W_k(a).
+        winner: the index of the winner.
+        noise: the noise of the estimates; None if a group has no reports.
+        key: the public key of simulated draws, < 2**128.
     """
     if parameters.objective not in OBJECTIVES:
         return _unknown_assurance(parameters)

@@ -1,8 +1,8 @@
-"""What a trusted aggregator elects with: Algorithm 2 by samples, and the exponential mechanism.
+"""Elections by a trusted aggregator that release only the winner: Algorithm 2, and the exponential mechanism.
 
-Both see the groups' sums of utilities alone, flattened group by group, and report nothing but the winner. Sums are in
-steps of the scoring's grid, from its center, and a group counts all voters of the roster: who has not reported leaves 0
-for each alternative, which is a voter who is indifferent at the center.
+Both get only the groups' sums of utilities, flattened group by group, and return the winner. Sums are in steps of the
+scoring's grid, relative to its center. A group contains all its voters on the roster: a voter without a report counts 0
+for each alternative, as if indifferent.
 
 Source: the paper, Algorithm 2, which follows Lee (2015); readings F2 to F4. McSherry and Talwar (2007) for the
 exponential mechanism.
@@ -48,10 +48,11 @@ SampleScale: TypeAlias = Literal["unbiased", "printed"]
 _GREATEST: Final = 2**62
 _FEW_OUTCOMES: Final = 1 << 12
 _MAX_OUTCOMES: Final = 1 << 20
-"""The most outcomes of one alternative's counts in Algorithm 2 for an exact law: a tenth of a second each."""
+"""The most outcomes of one alternative's counts in Algorithm 2 for an exact law, which takes a tenth of a second
+each."""
 _MAX_OUTCOMES_WITH_FLOOR: Final = 1 << 10
-"""The same where welfare has a floor: for each welfare that may be the greatest, all are gone through."""
-# Laws of an alternative that are held at one time: candidates that differ in one voter share most of them.
+"""The same with a floor on welfare, for which all outcomes are enumerated for each possible greatest welfare."""
+# The most cached laws of an alternative; candidate rows that differ in one voter share most of them.
 _MAX_HELD: Final = 32
 
 
@@ -106,7 +107,7 @@ class Choice(ExactMechanism):
         """Return ln P[winner | sums], shape (c, m), of rows of sums, shape (c, w).
 
         Raises:
-            NotImplementedError: the law takes too long.
+            NotImplementedError: the law takes too long to compute.
             ValueError: a row is not allowed.
         """
 
@@ -120,25 +121,25 @@ class Choice(ExactMechanism):
 
 @dataclasses.dataclass(frozen=True)
 class SampledChoice(Choice):
-    """Algorithm 2: elect by the groups' utilities as random voters' answers to random questions tell them.
+    """Algorithm 2: elect by utilities that are estimated from random voters' answers to random questions.
 
-    With probability γ any alternative wins, all alike. Else S_k(a) ~ Bin(n_s, θ_k(a)) for all groups and alternatives,
-    independently, with θ_k(a) = (2/m)·(mean utility − least)/(greatest − least): lines 7 to 14 ask a Bin(n_s, 2/m)
-    number of random voters whether they prefer a to a random b, and with Borda scores that is so with probability
-    W_k(a)/(m − 1). The objective elects by W̃_k = S_k/n_k as printed (line 17), or by the unbiased
-    Ŵ_k = S_k·m·range/(2·n_s) + least (reading F3); ties fall at random.
+    With probability γ the winner is uniform. Otherwise S_k(a) ~ Bin(n_s, θ_k(a)), independently for all groups k and
+    alternatives a, with θ_k(a) = (2/m)·(mean utility − least)/(greatest − least): lines 7 to 14 ask a Bin(n_s, 2/m)
+    number of random voters whether they prefer a to a random b, which for Borda scores has probability W_k(a)/(m − 1).
+    The objective elects by W̃_k = S_k/n_k as printed (line 17), or by the unbiased Ŵ_k = S_k·m·range/(2·n_s) + least
+    (reading F3). Ties are broken at random.
 
     Args:
-        objective: the objective; comparisons with welfare take Ŵ or W̃ for utilities.
+        objective: the objective, which uses Ŵ or W̃ as utilities.
         num_samples: n_s ≥ 1.
-        sum_sizes: how many voters the sums are of, group by group: all of the roster, or n_s where voters are sampled
-            first (reading F4).
+        sum_sizes: the number of voters in each group's sum: all on the roster, or n_s if voters are sampled first
+            (reading F4).
         gamma: γ in [0, 1).
         proven: the proven ε of a voter of each group.
 
     Privacy:
-        Replace-one, unit: the voter, against whoever sees the winner: `proven`, as `sampling_bounds` proves it;
-        infinite at γ = 0.
+        Replace-one, unit: the voter, against an observer of the winner: `proven`, by `sampling_bounds`; infinite for γ
+        = 0.
 
     Source:
         The paper, Algorithm 2; readings F2 to F4.
@@ -188,7 +189,7 @@ class SampledChoice(Choice):
         chances = self.hit_probabilities(values)
         counts = [[draw_binomial_exactly(self.num_samples, chance, randbelow) for chance in group] for group in chances]
         tied = self._best_alternatives(counts)
-        # After all else: how long a release takes would tell how the coin fell, on which the proven loss rests.
+        # The coin is thrown last; otherwise the time of a release would reveal it, and the proven loss depends on it.
         is_random = bernoulli(Fraction(self.gamma), randbelow)
         return [randbelow(self.num_alternatives) if is_random else tied[randbelow(len(tied))]]
 
@@ -197,16 +198,16 @@ class SampledChoice(Choice):
         return log_of(laws.reshape(-1, self.num_alternatives))
 
     def probabilities(self, values: Sequence[int]) -> tuple[float, ...]:
-        """Return the exact law of the winner, up to rounding; with γ = 0, probabilities below some 1e-300 may be 0.
+        """Return the exact law of the winner, up to rounding; with γ = 0, probabilities below about 1e-300 may be 0.
 
-        Alternatives' counts are independent, and an alternative's merit follows from its own counts: it wins if every
-        other one has less merit, or as much and a worse lot (`law_of_contest`). With a floor on welfare, merits also
+        Alternatives' counts are independent, and an alternative's merit depends on its counts. It wins if every other
+        one has less merit, or equal merit and a worse lot (`law_of_contest`). With a floor on welfare, merits also
         depend on the greatest welfare (`law_above_floor`).
 
         Raises:
-            NotImplementedError: an alternative has more than 2**20 outcomes, (n_s + 1)^G; 2**10 where welfare has a
-                floor.
-            ValueError: a sum is none of utilities of so many voters.
+            NotImplementedError: an alternative has more than 2**20 outcomes, (n_s + 1)^G; with a floor on welfare, more
+                than 2**10.
+            ValueError: a sum is impossible for this number of voters.
         """
         if self.objective.name == "welfare_constrained":
             columns = [tuple(column) for column in zip(*self.hit_probabilities(values), strict=True)]
@@ -251,9 +252,9 @@ class SampledChoice(Choice):
 
     @functools.cached_property
     def _ranks_and_floors(self) -> tuple[IntArray, IntArray, list[int]]:
-        """The ranks of welfare and of disparity for each vector of counts of one alternative, and each welfare's floor.
+        """The ranks of welfare and disparity for each vector of counts, and the floor of each welfare.
 
-        A floor is the least rank of a welfare that is at or above it.
+        A floor is given by the least rank of a welfare that is at least the floor.
         """
         self._check_outcomes(_MAX_OUTCOMES_WITH_FLOOR)
         sizes = np.array(list(map(Fraction, self.group_sizes)), dtype=object)
@@ -276,10 +277,10 @@ class SampledChoice(Choice):
 
     @functools.cached_property
     def _ranks(self) -> IntArray:
-        """The rank of the merit for each vector of counts of one alternative, from 0; equal merits have one rank.
+        """The rank of the merit for each vector of one alternative's counts, from 0; equal merits have the same rank.
 
-        Merits are compared as integers, in units of which all utilities are multiples. A number that is added to all
-        utilities, as the least score is, changes no comparison.
+        Merits are compared as integers, in units of which all utilities are multiples. Adding a constant, such as the
+        least score, to all utilities changes no comparison.
         """
         num_groups, objective = len(self.group_sizes), self.objective
         self._check_outcomes(_MAX_OUTCOMES)
@@ -291,7 +292,7 @@ class SampledChoice(Choice):
         parts = math.lcm(*map(self._size_of, itertools.chain.from_iterable(objective.partitions)))
         most = sum(self.group_sizes) * weight.denominator + weight.numerator
         greatest = (self.num_samples * max(steps) / unit * most) * parts
-        # Python's integers have no limit, and take ten times as long.
+        # Python's integers have no limit, but take ten times as long.
         counts = np.arange(self.num_samples + 1).astype(np.int64 if greatest < _GREATEST else object)
         utilities = [
             (counts * int(step / unit)).reshape([-1 if group == place else 1 for group in range(num_groups)])
@@ -310,7 +311,8 @@ class SampledChoice(Choice):
             case "penalized" | "welfare":
                 merits = welfare * (parts * weight.denominator) - disparities * weight.numerator
             case "constrained":
-                # Whoever is within the limit is ahead: its welfare is at least 0 here, and the others' number below.
+                # Alternatives within the limit come first: their welfare is at least 0 here, the others' number
+                # negative.
                 limit = math.floor(parts * objective.max_disparity / unit)
                 merits = np.where(disparities <= limit, welfare, -disparities)
             case _:
@@ -343,9 +345,9 @@ class SampledChoice(Choice):
         return chances
 
     def utilities_of(self, counts: Sequence[Sequence[int]]) -> list[list[Fraction]]:
-        """Return the groups' utilities that the counts S stand for, in units of the scores.
+        """Return the groups' utilities for the counts S, in units of the scores.
 
-        As printed S_k/n_k; for other scores than Borda's these are in its unit all the same.
+        As printed they are S_k/n_k, which for scores other than Borda's are still in Borda's unit.
         """
         if self.scale == "printed":
             groups = zip(counts, self.group_sizes, strict=True)
@@ -358,19 +360,21 @@ class SampledChoice(Choice):
 
 @dataclasses.dataclass(frozen=True)
 class ExponentialChoice(Choice):
-    """Elect by the objective's quality q: with probability ∝ e^(ε·q/(2Δ)), Δ its greatest sensitivity, or by flips.
+    """Elect by the objective's quality q with the exponential mechanism, or with permute-and-flip.
+
+    The exponential mechanism elects with probability ∝ e^(ε·q/(2Δ)), where Δ is the greatest sensitivity of q.
 
     Args:
-        epsilon: of a voter of the group that moves qualities most: the smallest.
-        is_flipped: whether permute-and-flip takes the exponential mechanism's place.
+        epsilon: ε of a voter of the group that changes qualities most, which is the smallest group.
+        is_flipped: whether to use permute-and-flip.
 
     Attributes:
-        proven: the ε of a voter of each group: less in larger ones.
+        proven: the proven ε of a voter of each group; less in larger groups.
 
     Privacy:
-        ε-DP, unit: the voter, for the relation, against whoever sees the winner: qualities of neighbors differ by Δ at
-        most, and so does the logarithm of their normalizing sums after division by the rate. A voter of a group whose
-        members move qualities less pays less in proportion.
+        ε-DP, unit: the voter, for the stated relation, against an observer of the winner: qualities of neighbors differ
+        by at most Δ, and so does the logarithm of their normalizing sums, divided by the rate. A voter of a group that
+        changes qualities less pays proportionally less.
 
     Source:
         McSherry and Talwar (2007), Theorem 6; McKenna and Sheldon (2020), Theorem 1.

@@ -1,16 +1,17 @@
-"""Tests that the winner is the best, whatever the utilities are: how likely noise alone makes its lead, at most.
+"""Tests that the winner is the best, for all utilities: bounds on the probability that noise alone makes its lead.
 
-A merit is the least of linear functions of the utilities, W − λ(W_k − W_j) over pairs of groups. The winner's estimate
-exceeds its merit by no more than the noise of the function that is least in truth, and the best one's falls below its
-own by no more than the greatest noise of them all: so its lead is one of a few sums of noise, and the law of these has
-no truth in it (`report_laws`). Their probabilities are added up, and the greatest sum over the functions counts.
+A merit is the minimum of linear functions of the utilities, W − λ(W_k − W_j) over pairs of groups. The estimate of a
+wrong winner exceeds its true merit by at most the noise of the function that is the true minimum. The estimate of the
+best one is below its true merit by at most the greatest noise of all functions. So the lead is at most one of a few
+sums of noise, whose law does not depend on the truth (`report_laws`). Their probabilities are added up, and the
+greatest sum over the functions counts.
 
-With two functions that differ in their sign alone (of two groups, and parity) one of the sums is enough, if the noises
-of two alternatives have one law, symmetric, with one mode: see `docs/fair-voting-proofs-verdicts.md`.
+If there are two functions that differ only in sign (two groups, and parity), one of the sums is enough, provided that
+the noises of two alternatives have the same symmetric, unimodal law: see `docs/fair-voting-proofs-verdicts.md`.
 
-A wrong winner is one of m − 1. Where merits are one function of the estimates, or two with Laplace noise, the chance
-that any of them has such a lead is bounded as a whole (`false_leads`); elsewhere each may be confirmed with a part of
-the level. Both are proven for any number of alternatives and every level.
+A wrong winner is one of m − 1 alternatives. If merits are one function of the estimates, or two with Laplace noise, the
+probability that any of them has such a lead is bounded as a whole (`false_leads`). Otherwise each gets a part of the
+level. Both tests are proven for any number of alternatives and every level.
 """
 
 import math
@@ -29,26 +30,28 @@ from .report_laws import LaplaceSums, UtilityReportSums
 from .utility_noise import UtilityNoise
 
 _MOST_FUNCTIONS: Final = 32
-"""The most functions that are compared each with each; six groups have as many."""
+"""The most functions that are compared pairwise; six groups have this many."""
 _CLEAR: Final = 1 + 2.0**-10
-"""The distance of a p-value from the level at which Laplace noise's law is sure of any farther lead."""
+"""The factor between a p-value and the level from which on larger leads with Laplace noise need no computation."""
 _CLEAR_OF_SEARCH: Final = 1.05
-"""The same of all alternatives' leads together."""
+"""The same factor for the leads of all alternatives together."""
 _CLEAR_OF_BOUNDS: Final = 2.0
-"""The same of the bounds of reports' sums."""
+"""The same factor for bounds on sums of reports."""
 _GRAINS: Final = 4
-"""The grains of the grid of tails: a p-value nearer to a level is not clear of it."""
+"""The steps of the grid of tails within which a p-value counts as too close to a level."""
 _ALONE: Final = frozenset({"lead", "disparity", "above"})
 _HALVES: Final = 2
-"""Ways to be worse than the winner where there is a limit: less good, or out of it; each has half of the level."""
+"""With a limit, an alternative is worse than the winner if it is less good or outside of the limit; each has half the
+level."""
 
 
 class _Speaking(NamedTuple):
     """The evidence for winners, each number with the name of its tail in `_Tails.tail_probability`.
 
     Args:
-        lead: what has to be more than noise, shape (sessions,).
-        others: of each other alternative, ways in one of which it has to be worse, shape (sessions, m − 1).
+        lead: the lead that must exceed noise, shape (sessions,).
+        others: for each other alternative the ways, of which one must hold, in which it is worse, shape (sessions, m −
+            1).
     """
 
     lead: tuple[str, FloatArray]
@@ -62,7 +65,10 @@ def p_value_of(
 
     Args:
         utilities: the estimates, shape (G, m).
-        sizes: the groups', shape (G,).
+        winner: the index of the winner.
+        noise: the noise of the estimates.
+        objective: the objective.
+        sizes: the sizes of the groups, shape (G,).
     """
     if noise.sums is None:
         return 0.5
@@ -75,7 +81,7 @@ def _parts_of(
 ) -> Iterator[tuple[float, float]]:
     """Yield pairs of a factor and a probability; the greatest product is the p-value. Fill in `tails_found`.
 
-    Each of the ways to be worse than the winner has a part of the level.
+    Each way to be worse than the winner has a part of the level.
     """
     speaking = tails.evidence_for(utilities[None], np.array([winner]))
 
@@ -91,7 +97,7 @@ def _parts_of(
     (first_name, reaches), (second_name, other_reaches) = speaking.others
     nearest = math.inf
     for reach, other_reach in sorted(zip(reaches[0].tolist(), other_reaches[0].tolist(), strict=True)):
-        # Whichever is farther off in both ways is no likelier.
+        # An alternative that is farther off in both ways is no more likely.
         if other_reach < nearest:
             nearest = other_reach
             yield (
@@ -101,15 +107,17 @@ def _parts_of(
 
 
 class Confirming:
-    """The test of which winners are confirmed at a level, in many sessions with one noise.
+    """The test of which winners are confirmed at a level, in many sessions with the same noise.
 
-    The more evidence for a winner, the less likely is noise alone. Tails of Laplace noise are exact up to rounding;
-    those of reports are bounds from a search, exact up to a part of it. So more evidence than in a computed case is as
-    sure, if that case was clear of the level by as much; all other cases are computed themselves.
+    More evidence for a winner makes noise alone less likely. Tails of Laplace noise are exact up to rounding; those of
+    reports are bounds from a search, with a known relative error. So if a computed case is farther from the level than
+    this error, every case with more evidence has the same result. All other cases are computed.
 
     Args:
-        noise: the noise of the estimates; if None, it is unknown, and nobody is confirmed.
-        sizes: the groups', shape (G,).
+        noise: the noise of the estimates; None if it is unknown, and then no winner is confirmed.
+        objective: the objective.
+        sizes: the sizes of the groups, shape (G,).
+        level: the level.
     """
 
     def __init__(
@@ -127,18 +135,18 @@ class Confirming:
         is_searched = self._tails is not None and self._tails.false_leads is not None
         self._level = level
         self._clear = _CLEAR_OF_SEARCH if is_searched else _CLEAR if is_exact else _CLEAR_OF_BOUNDS
-        # Of each tail, up to where a number is too little, and from where on it is enough.
+        # For each tail: up to which number evidence is too weak, and from which on it is enough.
         self._ends: dict[str, list[float]] = defaultdict(lambda: [0.0, math.inf])
 
     def are_confirmed(
         self, utilities: FloatArray, winners: IntArray, exactly: Callable[[int], FloatArray]
     ) -> NDArray[np.bool_]:
-        """Return who is confirmed, shape (sessions,).
+        """Return which winners are confirmed, Boolean, shape (sessions,).
 
         Args:
-            utilities: the estimates but for rounding, shape (sessions, G, m).
-            winners: shape (sessions,).
-            exactly: returns the estimates of one session, each rounded once, shape (G, m).
+            utilities: the estimates up to rounding, shape (sessions, G, m).
+            winners: the indices of the winners, shape (sessions,).
+            exactly: returns the correctly rounded estimates of one session, shape (G, m).
         """
         confirmed = np.zeros(len(winners), dtype=np.bool_)
         if self._tails is None:
@@ -190,7 +198,7 @@ class _Tails:
         self._sums = sums
         self._num_others = num_alternatives - 1
         features = [shares_of(partition, sizes) for partition in objective.partitions] or [np.eye(len(sizes))]
-        # W_k − W_j for each two groups of a feature.
+        # W_k − W_j for each pair of groups of a feature.
         self._differences = np.array(
             [
                 first_share - second_share
@@ -198,7 +206,7 @@ class _Tails:
                 for place, first_share in enumerate(shares)
                 for second_share in np.delete(shares, place, 0)
             ]
-            or np.zeros((1, len(sizes)))  # one group alone
+            or np.zeros((1, len(sizes)))  # a single group
         )
         self.false_leads = self._find_false_leads()
 
@@ -212,7 +220,7 @@ class _Tails:
             return None
         parts = tuple(part for part in self._sums.noise_of(functions[0]) if part.scale)
         is_of_shares = any(part.is_of_shares for part in parts)
-        # Laplace draws of any size are totally positive; shares on one grid are log-concave, and that is all.
+        # Laplace draws of any scales are totally positive; for shares on one grid only log-concavity is known.
         return None if is_of_shares and (is_folded or len(parts) > 1) else FalseLeads(parts, is_folded)
 
     def num_parts(self, name: str) -> int:
@@ -229,12 +237,12 @@ class _Tails:
         return np.unique(functions, axis=0)
 
     def evidence_for(self, utilities: FloatArray, winners: IntArray) -> _Speaking:
-        """Return the evidence for winners, shape (sessions,), in estimates, shape (sessions, G, m).
+        """Return the evidence for winners, shape (sessions,), from estimates, shape (sessions, G, m).
 
-        With `constrained` the winner is within the limit, and others are not, or have less welfare. With
-        `welfare_constrained` it is above the floor, and others are not, or differ more: how far an alternative is above
-        β of another one's welfare has the noise of e − β·e', and it is below the floor where it is below β of any other
-        one's welfare, so that each of these has a part of the level.
+        With `constrained`, the winner is within the limit, and others are outside or have less welfare. With
+        `welfare_constrained`, the winner is above the floor, and others are below it or have a greater disparity. The
+        distance of an alternative's welfare from β times another one's has the noise of e − β·e'. An alternative is
+        below the floor if it is below β times the welfare of any other one, so each of these has a part of the level.
         """
         objective, rows, size = self.objective, np.arange(len(winners)), utilities.shape[2]
         if objective.name not in {"constrained", "welfare_constrained"}:
@@ -266,7 +274,7 @@ class _Tails:
                 if self.false_leads is None or tail >= 0.5:  # noqa: PLR2004  nothing is more
                     return tail
                 return min(self.false_leads.chance(reach, self._num_others), self._num_others * tail, 0.5)
-            case "disparity" | "range":  # a ΔW that looks smaller by so much than it is, or larger
+            case "disparity" | "range":  # ΔW is underestimated by this much, or overestimated
                 weights = np.stack([self._differences, np.zeros_like(self._differences)], axis=2)
                 tails = self._sums.tails(weights, reach)
                 return float(tails.max() if name == "disparity" else tails.sum())
@@ -280,16 +288,16 @@ class _Tails:
                 return self.lead_probability(reach, of_disparity=True)
 
     def lead_probability(self, lead: float, *, of_disparity: bool = False) -> float:
-        """Return how likely one alternative's merit is so much above another's which is no less in truth.
+        """Return a bound on the probability of such a lead of an alternative over another that is truly no worse.
 
         Args:
-            lead: > 0.
-            of_disparity: whether −ΔW is meant, and not the objective's merit.
+            lead: the difference of the estimated merits, > 0.
+            of_disparity: whether the merit is −ΔW, instead of the objective's merit.
         """
         functions = self._functions(of_disparity=of_disparity)
         number = len(functions)
         if number > _MOST_FUNCTIONS:
-            # Either noise is half of the lead, or more.
+            # One of the two noises is at least half of the lead.
             tails = self._sums.tails(
                 np.stack([np.concatenate([functions, -functions]), 0 * np.tile(functions, (2, 1))], axis=2), lead / 2
             )

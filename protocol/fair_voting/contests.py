@@ -1,8 +1,8 @@
-"""The law of the winner where each alternative draws what it is compared by, independently of all others.
+"""The law of the winner if each alternative draws a value independently, and the best value wins.
 
-A lot decides ties: with t ∈ [0, 1) for a's lot, another alternative that ties with a has a worse one with probability
-t. So a wins with probability Σ_v f_a(v) ∫ Π_b (F_b(v) + t·f_b(v)) dt, f being the law of what is compared and F_b(v)
-the chance that b is behind v. The integrand is a polynomial in t, which Gauss's rule integrates exactly.
+Lots break ties: if a's lot is t ∈ [0, 1), another alternative that ties with a has a worse lot with probability t. So a
+wins with probability Σ_v f_a(v) ∫ Π_b (F_b(v) + t·f_b(v)) dt, where f_a is the law of a's value, and F_b(v) the
+probability that b's value is worse than v. The integrand is a polynomial in t, which a Gauss rule integrates exactly.
 
 Source: ours; reading F3 for ties.
 """
@@ -20,9 +20,9 @@ def law_of_contest(chances: FloatArray, behind: FloatArray) -> FloatArray:
     """Return each alternative's probability to beat all others.
 
     Args:
-        chances: f, shape (m, v): a number for each alternative and each value that it may draw. With the rest of its
-            chance it has no part in the contest.
-        behind: F, shape (m, v): how likely the alternative is behind that value, or has no part.
+        chances: f, shape (m, v), the probability of each value for each alternative. With the remaining probability an
+            alternative does not take part.
+        behind: F, shape (m, v), the probability that an alternative is worse than each value, or does not take part.
 
     Returns:
         float64, shape (m,).
@@ -42,20 +42,20 @@ def law_of_contest(chances: FloatArray, behind: FloatArray) -> FloatArray:
 def law_above_floor(
     chances: FloatArray, welfare: IntArray, disparity: IntArray, *, floors: Sequence[int]
 ) -> FloatArray:
-    """Return the law of the winner of least disparity among those whose welfare is at least a floor.
+    """Return the law of the winner with the least disparity among alternatives whose welfare is at least a floor.
 
-    The floor follows from the greatest welfare. Let it be at most that of rank w, for a floor f: then a wins with a
-    probability A(w, f), where alternatives below f have no part. That the greatest welfare is of rank w itself has
-    A(w, f) − A(w − 1, f), f being the floor of w; these are added up.
+    The floor depends on the greatest welfare. Let A(w, f) be the probability that a wins and the greatest welfare has
+    at most rank w, if alternatives below the floor f do not take part. The probability that a wins and the greatest
+    welfare has exactly rank w is A(w, f) − A(w − 1, f), where f is the floor of w. The result is the sum over w.
 
     Args:
-        chances: shape (m, o): for each alternative the chance of each outcome.
-        welfare: shape (o,): the rank of each outcome's welfare, from 0.
-        disparity: shape (o,): likewise.
-        floors: for each rank of the greatest welfare, the least rank that is at or above the floor; at most itself.
+        chances: the probability of each outcome for each alternative, shape (m, o).
+        welfare: the rank of each outcome's welfare, from 0, shape (o,).
+        disparity: the rank of each outcome's disparity, from 0, shape (o,).
+        floors: for each rank of the greatest welfare, the least rank of a welfare that is at least the floor.
 
     Returns:
-        float64, shape (m,), which sums to 1.
+        float64, shape (m,), with sum 1.
     """
     law = np.zeros(len(chances))
     ranks = int(disparity.max()) + 1

@@ -1,8 +1,8 @@
 """Tables of voters as users write them: groups, and rankings as text.
 
-As text a ranking is "pool > library = rink": the best first, and what is tied with an equals sign between blanks.
+As text a ranking is "pool > library = rink": the best first, and ties with an equals sign between blanks.
 
-Every fault is named with its row, from 1, and with the group or the alternative that is wrong.
+Errors name the row, from 1, and the wrong group or alternative.
 """
 
 import itertools
@@ -21,28 +21,29 @@ from .parameters import SEPARATOR, TIE
 from .rankings import Rankings, are_strict, positions_of_classes, positions_of_orders
 
 MOST_NAMED: Final = 20
-"""Names in an error message."""
-# Rankings from which alternatives are found: one line may be wrong, and most are not.
+"""The most names in an error message."""
+# The number of rankings from which the alternatives are derived; a few wrong lines do not matter.
 RANKINGS_LOOKED_AT: Final = 1_000
 _READ_AT_ONCE: Final = 4_096
 _END: Final = "\n"
-"""Between entries that are read together: no name is a space alone."""
+"""The separator between entries that are parsed together."""
 
 
 def names_two_groups(name: str, groups: Container[str]) -> bool:
-    """Return whether a name is made of names of several groups, with a sign of separation between them.
+    """Return whether a name consists of the names of several groups with a separator between them.
 
-    A voter is in one group, and an entry that names two of them is no third one.
+    Since a voter is in one group, such an entry is an error, not another group.
     """
     parts = [part.strip() for part in re.split(r"[;,|/+&]", name)]
     return len(parts) > 1 and all(part in groups for part in parts)
 
 
 def groups_of(entries: Entries, group_names: Sequence[str]) -> list[str]:
-    """Return the groups as they are named, or else in the order of their first voters.
+    """Return the groups in the given order; by default in the order of their first voters.
 
     Raises:
-        ConfigurationError: a voter is in none, or in two; or two that nobody named are written nearly alike.
+        ConfigurationError: a voter is in no group, or in two; or the spelling of two groups that were not given in
+            advance is nearly equal.
     """
     column = CodedColumn.from_values(entries)
     codes: dict[str, int] = {}
@@ -64,14 +65,14 @@ def groups_of(entries: Entries, group_names: Sequence[str]) -> list[str]:
 
 
 def alternatives_of(entries: Entries) -> list[str]:
-    """Return the alternatives, in the order of their names: those that most of the first rankings have.
+    """Return the alternatives that most of the first rankings have, in alphabetical order.
 
     Raises:
-        ConfigurationError: they have but one.
+        ConfigurationError: there is only one.
     """
     first = [itertools.chain(*tiers_of(entry, ())) for entry in entries[:RANKINGS_LOOKED_AT]]
     sets = Counter(frozenset(names) - {""} for names in first)
-    del sets[frozenset()]  # of empty entries, which `encode` refuses
+    del sets[frozenset()]  # from empty entries, which `encode` refuses
     usual: frozenset[str] = sets.most_common(1)[0][0] if sets else frozenset()
     allowed = f"two names or more, the best first, with {SEPARATOR!r} between them"
     refuse(len(usual) == 1, "ranking in row 1", next(iter(usual), ""), allowed)
@@ -113,9 +114,9 @@ def text_of(positions: Sequence[int], names: Sequence[str]) -> str:
 
 
 def orders_of(entries: Entries, names: Sequence[str]) -> IntArray:
-    """Return the alternative at each place of each entry: int64, shape (n, m), negative where there is none of these.
+    """Return the index of the alternative at each position of each entry, int64, shape (n, m); negative if unknown.
 
-    As text with at most one space about each name they are read many at a time.
+    Texts with at most one space around each name are parsed many at a time.
     """
     places = {
         f"{left_blank}{name}{right_blank}": place

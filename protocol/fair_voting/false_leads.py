@@ -1,34 +1,36 @@
-"""How likely any wrong winner leads all others by so much: bounds for every truth, as a whole and not pair by pair.
+"""The probability that any wrong winner leads all others by a given amount: bounds for every truth, not pair by pair.
 
-Let merits be estimated with independent noise of one law, b the best in truth and every other one no better. A wrong
-winner leads the second, T, by c or more. With p(y) = P[merit + noise > y] and h(y) = p(y + c)/p(y) of an alternative as
-good as b, h falls where p is log-concave, and whoever is worse has no more of either: so the chance of a wrong winner
-with that lead is E[h(T)] over wrong winners at most. Let f and F be the law of b's estimate and N(y) how many of the
-others are above y:
+Let merits be estimated with independent noise of one law, and let b be the truly best alternative. A wrong winner leads
+the second, with estimate T, by c or more. For an alternative as good as b, let p(y) = P[merit + noise > y] and h(y) =
+p(y + c)/p(y). h is decreasing if p is log-concave, and for a worse alternative both are smaller. So the probability of
+a wrong winner with this lead is at most E[h(T)] over wrong winners. Let f and F be the density and distribution
+function of b's estimate, and N(y) the number of others above y. Then
 
     E[h(T)] = ∫ f·h·P[N ≥ 1] − F·(−h')·P[N ≥ 2] dy
 
-The others are independent, each above y with p(y) at most. The integrand is affine in each of these probabilities, so
-that it is greatest where k of them are p(y) and the others 0: the greatest over k, at each y, is a bound for every
-truth. With one other it is the chance that it leads b by c, exactly. So what many others cost is only where several
-have to be near: nothing where noise is nearly normal, up to 29 % at 5 % where it is one draw of Laplace noise, in place
-of the m − 1 times of a sum over pairs.
+The others are independent, each above y with probability at most p(y). The integrand is affine in each of these
+probabilities, so it is greatest if k of them are p(y) and the others 0. The maximum over k, at each y, is a bound for
+every truth. With one other alternative it is exactly the probability that this leads b by c. Many others raise the
+bound only where several must be close: not at all for nearly normal noise, and by up to 29 % at the level 5 % for a
+single draw of Laplace noise. A sum over pairs would be m − 1 times as large.
 
-p is log-concave: Laplace draws have a log-concave density, and their sums; noise shares a log-concave law on their
-grid. The integral is an upper sum over a grid, on which h falls by steps, and which is an identity for such an h as
-well.
+p is log-concave: Laplace draws and their sums have a log-concave density, and noise shares a log-concave law on their
+grid. The integral is computed as an upper sum over a grid, on which h decreases in steps; the identity holds for such
+an h, too.
 
-Where merits are −|D + e| and e is a sum of Laplace draws, p is log-concave as well, since |D + e| ≤ x is convex in e
-and x (Prékopa 1973). A draw of scale β has the kernel f(x − D) + f(x + D) = e^(−max/β)·cosh(min/β)/β of x, D ≥ 0,
-which is totally positive of order 2, and so are compositions of such kernels (Karlin), which are the kernels of sums.
-So |D + e| has a monotone likelihood ratio in |D|, P[|D + e| ≤ x] is totally positive, and p and h at |D_b| bound
-those of all others. Of |D_b| the greatest bound is searched: moving all D by δ at most moves each |D + e| by δ, and a
-lead by 2δ, so that for |D_b| from t to t + δ the bound at t for c − 2δ holds; intervals are halved until that is no
-more than the worst. Beyond a distance t, leads are those of D + e, but where somebody is at −c or beyond: by one of m
-with P[e ≥ t + c] at most.
+Now let merits be −|D + e| with e a sum of Laplace draws. p is log-concave, since |D + e| ≤ x is convex in e and x
+(Prékopa 1973). A draw of scale β has the kernel f(x − D) + f(x + D) = e^(−max/β)·cosh(min/β)/β of x, D ≥ 0. It is
+totally positive of order 2, and so are compositions of such kernels (Karlin), which are the kernels of sums. So |D + e|
+has a monotone likelihood ratio in |D|, P[|D + e| ≤ x] is totally positive, and p and h at |D_b| bound those of all
+others.
 
-Source: ours. Gutmann and Maymin, Is the selected population the best?, Annals of Statistics 1987, have one other as
-the worst case for the test of two; Karlin, Total Positivity, 1968, for the composition.
+The greatest bound over |D_b| is found by search. Changing all D by at most δ changes each |D + e| by at most δ, and a
+lead by at most 2δ. So for |D_b| from t to t + δ, the bound at t for the lead c − 2δ holds; intervals are halved until
+this is at most the greatest bound so far. Beyond a distance t, leads are those of D + e, unless some alternative is at
+−c or beyond, which has probability at most P[e ≥ t + c] for each of m.
+
+Source: ours. Gutmann and Maymin, Is the selected population the best?, Annals of Statistics 1987, show that one other
+alternative is the worst case for the test of two; Karlin, Total Positivity, 1968, for the composition.
 """
 
 import functools
@@ -42,40 +44,40 @@ from ..arrays import FloatArray, IntArray
 from ..estimators.noise_tails import GRID, NoisePart, NoiseTails, reach_of_steps
 
 _ERROR: Final = 2.0**-24
-"""More than the error of a tail that is added up."""
+"""A bound on the error of a tail that is computed by addition."""
 _FARTHEST: Final = 12.0
-"""The ends of the grid, in standard deviations: beyond is less than `_ERROR`."""
+"""The ends of the grid, in standard deviations; the probability beyond is less than `_ERROR`."""
 _FIRST_PARTS: Final = 8
-"""The parts of a lead that distances are apart at first, and what those near the worst are halved to."""
+"""The first spacing of distances, as a fraction of the lead; intervals near the greatest bound are halved."""
 _LAST_PARTS: Final = 512
 _LEAD_GRAINS: Final = 4
-"""Steps of the grid to which leads are rounded down, a fiftieth of a standard deviation: many sessions ask for one."""
+"""The grid steps, 1/50 of a standard deviation, to which leads are rounded down, so that many sessions share one."""
 _UNSEEN: Final = 2.0**-26
-"""The chance that the fractional parts of two alternatives' noise are farther from 0 than they are taken for."""
+"""The probability that the fractional parts of two alternatives' noise exceed the assumed limit."""
 _NO_TURN: Final = 2.0**-6
-"""The greatest share of the bound that is added for whoever is beyond 0."""
+"""The greatest share of the bound that is added for alternatives beyond 0."""
 
 
 class FalseLeads(NamedTuple):
-    """The chance that any wrong winner leads all others.
+    """The probability that any wrong winner leads all others.
 
     Args:
-        parts: the noise of one alternative's merit, or of its difference of two groups.
-        is_folded: whether merits are −|D + noise|, and else what is estimated itself.
+        parts: the noise of one alternative's merit, or of its difference between two groups.
+        is_folded: whether merits are −|D + noise|; otherwise they are the estimates themselves.
     """
 
     parts: tuple[NoisePart, ...]
     is_folded: bool
 
     def chance(self, lead: float, num_others: int) -> float:
-        """Return how likely any wrong winner leads all others by so much, at most.
+        """Return a bound on the probability that any wrong winner leads all others by this much.
 
         Args:
-            lead: > 0.
-            num_others: the alternatives but for the best, at least 1.
+            lead: the lead, > 0.
+            num_others: the number of alternatives without the best, at least 1.
 
         Returns:
-            In (0, 1].
+            The bound, in (0, 1].
 
         Examples:
             >>> leads = FalseLeads((NoisePart(1.0, 2.0),), is_folded=False)
@@ -84,8 +86,8 @@ class FalseLeads(NamedTuple):
             True
         """
         tails = _tails_of(self.parts)
-        # Draws on a grid lead by no less than draws on the continuum but for the fractional parts of both. The tails of
-        # shares are those of shares and something within a step.
+        # The lead of draws on a grid differs from that of continuous draws only by the fractional parts of both. The
+        # tails of shares already allow for a step.
         both = reach_of_steps([part for part in self.parts if not part.is_of_shares] * 2)
         blur = max((part.step for part in self.parts if part.is_of_shares), default=0.0)
         sought = (lead - both) / tails.deviation
@@ -95,7 +97,7 @@ class FalseLeads(NamedTuple):
         blurred = math.ceil(blur / tails.deviation / tails.spacing)
         chance = _chance_of_lead(self, grains - grains % _LEAD_GRAINS, num_others, blurred)
         chance += (num_others + 1) ** 2 * _UNSEEN
-        return min((math.ceil(chance / GRID) + 1) * GRID, 1.0)  # a processor's last bits do not show
+        return min((math.ceil(chance / GRID) + 1) * GRID, 1.0)  # rounded up, to hide a processor's last bits
 
 
 @functools.lru_cache(maxsize=4096)
@@ -105,7 +107,7 @@ def _chance_of_lead(leads: FalseLeads, lead: int, num_others: int, blurred: int)
     located = _located_chance(tails, lead, num_others, blurred)
     if not leads.is_folded:
         return located
-    # The best one's difference may be at any distance from 0. From a distance on signs do not change.
+    # The difference of the best one may have any distance from 0; beyond some distance, signs do not change.
     width, end = lead // _FIRST_PARTS, 0
     while (num_others + 1) * tails.tail(end + lead) > _NO_TURN * located and end < tails.farthest:
         end += width
@@ -130,13 +132,13 @@ def _tails_of(parts: tuple[NoisePart, ...]) -> NoiseTails:
 
 
 def _located_chance(tails: NoiseTails, lead: int, num_others: int, blurred: int) -> float:
-    """Return the bound where all merits have one noise.
+    """Return the bound if all merits have noise of one law.
 
     Args:
-        tails: of the noise.
-        lead: in steps of their grid, as all numbers here.
-        num_others: the alternatives but for the best.
-        blurred: how far the tails' law may be from the noise's, which is on a grid itself.
+        tails: the tails of the noise.
+        lead: the lead, in steps of their grid, like all numbers here.
+        num_others: the number of alternatives without the best.
+        blurred: the greatest difference between noise by the tails' law and the actual noise, which is on a grid.
     """
     places = np.arange(-tails.farthest, tails.farthest + 1)
     above, below = tails.tails(places - blurred), tails.tails(places + blurred)
@@ -162,15 +164,15 @@ def _greatest_sum(above: FloatArray, ratios: FloatArray, below: Sequence[FloatAr
 
     Args:
         above: p at points of a grid, ascending.
-        ratios: bounds on h at these.
-        below: how likely the best one's estimate is below the points, at most and at least.
-        num_others: the alternatives but for the best.
+        ratios: bounds on h at these points.
+        below: upper and lower bounds on the probability that the best one's estimate is below these points.
+        num_others: the number of alternatives without the best.
     """
     falling = np.minimum(np.minimum.accumulate(ratios), 1.0)
     most, least = below
     masses = np.diff(most, append=1.0)
-    drops = np.abs(np.diff(falling, prepend=1.0)) * least  # no −0, by which a quotient would have the other sign
-    # One more than k at p adds p(1 − p)^(k − 1)·[gain·(1 − p) − drop·k·p].
+    drops = np.abs(np.diff(falling, prepend=1.0)) * least  # abs avoids −0, which would change the sign of a quotient
+    # One more alternative with probability p, in addition to k, adds p(1 − p)^(k − 1)·[gain·(1 − p) − drop·k·p].
     gains, not_above = masses * falling, 1 - above
     with np.errstate(divide="ignore", invalid="ignore"):
         turning = np.ceil(np.nan_to_num(gains * not_above / (drops * above), nan=1.0, posinf=num_others))

@@ -1,10 +1,10 @@
-"""Protected features that overlap: a voter counts in one group of each, such as gender and diet.
+"""Overlapping protected features, such as gender and diet: a voter is in one group of each.
 
-A session's groups are then the *crossings* of the features, which do not overlap: women who eat vegan, men who do, and
-so on. A feature puts crossings together into wider groups. The mean utility of such a group is that of its crossings,
-weighted by their sizes. So a voter's data are in the numbers of one crossing alone, whatever is computed of these.
+The groups of a session are then the *crossings* of the features, which do not overlap, such as vegan women and vegan
+men. A feature merges crossings into wider groups. The mean utility of such a group is that of its crossings, weighted
+by their sizes. So a voter's data affect only the numbers of one crossing, whatever is computed from these.
 
-Several features take no more noise than their crossings do (post-processing). A crossing without voters is no group.
+Several features need no more noise than their crossings (post-processing). A crossing without voters is no group.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from ..errors import require
 MAX_FEATURES: Final = 16
 
 Partition: TypeAlias = tuple[tuple[int, ...], ...]
-"""The places of each group's crossings among the session's groups, for one feature."""
+"""For one feature, the indices of each group's crossings among the session's groups."""
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A protected feature: of which of its groups each of the session's groups is a part.
+    """A protected feature: it assigns each of the session's groups to one of its groups.
 
     Args:
-        name: such as "gender".
+        name: the feature's name, such as "gender".
         of: for each of the session's groups, in their order, the feature's group, such as "women".
 
     Examples:
@@ -67,5 +67,5 @@ def check_features(features: Sequence[Feature], groups: Sequence[str]) -> None:
         require(len(feature.of) == len(groups), field, list(feature.of[:12]), allowed)
         for name in feature.of:
             require(is_name(name), field, name, NAMES)
-        # One group has nobody to be treated alike.
+        # A single group cannot be compared.
         require(len(feature.groups) > 1, field, list(feature.groups), "two groups of it or more")

@@ -1,21 +1,23 @@
-"""Group and ranking reported together: the tally of each mechanism, and what it says of every group's utilities.
+"""Joint reports of group and ranking: the tally of each mechanism, and its estimates of every group's utilities.
 
-Every report tells something of every group, since nobody knows whose it is. Of the group's sum of utilities about the
-scores' mean the estimates are unbiased, linear in the tally, and exact fractions; divided by the group's size, which is
-public, they are its mean utilities. Somebody who has not reported counts as indifferent.
+Every report is informative about every group, since its group is unknown. The estimates of a group's sum of utilities,
+relative to the mean score, are unbiased, linear in the tally, and exact fractions. Divided by the group's public size,
+they are its mean utilities. A voter without a report counts as indifferent.
 
 The noise in a group's sum is that of all reports: `own_variance` from each voter of the group, and `other_variance`
-from each voter of another one, which is the price of private groups. Averaged, with p and q the probabilities of the
-truth and of one other answer, v the mean square of the scores about their mean, and g the gap of neighboring scores:
+from each voter of another group, which is the cost of private groups. Let p and q be the probabilities of the true and
+of one other answer, v the mean square of the scores about their mean, and g the gap between consecutive scores.
+Averaged over the alternatives:
 
     joint_pair:      own = g²·m(m − 1)²/8·u/d² − v,  other = g²·m(m − 1)²/8·w/d²
     joint_position:  own = m·v·(p − q + qm)/(p − q)² − v,  other = q·m²·v/(p − q)²
     joint_ranking:   own = v·(p − q + q·m!)/(p − q)² − v,  other = q·m!·v/(p − q)²
     joint_scores:    own = other = the noise's, at the scale of `noisy_scores`
 
-In `joint_pair`, with a sign for s of G groups, p = s·e^ε/(s·e^ε + 2G − s) that the voter's group has the right one, r =
-(1 − p)·s/(2G − s) that it has the wrong one: d = p − r, u = p + r, and w = (u·(s − 1) + (1 − u)·s)/(G − 1), how likely
-another group has any. s is what makes the smallest group's error least. Between two groups, noises do not correlate.
+In `joint_pair` a report has signs for s of G groups. The voter's group has the right sign with probability p =
+s·e^ε/(s·e^ε + 2G − s), and the wrong one with probability r = (1 − p)·s/(2G − s). Let d = p − r and u = p + r. Another
+group has a sign with probability w = (u·(s − 1) + (1 − u)·s)/(G − 1). s is chosen to minimize the error of the smallest
+group. The noises of two groups are uncorrelated.
 """
 
 import itertools
@@ -43,7 +45,7 @@ class JointReport(LocalReport):
     """One local mechanism for group and ranking together, its tally and its estimator.
 
     Args:
-        group_sizes: how many voters each group has, as the public knows.
+        group_sizes: the public number of voters of each group.
 
     Attributes:
         own_variance: the variance that a voter of the group adds to its sum, averaged over the alternatives, in squared
@@ -67,10 +69,9 @@ class JointReport(LocalReport):
         """Raise ValueError for a report that nobody sends, though its numbers are in range."""
 
     def error_of(self, group: int, count: int) -> float:
-        """Return the standard error of a group's mean utility, from so many reports.
+        """Return the standard error of a group's mean utility, from this number of reports.
 
-        How many of the reports are the group's own is not known where somebody has not reported; it is the larger
-        error that is returned.
+        If reports are missing, the number of the group's reports is unknown, and the greater error is returned.
         """
         size = self.group_sizes[group]
         most, least = min(size, count), max(count - sum(self.group_sizes) + size, 0)

@@ -1,4 +1,4 @@
-"""The mechanisms of fair voting: what sets each apart, in one table that everybody else asks."""
+"""The mechanisms of fair voting, and a table of their properties, which all other modules use."""
 
 import dataclasses
 from collections.abc import Callable, Mapping
@@ -28,22 +28,22 @@ MechanismName: TypeAlias = Literal[
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MechanismKind:
-    """The properties that set a mechanism apart.
+    """The properties of a mechanism.
 
     Args:
-        name: of the parameter `mechanism`.
+        name: the value of the parameter `mechanism`.
         is_joint: whether a voter's group is private as well, and reported together with its ranking.
-        releases_sums: whether noisy sums are released, and anybody elects by them.
-        is_sampled: whether Algorithm 2's samples are, which its γ, δ and n_s are of.
-        counts_pairs: whether these sums are differences of pairwise counts, and not of utilities.
-        is_by_quality: whether a winner alone is, by a quality, in which an objective's limit has a price
-            (`Objective.qualities`).
-        compares_pairs: whether reports are comparisons, which estimate equally spaced scores alone.
-        ranks_whole: whether they are whole rankings, of which there are too many for many alternatives.
-        is_choice: whether it is the best of several others.
-        takes_ties: whether a ranking may have tied alternatives: what it looks at are scores, of which a tie has the
-            mean. Reports of pairs, positions and whole rankings have no word for a tie.
-        calibrations: the parameter `calibration` may say one of these.
+        releases_sums: whether noisy sums are released, from which anybody can compute the winner.
+        is_sampled: whether it is Algorithm 2, with the parameters γ, δ and n_s.
+        counts_pairs: whether the sums are differences of pairwise counts, instead of utilities.
+        is_by_quality: whether only the winner is released, chosen by a quality in which an objective's limit has a
+            price (`Objective.qualities`).
+        compares_pairs: whether reports are comparisons, which can estimate only equally spaced scores.
+        ranks_whole: whether reports are whole rankings, which are too many for many alternatives.
+        is_choice: whether it stands for the best of several others.
+        takes_ties: whether a ranking may have ties: it uses scores, of which tied alternatives share the mean. Reports
+            of pairs, positions and whole rankings cannot express ties.
+        calibrations: the allowed values of the parameter `calibration`.
     """
 
     name: MechanismName
@@ -110,6 +110,6 @@ CENTRAL: Final = frozenset(_mechanism_names(lambda each: each.model.trusts_serve
 """The mechanisms that trust the aggregator with the rankings."""
 BY_QUALITY: Final = frozenset(_mechanism_names(lambda each: each.is_by_quality))
 LOCAL: Final = _mechanism_names(lambda each: not each.model.bounds_release and not each.is_joint)
-"""The mechanisms that trust nobody: voters randomize their rankings."""
+"""The mechanisms without a trusted party: voters randomize their rankings."""
 JOINT: Final = _mechanism_names(lambda each: each.is_joint)
-"""The mechanisms that trust nobody, and in which a voter's group is private as well."""
+"""The mechanisms without a trusted party in which a voter's group is private as well."""

@@ -1,8 +1,7 @@
-"""Lots for ties: whoever has a tally draws the same lot from it, and no place in a list is favored.
+"""Lots for ties: anybody with the tally draws the same lot from it, and no position in a list is favored.
 
-A tally of randomized reports, or of noisy sums, has more than enough randomness of its own, and what is computed from
-it costs no privacy. Who knows all other reports can foresee what lot a report of its own would give; lots decide ties
-alone.
+A tally of randomized reports, or of noisy sums, has enough randomness, and lots computed from it cost no privacy. A
+party that knows all other reports could foresee the lot for each possible report, but lots only break ties.
 """
 
 import hashlib

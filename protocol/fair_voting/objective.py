@@ -1,8 +1,8 @@
-"""What is elected: least disparity, of all or of the efficient; most welfare, within a disparity or less its price.
+"""Objectives: least disparity, with or without a floor on welfare; most welfare, with a limit or a price on disparity.
 
-W_k(a) is the mean utility of alternative a to group k, W(a) that to all voters (welfare), and ΔW(a) the greatest W_k(a)
-less the least (disparity). Of features that overlap, ΔW(a) is the greatest disparity between the groups of any of them.
-Everything is compared as exact fractions, so that a tie is a tie on every machine.
+W_k(a) is the mean utility of alternative a to group k, and W(a) that to all voters (welfare). ΔW(a) is the greatest
+minus the least W_k(a) (disparity); with overlapping features, the greatest disparity of any feature. All comparisons
+use exact fractions, so that ties are the same on every machine.
 
 Source: the paper's ΔW (Algorithms for Fair and Private Voting Rules), and for `welfare_constrained` its reference [7];
 reading F5 for the other objectives, F6 for any number of groups, F3 for why floats would not do.
@@ -26,19 +26,19 @@ from .pairwise import PAIRWISE
 ObjectiveName: TypeAlias = Literal["parity", "constrained", "penalized", "welfare_constrained", "welfare"]
 
 OBJECTIVES: Final = (*get_args(ObjectiveName), *PAIRWISE)
-"""All that have a name of ours."""
+"""All built-in objectives."""
 
 Utilities: TypeAlias = Sequence[Sequence[Fraction]]
 """W_k(a): a row for each group, a column for each alternative."""
 
 ObjectiveFunction: TypeAlias = Callable[[Utilities, Sequence[int]], Sequence[Fraction | float]]
-"""An objective of anybody's own, registered as `psephos.objectives`: from W_k(a), a tuple of fractions for each group,
-and the groups' sizes, to a number for each alternative, of which the greatest wins. A pure function.
+"""A user-defined objective, registered in the group `psephos.objectives`. It is a pure function of W_k(a), a tuple of
+fractions for each group, and of the groups' sizes. It returns a number for each alternative; the greatest wins.
 """
 
 
 def disparity_of(utilities: Utilities, alternative: int) -> Fraction:
-    """Return ΔW of an alternative: how far apart the groups' mean utilities are.
+    """Return ΔW of an alternative: the greatest minus the least of the groups' mean utilities.
 
     Examples:
         >>> utilities = [[Fraction(2), Fraction(1)], [Fraction(0), Fraction(1)]]
@@ -75,18 +75,18 @@ class Objective:
     """The rule by which an alternative wins.
 
     Args:
-        name: `parity`: the least ΔW (the paper's); `constrained`: the most W among those with ΔW ≤ `max_disparity`, or
-            the least ΔW where there are none; `penalized`: the most W − `fairness_weight`·ΔW; `welfare_constrained`:
-            the least ΔW among those with W ≥ `welfare_share` of the greatest W, which the best itself always has. The
-            most W alone, `welfare` of the parameters, is "penalized" with `fairness_weight` 0.
+        name: `parity`: the least ΔW (the paper's); `constrained`: the greatest W among alternatives with ΔW ≤
+            `max_disparity`, or the least ΔW if there are none; `penalized`: the greatest W − `fairness_weight`·ΔW;
+            `welfare_constrained`: the least ΔW among alternatives with W ≥ `welfare_share` times the greatest W. The
+            parameters' `welfare`, the greatest W, is "penalized" with `fairness_weight` 0.
         max_disparity: t ≥ 0, in units of the utilities.
         fairness_weight: λ ≥ 0.
-        partitions: for each feature, the groups that each of its groups is made of; none where the groups are compared
-            themselves.
+        partitions: for each feature, the session's groups in each of its groups; empty if the groups themselves are
+            compared.
         welfare_share: β in (0, 1].
-        least_utility: of a ranking's last place: welfare is counted from there where a share of it is asked for.
-        function: what wins by a name that is none of these: an objective of your own; only `best_alternatives` asks it.
-        is_private: whether what the function raises may tell what is private, and is left out.
+        least_utility: the utility of a ranking's last position, from which welfare is counted for `welfare_share`.
+        function: a registered objective, for any other name; only `best_alternatives` uses it.
+        is_private: whether exceptions of the function may contain private data, and so are not shown.
 
     Examples:
         >>> utilities = [[Fraction(2), Fraction(1)], [Fraction(0), Fraction(1)]]  # two groups, two alternatives
@@ -110,10 +110,14 @@ class Objective:
         return self._exact_numbers(disparities_of, utilities, sizes)
 
     def best_alternatives(self, utilities: Utilities, sizes: Sequence[int]) -> list[int]:
-        """Return the alternatives that are best, more than one where they tie, in order; `sizes` are the groups'.
+        """Return the indices of the best alternatives, several if they tie, in order.
+
+        Args:
+            utilities: W_k(a).
+            sizes: the sizes of the groups.
 
         Raises:
-            PluginError: somebody's own function raises something, or returns what is no finite number for each.
+            PluginError: a registered function raises an exception, or does not return a finite number for each.
         """
         if self.function is not None:
             merits = self.merits_by_function(utilities, sizes)
@@ -123,7 +127,7 @@ class Objective:
         return [place for place, merit in enumerate(merits) if merit == most]
 
     def merits_by_function(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
-        """Return your own objective function's values, one for each alternative. See `best_alternatives`."""
+        """Return the values of a registered objective, one for each alternative. See `best_alternatives`."""
         assert self.function is not None  # noqa: S101  so it is named
         plugin = f"objective {self.name!r}"
         with blaming_function(plugin, self.function, is_private=self.is_private):
@@ -140,27 +144,27 @@ class Objective:
         return [Fraction(cast("float", merit.item() if isinstance(merit, np.generic) else merit)) for merit in merits]
 
     def qualities(self, utilities: Utilities, sizes: Sequence[int]) -> list[Fraction]:
-        """Return one number for each alternative that a single voter changes little, for the exponential mechanism.
+        """Return a quality of small sensitivity for each alternative, for the exponential mechanism.
 
-        −ΔW, or W − λ·ΔW. A limit that one voter can cross would have a large sensitivity, so that it gets a price:
-        `constrained` becomes W − λ·max(0, ΔW − t), and `welfare_constrained` −ΔW − λ·max(0, floor − W).
+        It is −ΔW, or W − λ·ΔW. A limit that one voter can cross would have a large sensitivity, so it is replaced by a
+        price: `constrained` becomes W − λ·max(0, ΔW − t), and `welfare_constrained` −ΔW − λ·max(0, floor − W).
         """
         return self._exact_numbers(qualities_of, utilities, sizes)
 
     def quality_sensitivity(self, change: int, sizes: Sequence[int], group: int) -> Fraction:
-        """Return how far one voter of a group moves the quality of an alternative at most.
+        """Return the sensitivity of an alternative's quality to one voter of a group.
 
-        W_k moves by d/n_k, and ΔW by no more; W moves by d/n, at worst against ΔW: d/n_k, or d/n + λ·d/n_k. A voter of
-        the group that is worst off, whose gain raises W and lowers ΔW, attains it, where no limit hides a part of ΔW.
-        Of features that overlap, n_k is the size of the smallest group of a feature that the voter is in: its utility
-        moves the mean of each of them by d over its size, and the greatest of some disparities by no more than the one
-        of them that moves most.
-        What an alternative lacks to the floor moves by d/n with W, and by β·d/n with the greatest W.
+        W_k changes by at most d/n_k, and so does ΔW. W changes by at most d/n, in the worst case opposite to ΔW. So the
+        sensitivity is d/n_k for −ΔW, and d/n + λ·d/n_k for W − λ·ΔW. A voter of the worst-off group attains it, since
+        its gain raises W and lowers ΔW, if no limit hides a part of ΔW. With overlapping features, n_k is the size of
+        the smallest group of any feature that the voter is in: its utility changes the mean of each such group by d
+        over its size, and a maximum of disparities changes by at most the greatest of their changes. The difference
+        between the floor and W changes by at most d/n with W, and β·d/n with the greatest W.
 
         Args:
             change: d, the greatest change of one voter's utility.
             sizes: n_k of all groups; n is their sum.
-            group: the voter's, k.
+            group: k, the voter's group.
         """
         partitions = [places for partition in self.partitions for places in partition if group in places] or [(group,)]
         of_disparity = Fraction(change, min(sum(sizes[place] for place in places) for places in partitions))
@@ -187,11 +191,12 @@ def merits_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray[Any]
     An alternative within the limit of `constrained` or `welfare_constrained` is ahead of all that are not.
 
     Args:
-        utilities: W_k(a), shape (K, G, m): floats, or fractions as objects, of which all is exact.
-        sizes: the groups', shape (G,), of the same type.
+        utilities: W_k(a), shape (K, G, m): floats, or fractions as objects for exact results.
+        objective: the objective.
+        sizes: the sizes of the groups, shape (G,), of the same type.
 
     Returns:
-        Shape (K, m).
+        The merits, shape (K, m), of the same type.
     """
     disparities = disparities_of(utilities, objective, sizes)
     if objective.name == "parity":
@@ -234,7 +239,7 @@ def disparities_of(utilities: NDArray[Any], objective: Objective, sizes: NDArray
         return utilities.max(axis=1) - utilities.min(axis=1)
     ranges: list[NDArray[Any]] = []
     for partition in objective.partitions:
-        # Sums in one order, by additions alone: a product of matrices rounds by what the processor has.
+        # Sums by additions in a fixed order, since the rounding of a matrix product may depend on the processor.
         of_groups = [(utilities * shares[:, None]).sum(axis=1) for shares in shares_of(partition, sizes)]
         ranges.append(np.maximum.reduce(of_groups) - np.minimum.reduce(of_groups))
     return np.maximum.reduce(ranges)
@@ -250,9 +255,10 @@ def shares_of(partition: Partition, sizes: NDArray[Any]) -> NDArray[Any]:
 
 
 def floors_of(greatest: NDArray[Any], objective: Objective) -> NDArray[Any]:
-    """Return the W that `welfare_constrained` asks for: β of the greatest, counted from the least utility.
+    """Return the floor of `welfare_constrained`: β times the greatest W, counted from the least utility.
 
-    Noise may put all estimates below that; the floor is then the greatest W, so that there always is a winner.
+    If noise makes all estimates smaller than the least utility, the floor is the greatest W, so that there is always a
+    winner.
     """
     least, share = (_number(greatest, number) for number in (objective.least_utility, objective.welfare_share))
     return greatest - (1 - share) * np.maximum(greatest - least, 0)

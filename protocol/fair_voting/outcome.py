@@ -1,4 +1,4 @@
-"""What a fair and private vote releases to all voters."""
+"""The public outcomes of a fair and private vote."""
 
 import math
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class FeatureOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         utilities: the mean utility to each of the feature's groups, in their order.
-        disparity: the greatest of these less the least.
+        disparity: the greatest minus the least of these.
 
     Examples:
         >>> women, men = Estimate(1.5, 0.1), Estimate(0.5, 0.1)
@@ -38,10 +38,11 @@ class AlternativeOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         utilities: the mean utility to each group, in the groups' order, in units of the scores.
-        welfare: the mean utility to all voters of the roster.
-        disparity: the greatest of the utilities less the least; with several features, the greatest between the groups
-            of any of them. Noise makes it larger: an absolute value of what is unbiased is not.
-        features: the same of each feature, in their order; left out where the groups are compared themselves.
+        welfare: the mean utility to all voters on the roster.
+        disparity: the greatest minus the least of the utilities; with features, the greatest disparity of any feature.
+            It is biased upwards, since it is an absolute value of unbiased estimates.
+        features: utilities and disparity for each feature, in their order; absent if the groups themselves are
+            compared.
 
     Examples:
         >>> groups, everybody = (Estimate(0.5, 0.1), Estimate(1.0, 0.1)), Estimate(0.75, 0.07)
@@ -68,17 +69,19 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The public details of votes with features, a floor, a proven ε of Algorithm 2, pairs, or levels of ε.
 
     Args:
-        features: features whose crossings are the groups.
+        features: the features whose crossings are the groups.
         welfare_share: β of objective "welfare_constrained".
-        least_score: the score from which welfare is counted there.
-        gamma: γ, as it was chosen so that ε is proven.
-        num_samples: n_s, likewise.
-        differences: of mechanism "pairwise", of each two candidates, in lexicographic order: how many prefer the first
-            to the second, less how many prefer the second, with noise. What follows is read from them.
-        difference_error: the standard error of each.
-        copeland_scores: each candidate's points: 1 for each other one that it beats, ½ where they tie.
-        ranking: Kemeny's, the best first; of several that agree with most pairs one by lot. None of many candidates.
-        levels: the levels of ε at which somebody reported, ascending, if voters have their own.
+        least_score: the score from which welfare is counted for `welfare_share`.
+        gamma: γ, if it was chosen so that ε is proven.
+        num_samples: n_s, if it was chosen so that ε is proven.
+        differences: for mechanism "pairwise", for each pair of candidates in lexicographic order: the number of voters
+            who prefer the first minus the number who prefer the second, with noise. The fields up to `ranking` follow
+            from them.
+        difference_error: the standard error of each difference.
+        copeland_scores: the points of each candidate: 1 for each other candidate that it beats, ½ for each tie.
+        ranking: the Kemeny ranking, the best first; if several agree with most pairs, one of them by lot. None for many
+            candidates.
+        levels: with levels of ε, those with reports, ascending.
 
     Examples:
         >>> details = Details(copeland_scores=(1.0, 0.0), ranking=("pool", "park"))
@@ -99,22 +102,23 @@ class Details(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
-    """The public outcome: the winner, and the estimates where these are private as well.
+    """The public outcome: the winner, and the estimates, if the mechanism protects these, too.
 
     Args:
-        winner: the alternative that is elected.
-        alternatives: the estimates from which it was; empty where the mechanism releases the winner alone.
+        winner: the elected alternative.
+        alternatives: the estimates for each alternative; empty if the mechanism releases only the winner.
         candidates: the names of all alternatives.
-        group_sizes: how many voters of each are on the roster.
-        num_reports: how many reported, group by group, or in all where groups are private; empty in the central model,
-            where that may be protected.
-        mechanism: what made it private: with "local", the mechanism that was chosen.
+        group_sizes: the number of voters of each group on the roster.
+        num_reports: the number of reports of each group, or in all if groups are private; empty in the central model,
+            where participation may be protected.
+        mechanism: the mechanism; with "local" or "joint", the one that was chosen.
         max_disparity: t of objective "constrained".
         fairness_weight: λ of objective "penalized".
-        model: "central" or "local": whether the aggregator was trusted.
-        epsilon_claimed: what the paper says that a voter pays; where voters have their own ε, one of the greatest.
-        epsilon_proven: what a voter pays at most; infinite, and None here, for Algorithm 2 with γ = 0.
-        details: what few votes have; on the wire only where there is something.
+        model: the trust model, such as "central" or "local".
+        epsilon_claimed: the loss of a voter that the paper states, in nats; with levels, that of the greatest.
+        epsilon_proven: the proven loss of a voter, in nats; with levels, that of the greatest. None, for infinite, for
+            Algorithm 2 with γ = 0.
+        details: details that few votes have; on the wire only if not empty.
 
     Examples:
         >>> from psephos.protocol import SimulatedNoise, run_population
@@ -185,7 +189,7 @@ def alternative_outcomes(
         of_features: list[FeatureOutcome] = []
         for feature in features:
             values = join_groups(utilities, sizes, feature.partition, place)
-            # No two groups of a feature share a crossing, or its noise.
+            # Groups of one feature have no common crossing, so their noises are independent.
             of_feature = tuple(
                 Estimate(
                     float(value),

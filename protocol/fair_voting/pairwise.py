@@ -1,7 +1,8 @@
-"""Contests of two alternatives each: who wins by Copeland's points, and by Kemeny's ranking.
+"""Pairwise contests: the winners by Copeland's rule and by Kemeny's rule.
 
-All is read from the m(m − 1)/2 differences D_ab, a < b: how many prefer a to b, less how many prefer b to a. They may
-be noisy; an alternative with a positive D against each other one is the Condorcet winner, and wins by either rule.
+Both follow from the m(m − 1)/2 differences D_ab, a < b: the number of voters who prefer a to b, minus the number who
+prefer b to a, possibly with noise. An alternative with a positive D against every other one is the Condorcet winner,
+and wins by both rules.
 
 Source: Brandt, Conitzer, Endriss, Lang and Procaccia (2016), Handbook of computational social choice, chapters 3 and 4.
 """
@@ -21,7 +22,8 @@ from ..privacy import NeighboringRelation
 PairwiseName: TypeAlias = Literal["copeland", "kemeny"]
 PAIRWISE: Final = ("copeland", "kemeny")
 MAX_KEMENY: Final = 6
-"""Alternatives of which all rankings, 720, are tried: the best ranking is hard to find in general."""
+"""The most alternatives for Kemeny's rule. All 720 rankings are tried, since finding the best one is hard in
+general."""
 
 
 def make_pair_noise(
@@ -29,9 +31,9 @@ def make_pair_noise(
 ) -> VectorLaplace:
     """Return Laplace noise for the differences.
 
-    A ranking adds 1 or −1 to each, or 0 for a tie. The reverse of a strict one differs from it by 2 in all of them, and
-    nothing differs by more, so that replacing one has the ℓ1 sensitivity m(m − 1). One that is added or removed moves
-    each by 1 at most: m(m − 1)/2.
+    A ranking adds 1 or −1 to each difference, or 0 for a tie. A strict ranking and its reverse differ by 2 in all of
+    them, which is the maximum, so the ℓ₁ sensitivity under replace-one is m(m − 1). Adding or removing a ranking
+    changes each by at most 1, so the sensitivity under add-or-remove-one is m(m − 1)/2.
     """
     pairs = num_alternatives * (num_alternatives - 1) // 2
     sensitivity = pairs if relation is NeighboringRelation.ADD_OR_REMOVE_ONE else 2 * pairs
@@ -60,7 +62,7 @@ def copeland_scores(table: IntArray) -> FloatArray:
 def kemeny_orders(table: IntArray) -> IntArray:
     """Return the rankings that agree most with voters on pairs, as orders, the best first: shape (ties, m).
 
-    A ranking's score is Σ D_ab over all a that it has before b; 2 to `MAX_KEMENY` alternatives.
+    A ranking's score is Σ D_ab over all pairs with a before b. There must be 2 to `MAX_KEMENY` alternatives.
     """
     orders = _orders_of(len(table))
     first, second = np.triu_indices(len(table), 1)
@@ -79,9 +81,9 @@ def best_by_pairs(rule: PairwiseName, table: IntArray) -> list[int]:
 def p_value_of_pairs(table: IntArray, winner: int, noise: VectorLaplace) -> float:
     """Return the least level at which a winner is confirmed, at most ½.
 
-    An alternative that is not the best by its rule is no Condorcet winner: it does not beat some b. That it seems to
-    beat all by t or more takes noise of t or more in that one contest: a^t/(1 + a), a = e^(−1/scale). Such alternatives
-    are m − 1 at most.
+    An alternative that is not the best by its rule is no Condorcet winner, so it does not beat some b. To seem to beat
+    all by t or more, it needs noise of at least t in that contest, which has probability a^t/(1 + a), a = e^(−1/scale).
+    There are at most m − 1 such alternatives.
     """
     lead = int(np.delete(table[winner], winner).min())
     if lead <= 0:

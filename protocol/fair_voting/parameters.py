@@ -27,9 +27,9 @@ from .sampling_plans import SamplingPlan, plan_for
 from .scoring import MAX_SCORE, MOST_BITS, ScoreName, Scoring, make_scores
 
 MIN_EPSILON: Final = 1e-4
-"""Below, noise of Laplace's law has no room in reports of 64 bits."""
+"""The least ε. Below it, Laplace noise would not fit into reports of 64 bits."""
 MAX_EPSILON: Final = 30.0
-"""Above, a simulation's uniforms of 53 bits cannot express how seldom a response is a lie."""
+"""The greatest ε. Above it, a simulation's uniforms of 53 bits cannot represent the flip probability."""
 DEFAULT_EPSILON: Final = 1.0
 MAX_LEVELS: Final = 20
 MAX_GROUPS: Final = 1_000
@@ -37,12 +37,12 @@ MAX_VOTERS: Final = 1 << 32
 MAX_SAMPLES: Final = 1 << 20
 """The most samples of Algorithm 2, for each group and alternative."""
 MAX_DRAWS: Final = 1 << 26
-"""The most draws of Algorithm 2 in all: exact sampling draws one by one, which takes about a minute for these."""
+"""The most draws of Algorithm 2 in all. Exact sampling of this many draws, one by one, takes about a minute."""
 MAX_SAMPLED_FROM: Final = 20
-"""Alternatives of Algorithm 2 where it samples voters first: their rankings are kept as numbers of 64 bits."""
+"""The most alternatives of Algorithm 2 if it samples voters first, whose rankings are stored as numbers of 64 bits."""
 
 _MOST_SCALE: Final = 2**20
-"""Grid steps, of masked noise."""
+"""The greatest scale of masked noise, in grid steps."""
 _LEAST_BITS: Final = 8
 _SPARE_BITS: Final = 5
 _MOST_MASKED: Final = 4_096
@@ -50,9 +50,9 @@ _MOST_MASKED: Final = 4_096
 DEFAULT_GAMMA: Final = 0.05
 DEFAULT_WELFARE_SHARE: Final = 0.9
 SEPARATOR: Final = ">"
-"""Between the names of a ranking as text."""
+"""The separator between the names of a ranking as text."""
 TIE: Final = " = "
-"""Between those that are tied."""
+"""The separator between tied names."""
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -60,49 +60,49 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     Args:
         alternatives: 2 to `MAX_ALTERNATIVES` distinct names without ">", which voters rank.
-        groups: the groups' names; a single one in a plain election, which compares nobody (objectives "welfare",
-            "copeland" and "kemeny").
-        group_sizes: the number of voters of each group on the roster, at least one. Where groups are private, these are
-            public numbers from elsewhere; nobody counts.
-        mechanism: the mechanism that makes the outcome private (see the package); "pairwise" has the objectives
-            "copeland" and "kemeny" alone.
-        epsilon: in nats, per voter. For Algorithm 2 it is the paper's label, and the proven ε may be more or less; with
-            calibration "proven" it is proven.
-        epsilons: in place of `epsilon`, the public levels of ε, ascending, of which each voter has one; where voters
-            randomize their rankings and their groups are public. `epsilon` becomes the greatest. On the wire only where
-            given.
-        chosen_by: who chooses a voter's level: the `roster`, which has a column for it (default), or each `voter` as it
-            joins. Likewise.
-        scores: a name, or a score for each position, the best first.
-        objective: what is elected (reading F5), or a name under which somebody registered an objective, for mechanisms
-            that estimate utilities; "welfare": the most welfare, whatever the disparity is.
-            "copeland": the most contests of two won; "kemeny": first in the ranking that agrees with voters on most
-            pairs, of `MAX_KEMENY` alternatives at most.
+        groups: the groups' names; a single one in a plain election without comparison (objectives "welfare", "copeland"
+            and "kemeny").
+        group_sizes: the number of voters of each group on the roster, at least one. If groups are private, these are
+            public numbers from another source; the roster is not counted.
+        mechanism: the mechanism that makes the outcome private (see the package); "pairwise" has only the objectives
+            "copeland" and "kemeny".
+        epsilon: ε in nats, per voter. For Algorithm 2 it is the paper's label, and the proven ε may be greater or
+            smaller; with calibration "proven" it is proven.
+        epsilons: instead of `epsilon`, the public levels of ε, ascending, one of which each voter has; only if voters
+            randomize their rankings, and groups are public. `epsilon` becomes the greatest. On the wire only if set, as
+            is `chosen_by`.
+        chosen_by: who chooses a voter's level: the `roster`, with a column for it (default), or each `voter` as it
+            joins.
+        scores: the name of a rule, or a score for each position, the best first.
+        objective: the objective (reading F5), or the name of a registered one, for mechanisms that estimate utilities.
+            "welfare": the greatest welfare, for any disparity. "copeland": the most pairwise contests won. "kemeny":
+            the first in the ranking that agrees with voters on most pairs, for at most `MAX_KEMENY` alternatives.
         max_disparity: t of objective "constrained", in units of the scores.
-        fairness_weight: λ of "penalized"; and of "constrained" in mechanisms that choose by quality ("exponential",
-            "permute_and_flip"): λ for each unit of disparity above t. Of "welfare_constrained" there: λ for each unit
-            of welfare that is lacking.
-        welfare_share: β in (0, 1] of objective "welfare_constrained": the least share of the greatest welfare that a
-            winner needs, counted from the least score; by default 0.9. On the wire only where it is given.
-        relation: the neighboring profiles: one voter's ranking is replaced, or one voter is added or removed while the
-            sizes of the groups stay. Algorithm 2 and the local mechanisms have the first alone.
-        calibration: of Algorithm 1: its noise as the paper prints it, or the least that the relation takes (reading
-            F1), which is the default. Of Algorithm 2: "proven" chooses γ and n_s so that ε is proven (`plan_for`); by
+        fairness_weight: λ of "penalized". In mechanisms that choose by quality ("exponential", "permute_and_flip"): for
+            "constrained", λ for each unit of disparity above t; for "welfare_constrained", λ for each unit of welfare
+            below the floor.
+        welfare_share: β in (0, 1] of objective "welfare_constrained": the share of the greatest welfare that a winner
+            needs, counted from the least score; by default 0.9. On the wire only if set.
+        relation: the neighboring relation: one voter's ranking is replaced, or one voter is added or removed while the
+            sizes of the groups stay. Algorithm 2 and the local mechanisms have only the first.
+        calibration: for Algorithm 1: the noise as printed in the paper, or the least that the relation needs (reading
+            F1), which is the default. For Algorithm 2: "proven" chooses γ and n_s so that ε is proven (`plan_for`); by
             default, and with "printed", they follow from ε as a label.
-        gamma: of Algorithm 2: γ in [0, 1), the probability of a random winner.
-        delta: of Algorithm 2: δ in (0, 1), which fixes the number of samples (reading F2).
-        num_samples: of Algorithm 2: n_s; by default ⌈(m/ε²)·ln(m/δ)⌉, refused if it is more than ε·min n_k; with
+        gamma: for Algorithm 2: γ in [0, 1), the probability of a random winner.
+        delta: for Algorithm 2: δ in (0, 1), which determines the number of samples (reading F2).
+        num_samples: for Algorithm 2: n_s; by default ⌈(m/ε²)·ln(m/δ)⌉, refused if it exceeds ε·min n_k; with
             calibration "proven" the best number.
-        reading: of Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading F4).
-        scale: of Algorithm 2, line 17: as printed, or without bias (reading F3).
-        level: of the verdict on the winner, in (0, ½); see `Assurance`.
-        features: protected features that overlap; the groups are their crossings, and disparities are between the
-            groups of each feature. Leave it out to compare the groups themselves.
-        ties: "mean" if rankings may have ties, which then count the mean score of their places; "local" and "joint"
-            take the best mechanism that allows ties. Leave it out for strict rankings.
-        threshold: of "masked", T: the number of voters that must take part to the end; with fewer, nothing is released.
-            On the wire there alone.
-        colluders: of "masked", c: the greatest number of voters that collude with the aggregator. Likewise.
+        reading: for Algorithm 2, line 9: a voter is drawn from the group, or from the sub-sample of line 4 (reading
+            F4).
+        scale: for Algorithm 2, line 17: as printed, or unbiased (reading F3).
+        level: the level of the verdict on the winner, in (0, ½); see `Assurance`.
+        features: overlapping protected features; the groups are their crossings, and disparities are between the groups
+            of each feature. Omit it to compare the groups themselves.
+        ties: "mean" if rankings may have ties, which then have the mean score of their positions; "local" and "joint"
+            take the best mechanism that allows ties. Omit it for strict rankings.
+        threshold: for "masked": T, the number of voters that must take part to the end; with fewer, nothing is
+            released. On the wire only there, as is `colluders`.
+        colluders: for "masked": c, the greatest number of voters that collude with the aggregator.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -224,7 +224,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return is_best or (self.kind.takes_ties and not self.samples_voters_first)
 
     def check_ties(self, positions: IntArray) -> None:
-        """Raise ConfigurationError for a tie that this mechanism cannot take, or whose mean score is not exact.
+        """Raise ConfigurationError for a tie that the mechanism does not allow, or whose mean score is not exact.
 
         Args:
             positions: rankings, int64, shape (n, m).
@@ -263,10 +263,10 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def plan(self) -> SamplingPlan:
-        """γ and n_s of Algorithm 2: as given, as the label ε says, or so that ε is proven.
+        """γ and n_s of Algorithm 2: as set, by ε as a label, or so that ε is proven.
 
         Raises:
-            ConfigurationError: ε is to be proven, and cannot be.
+            ConfigurationError: the calibration is "proven", and no plan has this ε.
         """
         size = len(self.alternatives)
         if self.calibration == "proven":

@@ -1,4 +1,4 @@
-"""The phase of a fair and private vote: rankings that voters disclose, add up under masks, or randomize."""
+"""The phase of a fair and private vote: voters disclose their rankings, mask them, or randomize them."""
 
 from collections.abc import Sequence
 from typing import Final, TypeAlias, TypeVar, cast
@@ -28,13 +28,13 @@ from .utility_noise import UtilityNoise, error_of_levels
 
 PHASE: Final = "rankings"
 UNIT: Final = "voter"
-# Groups whose rankings are compared by the phase's own check of its losses; all groups are alike.
+# The groups whose rankings are compared by the check of losses; all groups are equivalent.
 _GROUPS_LOOKED_AT: Final = 3
 
 ChoiceT = TypeVar("ChoiceT", bound=Choice)
 
 ReportCounts: TypeAlias = tuple[tuple[int, ...], ...]
-"""How many reported: group by group those of each level of ε, where that is told, or all."""
+"""The numbers of reports: for each group those of each level of ε, if known, or in all."""
 
 
 class _SummedRankings:
@@ -67,15 +67,15 @@ class _SummedRankings:
 
 
 class DisclosedRankings(_SummedRankings, CentralPhase):
-    """Voters show the aggregator their rankings, and it elects with noise of its own (the central model).
+    """Voters send the aggregator their rankings, and it elects with noise (the central model).
 
-    The tally has each group's sums of utilities, shape (G, m), in steps from the scoring's center. Where Algorithm 2
-    samples voters first, its rows have each voter's group and the code of its ranking. As the phase closes, Laplace
-    noise is added to the sums, or they are replaced by the winner, shape (1,). Where pairs are counted, the tally has
-    their differences instead of sums, shape (1, m(m − 1)/2).
+    The tally has each group's sums of utilities, shape (G, m), in steps relative to the scoring's center. If Algorithm
+    2 samples voters first, the tally's rows have each voter's group and the code of its ranking. As the phase closes,
+    Laplace noise is added to the sums, or they are replaced by the winner, shape (1,). If pairs are counted, the tally
+    has their differences instead of sums, shape (1, m(m − 1)/2).
 
     Attributes:
-        choice: what elects on the sums; None where noise is added to them.
+        choice: the mechanism that elects from the sums; None if noise is added to them.
 
     Examples:
         >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(2, 1))
@@ -143,7 +143,7 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
         return super().log_laws(tallies)
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what is no ranking: it would weigh more than a voter. See `Phase.check_report`."""
+        """Refuse a report that is no ranking, which could count more than a voter. See `Phase.check_report`."""
         check_ranking(report)
         self._parameters.check_ties(np.array([report]))
 
@@ -170,10 +170,13 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
         return self.scoring.utilities_of(Rankings(positions))
 
     def sums_of(self, positions: IntArray, groups: IntArray) -> IntArray:
-        """Return the groups' sums of utilities, int64 of shape (G, m), in steps from the center.
+        """Return the groups' sums of utilities, int64, shape (G, m), in steps relative to the center.
 
-        Rankings have the shape (n, m), the places of their voters' groups (n,). Where pairs are counted, it is their
-        differences.
+        If pairs are counted, it returns their differences.
+
+        Args:
+            positions: the rankings, shape (n, m).
+            groups: the indices of the voters' groups, shape (n,).
         """
         if self._parameters.kind.counts_pairs:
             wins = pairwise_wins(Rankings(positions))
@@ -207,7 +210,7 @@ class DisclosedRankings(_SummedRankings, CentralPhase):
         sums = np.zeros((len(parameters.groups), self.num_values), dtype=np.int64)
         for group, places in enumerate(samples):
             start, stop = np.searchsorted(rows[:, 0], [group, group + 1]).tolist()
-            present = places[places < stop - start]  # who has not reported leaves 0
+            present = places[places < stop - start]  # a voter without a report counts 0
             positions = rankings_of_codes(rows[start + present, 1], self.num_values)
             sums[group] = self.sums_of(positions, np.full(len(present), group, dtype=np.int64))[group]
         return sums
@@ -253,7 +256,7 @@ class MaskedRankings(_SummedRankings, MaskedSums):
         return UtilityNoise.from_shares(self.share, counts[0][0], self.scoring.step, self.group_sizes)
 
     def values_of(self, public: Sequence[int]) -> Values:
-        # Of each number of tied places the mean score: one alone has its own.
+        # The mean score of each span of tied positions; a span of one has its own score.
         spans = [self.scoring.steps[low:high] for high in range(1, self._size + 1) for low in range(high)]
         steps = sorted({sum(span) // len(span) for span in spans if not sum(span) % len(span)})
         own_columns = range(public[0] * self._size, (public[0] + 1) * self._size)
@@ -268,14 +271,14 @@ class MaskedRankings(_SummedRankings, MaskedSums):
 
 
 class RandomizedRankings(PersonalizedPhase):
-    """Voters randomize their rankings, each by its own ε where there are levels (the local model).
+    """Voters randomize their rankings, each at its level of ε, if there are levels (the local model).
 
-    The tally has for each group, and in it for each level of ε, the number of its reports, then what the mechanism's
-    estimator needs: shape (G·levels, 1 + width).
+    For each group and level of ε, the tally has the number of reports, then the numbers that the mechanism's estimator
+    needs: shape (G·levels, 1 + width).
 
     Attributes:
-        reports: of each level, all by one mechanism.
-        report: of the greatest level, which is that of all voters where they have one ε.
+        reports: the local report of each level, all by one mechanism.
+        report: the local report of the greatest level; of all voters if they have the same ε.
 
     Examples:
         >>> parameters = Parameters(alternatives=("park", "pool"), groups=("north", "south"), group_sizes=(2, 1),
@@ -338,7 +341,7 @@ class RandomizedRankings(PersonalizedPhase):
 
 
 class JointRankings(Phase):
-    """Voters randomize group and ranking together (the local model): groups are private too.
+    """Voters randomize group and ranking together (the local model), so that groups are private, too.
 
     A private row has each alternative's cell, group·m + position; there is no public row. The tally has the numbers
     that the mechanism's estimator needs for each group: shape (G, width).
@@ -362,7 +365,7 @@ class JointRankings(Phase):
         return np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in groups])
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what nobody reports: it would weigh more than a voter. See `Phase.check_report`."""
+        """Refuse an impossible report, which could count more than a voter. See `Phase.check_report`."""
         self.report.check(report)
 
     def tally(self, reports: IntArray, *, earlier: Sequence[IntArray], public: IntArray) -> Tally:
@@ -393,11 +396,10 @@ def _local_loss(report: LocalReport) -> PrivacyLoss:
 
 
 def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
-    """Return Algorithm 1's noise on groups' sums.
+    """Return Algorithm 1's noise on groups' sums; if pairs are counted, the noise on their differences.
 
-    On W_k the printed scale is m(m − 1)/(2·n_k·ε), that is Σs/ε on the sum. One voter changes the sums of its own group
-    alone, so that all groups have noise of the same scale (parallel composition). Where pairs are counted, it is the
-    noise of their differences.
+    The printed scale for W_k is m(m − 1)/(2·n_k·ε), which is Σs/ε for the sum, with s the scores. One voter changes
+    only the sums of its group, so the sums of all groups have noise of the same scale (parallel composition).
     """
     if parameters.kind.counts_pairs:
         size, number = len(parameters.alternatives), parameters.num_voters
@@ -405,7 +407,9 @@ def _make_laplace(parameters: Parameters, scoring: Scoring) -> VectorLaplace:
     sensitivity = scoring.sensitivity(parameters.relation)
     scale = float(sensitivity)
     if parameters.calibration == "printed":
-        scale = float(scoring.sensitivity(NeighboringRelation.ADD_OR_REMOVE_ONE))  # from 0: the sum of the scores
+        scale = float(
+            scoring.sensitivity(NeighboringRelation.ADD_OR_REMOVE_ONE)
+        )  # the sum of the scores, relative to 0
     bound = max(scoring.bound * max(parameters.group_sizes), 1)
     return VectorLaplace(scale=quotient_up(scale, parameters.epsilon), sensitivity=sensitivity, bound=bound)
 

@@ -1,14 +1,14 @@
-"""How likely the winner is truly the best, under a named prior, from what was released.
+"""The posterior probability that the winner is truly the best, under a named prior, given the release.
 
-`uniform differences`, of two groups whose disparity alone decides: each alternative's difference of the groups' mean
-utilities is anywhere in its possible range, each alike and by itself. With D that difference, its law after the release
-and a the winner, P = ∫ f_|Dₐ|(t) · Π_{b≠a} P[|D_b| ≥ t] dt.
+`uniform differences`, for two groups and an objective that depends only on disparity: the difference D of the groups'
+mean utilities is uniform in its possible range, independently for each alternative. With the posterior law of D and the
+winner a, P = ∫ f_|Dₐ|(t) · Π_{b≠a} P[|D_b| ≥ t] dt.
 
-`uniform utilities`, of everything else: each mean utility is anywhere between the least and the greatest score. The
-objective is asked again of utilities that are drawn by their law after the release.
+`uniform utilities`, for all other cases: each mean utility is uniform between the least and the greatest score. The
+objective is evaluated for utilities that are drawn from their posterior law.
 
-Both are right on average over profiles like the prior's, which no real one need be. All draws come from public numbers,
-and probabilities are shares of draws or rounded to a public grid, so that everybody finds the same.
+Both are calibrated on average over profiles drawn from the prior; real profiles may differ. All draws follow from
+public numbers, and probabilities are shares of draws or rounded to a public grid, so that everybody computes the same.
 
 Source: Bayes's rule, with the noise's own law.
 """
@@ -30,18 +30,19 @@ UTILITIES: Final = "uniform utilities"
 
 _GRID: Final = 2.0**-20
 _STEPS: Final = 2048
-# Of the integral: in standard errors on either side of the winner's difference; beyond is less than 1e-7 of it.
+# The range of the integral, in standard errors on either side of the winner's difference; less than 1e-7 is beyond.
 _REACH: Final = 12.0
-# An estimate farther out of the possible range is as good as at this distance: nearly all is at the range's end.
+# In standard errors: estimates farther outside of the possible range are moved to this distance, since nearly all of
+# the posterior is at the range's end anyway.
 _OUTSIDE: Final = 8.0
 _MOST_DRAWS: Final = 4096
 _LEAST_DRAWS: Final = 64
 _NUMBERS_OF_ALTERNATIVE: Final = 100_000
 _NUMBERS_IN_ALL: Final = 1 << 21
 _TOLERANCE: Final = 1e-9
-"""The tolerance of merits in units of the greatest utility's size: those of two balanced alternatives tie."""
+"""The relative tolerance for ties of merits, in units of the greatest absolute utility."""
 _NEAR: Final = 1e-9
-"""The tolerance of estimates' merits in units of the greatest estimate: many times their rounding errors."""
+"""The relative tolerance for estimates' merits, in units of the greatest estimate: many times their rounding errors."""
 
 
 def num_draws(num_groups: int, num_alternatives: int) -> int:
@@ -52,14 +53,16 @@ def num_draws(num_groups: int, num_alternatives: int) -> int:
 
 
 def chance_by_differences(differences: FloatArray, winner: int, noise: UtilityNoise, *, greatest: float) -> float:
-    """Return the probability that the winner's difference is truly least in size, with two groups.
+    """Return the probability that the winner's difference truly has the least absolute value, for two groups.
 
     Args:
-        differences: the estimated D, shape (m,).
-        greatest: the size of the greatest possible difference.
+        differences: the estimates of D, shape (m,).
+        winner: the index of the winner.
+        noise: the noise of the estimates.
+        greatest: the greatest possible absolute difference.
 
     Returns:
-        In [0, 1], on a grid of 2^−20.
+        A probability in [0, 1], on a grid of 2^−20.
     """
     first, second = noise.errors
     error = math.sqrt(first * first + second * second)
@@ -92,15 +95,20 @@ def chance_by_utilities(
 
     Args:
         utilities: the estimates, shape (G, m).
-        sizes: the groups', shape (G,).
-        key: of the draws, < 2**128.
+        winner: the index of the winner.
+        noise: the noise of the estimates.
+        objective: the objective.
+        sizes: the sizes of the groups, shape (G,).
+        least: the least score.
+        greatest: the greatest score.
+        key: the public key of the draws, < 2**128.
     """
     num_groups, size = utilities.shape
     draws = num_draws(num_groups, size)
     uniforms = philox_rows(key, start=0, stop=draws, slots=num_groups * size).reshape(draws, num_groups, size)
     errors = np.array(noise.errors)[:, None]
     if noise.is_balanced:
-        # Independent noise of this size, less its mean, has the law of noise that adds up to 0.
+        # Independent noise of this size, minus its mean, has the law of noise with sum 0.
         errors = errors * np.sqrt(size / (size - 1))
     truths = draw_within(
         uniforms, utilities, errors, least=least, greatest=greatest, is_heavy=noise.is_heavy, shares=noise.shares
@@ -113,9 +121,9 @@ def chance_by_utilities(
 
 
 def clear_winners(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> IntArray:
-    """Return the winners by rounded estimates, shape (K,), of utilities (K, G, m); −1 if rounding may decide.
+    """Return the winners by rounded estimates, shape (K,), for utilities of shape (K, G, m); −1 if rounding may decide.
 
-    Comparisons within a few rounding errors are left to exact fractions.
+    Then the caller compares exact fractions.
     """
     merits = merits_of(utilities, objective, sizes)
     near = _NEAR * np.abs(utilities).max(axis=(1, 2)) * (2 + float(objective.fairness_weight))
@@ -134,13 +142,13 @@ def clear_winners(utilities: FloatArray, objective: Objective, sizes: FloatArray
 def _share_within(
     reaches: FloatArray, size: float, greatest: float, below: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
-    """Return P[|D| ≤ t] of a difference in its possible range, estimated as ± `size`.
+    """Return P[|D| ≤ t] for a difference within its possible range, with estimate ± `size`.
 
     Args:
         reaches: t.
-        size: of the estimate, whose sign does not count.
-        greatest: the range's end.
-        below: the noise's chance to be beyond a reach ≥ 0 on one side.
+        size: the absolute value of the estimate.
+        greatest: the end of the range.
+        below: the probability that noise exceeds a reach ≥ 0 on one side.
     """
 
     def share(points: FloatArray) -> FloatArray:
@@ -158,7 +166,7 @@ def _normal_tail(error: float) -> Callable[[FloatArray], FloatArray]:
 
 
 def _heavy_tail(first: float, second: float) -> Callable[[FloatArray], FloatArray]:
-    """Return x ↦ P[L₁ + L₂ > x], x ≥ 0, of two draws of Laplace noise with these standard deviations.
+    """Return x ↦ P[L₁ + L₂ > x], x ≥ 0, for two draws of Laplace noise with these standard deviations.
 
     With scales a ≥ b it is ½·e^(−x/a)·(1 + bx/(a(a + b))·(1 − e^(−y))/y), y = x(a − b)/(ab).
     """

@@ -1,8 +1,8 @@
-"""Fair and private voting as a list of phases: there is one, in which voters report their rankings.
+"""Fair and private voting as a protocol of one phase, in which voters report their rankings.
 
-A private row is a ranking: the position of each alternative, which is the number of those ahead of it. A public row is
-the place of the voter's group among the groups. Where groups are private, there is no public row, and a private one has
-for each alternative its cell, group·m + position.
+A private row is a ranking: the position of each alternative, which is the number of alternatives ahead of it. A public
+row has the index of the voter's group. If groups are private, public rows are empty, and a private row has the cell of
+each alternative, group·m + position.
 """
 
 import dataclasses
@@ -48,14 +48,14 @@ from .rules import RULES
 
 FairPhase: TypeAlias = DisclosedRankings | MaskedRankings | RandomizedRankings | JointRankings
 
-# Sums of utilities stay below, so that they never overflow, with room for noise.
+# Sums of utilities stay below this limit, so that they never overflow, with room for noise.
 _GREATEST_SUM: Final = 2**61
 _MOST_KEPT: Final = 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class ElectionDecisions(Decisions):
-    """The winners of many sessions: their places among the alternatives, shape (sessions,).
+    """The winners of many sessions, as indices of alternatives, shape (sessions,).
 
     Examples:
         >>> ElectionDecisions(winners=np.array([0, 1, 0]), kinds=np.zeros((3, 1), dtype=np.int64)).winners.tolist()
@@ -66,17 +66,21 @@ class ElectionDecisions(Decisions):
 
 
 class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
-    """A winner that treats groups of voters alike, and reveals little of any voter's ranking.
+    """Elect a winner that treats groups of voters equally, with privacy for each voter's ranking.
 
     Args:
-        objective: your own objective function, if the parameters name one. Only the party that elects needs it.
+        parameters: the parameters of the session.
+        objective: the objective function, if the parameters name a registered one. Only the party that elects needs it.
 
     Privacy:
-        Unit: the voter, whose group is public but in the joint mechanisms. Central model ("laplace", "sampling",
-        "exponential", "permute_and_flip", "pairwise"): of the release, against whoever sees that, for the relation of
-        the parameters; the aggregator sees every ranking and is trusted. Local model (the other mechanisms): ε-LDP,
-        replace-one, against all others colluding. Distributed model ("masked"): ε-DP, replace-one, against the
-        aggregator and as many voters with it as `colluders` says (`phases.MaskedPhase`).
+        Unit: the voter. A voter's group is public, except in the joint mechanisms.
+
+        - Central model ("laplace", "sampling", "exponential", "permute_and_flip", "pairwise"): DP of the release for
+          the relation of the parameters, against an observer of the release; the aggregator sees every ranking, and is
+          trusted.
+        - Local model (all mechanisms not named here): ε-LDP, replace-one, against a coalition of all others.
+        - Distributed model ("masked"): ε-DP, replace-one, against a coalition of the aggregator and `colluders` voters
+          (`phases.MaskedPhase`).
 
     Source:
         Mohsin, Fair and Private Voting Rules (project report), Algorithms 1 and 2; readings F1 to F6.
@@ -98,7 +102,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     parameters_type: ClassVar[type[msgspec.Struct]] = Parameters
     outcome_type: ClassVar[type[msgspec.Struct]] = Outcome
     completes_from: ClassVar[frozenset[str]] = frozenset({"group", "ranking"})
-    """Sizes of groups and names of alternatives are public, also where who is in which group is not."""
+    """The sizes of groups and the names of alternatives are public, even if a voter's group is private."""
     computes_twice: ClassVar[bool] = False
     named_functions: ClassVar[Mapping[str, Collection[str]]] = {"objective": OBJECTIVES}
     settings_by_trust: ClassVar[Sequence[tuple[TrustModel, Mapping[str, Any]]]] = (
@@ -123,8 +127,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     def complete(cls, fields: Mapping[str, Any], table: Mapping[str, Entries]) -> dict[str, Any]:
         """Fill in groups and their sizes from the column of groups, and alternatives from the rankings.
 
-        Groups come in the order of their first voters, alternatives in that of their names: those that most of the
-        first rankings have.
+        Groups are in the order of their first voters. Alternatives are those that most of the first rankings have, in
+        alphabetical order.
         """
         completed = dict(fields)
         check_alone(fields, cls.client_role)
@@ -176,15 +180,14 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         )
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Do without groups where there is one. See `PhasedProtocol.check_columns`."""
+        """Allow a table without groups if there is only one. See `PhasedProtocol.check_columns`."""
         super().check_columns({"group", *names} if len(self.parameters.groups) == 1 else names)
 
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Check a table and turn it into rows. See `PhasedProtocol.encode`.
 
-        Entries of `ranking` are a `Rankings`, or for each voter text or a list of names, the best first ("a > b = c"
-        has a tie, where the mechanism takes ties); those of `group` are names, or an int64 array of places among the
-        groups.
+        The entries of `ranking` are a `Rankings`, or for each voter a text or a list of names, the best first ("a > b =
+        c" has a tie, if the mechanism allows ties). Those of `group` are names, or an int64 array of indices of groups.
         """
         self.check_columns(table)
         positions = positions_of(table["ranking"], self.parameters.alternatives)
@@ -227,7 +230,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         """Return a voter's ranking. See `PhasedProtocol.encode_own`.
 
         Args:
-            entries: `ranking`; `group` may be given, and must then be the server's. Where groups are private, both.
+            entries: `ranking`, and optionally `group`, which must equal the server's; if groups are private, both.
+            public: the voter's public row.
         """
         self.check_public(public)
         if self.parameters.is_joint:
@@ -236,7 +240,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
             (cells,) = self.encode(columns).private.tolist()
             return tuple(cells)
         own_levels = self.parameters.own_levels
-        self.check_columns({"group", *entries, *(column.name for column in own_levels.columns)})  # as the server has
+        self.check_columns({"group", *entries, *(column.name for column in own_levels.columns)})  # the server's columns
         own_levels.check_own(entries, public)
         if "group" in entries:
             columns = {"group": [entries["group"]]}
@@ -318,7 +322,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         def utilities(place: int) -> Utilities:
             return phase.utilities_of(block.tally(place))
 
-        if objective.function is not None:  # somebody's own: no test is for it, and nobody is confirmed
+        if objective.function is not None:  # a registered objective: there is no test for it
             winners = np.array([self._winner(utilities(place), block.totals[place]) for place in range(len(block))])
             return ElectionDecisions(winners=winners, kinds=winners[:, None])
 
@@ -422,8 +426,8 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
     def truth(self, inputs: Inputs) -> dict[str, float | str]:
         """Return the true values of the outcome's estimates, and the winner without privacy.
 
-        For each alternative and group the mean utility, under "alternative (group)"; under the name of a rule its
-        winners, among them "least disparity" and the session's own objective.
+        It has the mean utility of each alternative and group under "alternative (group)", and the winners of each rule
+        under its name, including "least disparity" and the session's objective.
         """
         parameters = self.parameters
         utilities = self.utilities_in(inputs)
@@ -455,7 +459,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         parameters = self.parameters
         differences: list[int] = tally.totals[0].tolist()
         table, error = table_of_pairs(differences), math.sqrt(noise.noise_variance)
-        # Who is first has m − 1 points for others that are behind: its utility is (1 + D/n)/2, added up over them.
+        # An alternative's utility is the sum of (1 + D/n)/2 over the m − 1 others.
         size, number = len(table), parameters.num_voters
         utilities = [Fraction(size - 1, 2) + Fraction(total, 2 * number) for total in table.sum(axis=1).tolist()]
         estimates = [Estimate(float(utility), error * math.sqrt(size - 1) / (2 * number)) for utility in utilities]

@@ -1,9 +1,9 @@
-"""Rankings: what a voter of a fair and private vote holds, and many voters' rankings side by side.
+"""Rankings of one voter, and of many voters.
 
-A ranking is a complete order of all alternatives, in which some may be tied. It is kept as positions, since every
-utility here is a function of the positions: that of an alternative is the number of those ranked ahead of it. In a
-strict ranking the positions are 0, the best, to m − 1; tied alternatives share the first of the positions that they
-take up, and with it the mean of their scores.
+A ranking is a complete order of all alternatives, with or without ties. It is stored as positions, since every utility
+here is a function of the positions. The position of an alternative is the number of alternatives ranked ahead of it. In
+a strict ranking the positions are 0, the best, to m − 1. Tied alternatives share the first of the positions that they
+take up, and the mean of the scores of these.
 """
 
 import dataclasses
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ..arrays import IntArray
 
-# Of more alternatives, some rankings stand for all.
+# With more alternatives, some representative rankings stand for all.
 _FEW_ALTERNATIVES = 4
 _NO_RANKING = "a position is not the number of alternatives ahead"
-# Rows at a time: their temporaries stay in the processor's cache.
+# Rows per batch, whose temporary arrays fit into the processor's cache.
 _BATCH_ROWS = 1 << 12
 
 
@@ -28,12 +28,12 @@ class Rankings(Sequence[IntArray]):
     """The rankings of some voters.
 
     Args:
-        positions: int64, shape (n, m): how many alternatives each voter ranks ahead of each; in a strict ranking every
-            position from 0, the best, to m − 1 once.
+        positions: the position of each alternative in each voter's ranking, int64, shape (n, m).
 
     Raises:
-        TypeError: positions are of another type.
-        ValueError: they are no table, or a row is no ranking; the message names the first such row, from 1.
+        TypeError: positions have another type.
+        ValueError: positions are not two-dimensional, or a row is no ranking; the message names the first such row,
+            from 1.
 
     Examples:
         >>> rankings = Rankings(np.array([[0, 1, 2], [2, 0, 1]]))
@@ -75,9 +75,9 @@ class Rankings(Sequence[IntArray]):
 
 
 def are_rankings(positions: IntArray) -> NDArray[np.bool_]:
-    """Return which rows, of any content, are rankings, perhaps with ties: bool, shape (n,), of int64, shape (n, m).
+    """Return which rows of arbitrary int64, shape (n, m), are rankings, with or without ties: Boolean, shape (n,).
 
-    Each position is the number of smaller ones: [0, 0, 2] is one, [0, 1, 1] too, [0, 0, 1] is none.
+    In a ranking each position is the number of smaller ones: [0, 0, 2] and [0, 1, 1] are rankings, [0, 0, 1] is not.
 
     Examples:
         >>> import numpy as np
@@ -100,8 +100,8 @@ def are_strict(positions: IntArray) -> NDArray[np.bool_]:
     for start in range(0, len(positions), _BATCH_ROWS):
         batch = positions[start : start + _BATCH_ROWS]
         if every:
-            # As bits, which is several times faster than sorting: m powers of two add up to m ones in a row if each is
-            # there once, and else never. Whatever is out of range, as negative numbers without their sign are, is 2^m.
+            # With bits, which is several times as fast as sorting: m powers of two have a sum of m ones in binary only
+            # if each occurs once. Numbers out of range, including negative ones as unsigned, become 2^m.
             bits = np.left_shift(np.uint64(1), np.minimum(batch.view(np.uint64), np.uint64(num_alternatives)))
             fine[start : start + len(batch)] = np.einsum("ij->i", bits) == every
         else:
@@ -118,10 +118,10 @@ def check_ranking(positions: Sequence[int]) -> None:
 
 
 def cells_of_members(groups: IntArray, positions: IntArray) -> IntArray:
-    """Return rankings within groups as one row for each voter: of each alternative its cell, group·m + position.
+    """Return rankings within groups as rows with the cell of each alternative, group·m + position, shape (n, m).
 
     Args:
-        groups: the places of the voters' groups, shape (n,).
+        groups: the indices of the voters' groups, shape (n,).
         positions: rankings, shape (n, m).
     """
     return groups[:, None] * positions.shape[1] + positions
@@ -134,13 +134,13 @@ def members_of_cells(cells: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def positions_of_orders(orders: IntArray) -> IntArray:
-    """Return rankings as positions that are given as orders.
+    """Convert rankings from orders to positions.
 
     Args:
-        orders: int64, shape (n, m): each voter's alternatives by their number, the best first; rows have each once.
+        orders: each voter's alternatives by index, the best first, int64, shape (n, m); each row is a permutation.
 
     Returns:
-        int64, shape (n, m): the position of each alternative.
+        The position of each alternative, int64, shape (n, m).
 
     Examples:
         >>> import numpy as np
@@ -154,7 +154,7 @@ def positions_of_orders(orders: IntArray) -> IntArray:
 
 
 def positions_of_classes(classes: IntArray) -> IntArray:
-    """Return rankings as positions, of numbers that order alternatives: the least is the best, equal ones are tied.
+    """Convert numbers that order alternatives to positions: the least is the best, and equal ones are tied.
 
     Examples:
         >>> import numpy as np
@@ -172,10 +172,10 @@ def positions_of_classes(classes: IntArray) -> IntArray:
 
 
 def representative_rankings(num_alternatives: int) -> IntArray:
-    """Return all rankings of few alternatives; of more, one with what turns it round, shifts it and swaps its ends.
+    """Return all rankings of few alternatives; for more, one ranking, its reverse, its shifts, and with swapped ends.
 
     Returns:
-        int64, shape (n, m): positions.
+        Positions, int64, shape (n, m).
     """
     order = tuple(range(num_alternatives))
     if num_alternatives <= _FEW_ALTERNATIVES:

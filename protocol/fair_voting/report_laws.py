@@ -1,9 +1,8 @@
-"""The laws of the noise in the estimates of two alternatives, whatever the rankings are.
+"""The laws of the noise in the estimates of two alternatives, for all rankings.
 
-Tests of a winner hold one alternative against another. What a randomized report adds to the two depends on the
-mechanism's draws and on the positions that the voter gives them, and on nothing else: m(m − 1) laws over a few
-outcomes, exactly. So a sum of reports has a proven bound (`estimators.sum_tests`). Laplace noise has one law
-(`estimators.noise_tails`).
+Tests of a winner compare two alternatives. The contribution of a randomized report to the two depends only on the
+mechanism's draws and on their positions in the voter's ranking: so there are m(m − 1) exact laws over a few outcomes,
+and a sum of reports has a proven bound (`estimators.sum_tests`). Laplace noise has one law (`estimators.noise_tails`).
 """
 
 import itertools
@@ -20,17 +19,17 @@ from ..estimators.sum_tests import Alike, are_nearly_normal, is_nearly_normal, t
 from ..mechanisms import GeneralizedRandomizedResponse
 
 _MOST_CELLS: Final = 2_000_000
-"""Different sums times laws times outcomes, and of one law for each group; what is beyond takes seconds."""
+"""The most cells, sums times laws times outcomes, for all groups, and for the law of one group; more take seconds."""
 _MOST_LAWS: Final = 16
-"""The most laws of Laplace noise that are cached, a millisecond each."""
+"""The most cached laws of Laplace noise, each of which takes a millisecond."""
 
 
 class ReportLaw(NamedTuple):
     """The law of a report's contribution to the estimated utilities of two alternatives in each group.
 
     Args:
-        values: of each outcome, shape (outcomes, groups, 2).
-        channel: the outcomes' probabilities for each two positions, shape (m(m − 1), outcomes).
+        values: the contribution of each outcome, shape (outcomes, groups, 2).
+        channel: the probability of each outcome for each pair of positions, shape (m(m − 1), outcomes).
     """
 
     values: FloatArray
@@ -38,11 +37,11 @@ class ReportLaw(NamedTuple):
 
 
 class UtilityReportSums(NamedTuple):
-    """The reports that estimates of mean utilities are made of, and whose law is one of `laws`.
+    """The sums of reports that are estimates of mean utilities.
 
     Args:
-        laws: of the reports of each kind of voter.
-        numbers: how many voters of each kind have reported.
+        laws: the law of the reports of each kind of voter.
+        numbers: the number of reports of each kind of voter.
         sizes: the divisors of the groups' sums, shape (G,).
     """
 
@@ -51,14 +50,14 @@ class UtilityReportSums(NamedTuple):
     sizes: tuple[int, ...]
 
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
-        """Return how likely the noise of each weighted sum of two alternatives' estimates is `reach` or more, at most.
+        """Return bounds on the probability that the noise of weighted sums of two alternatives' estimates is ≥ `reach`.
 
         Args:
-            weights: shape (sums, G, 2).
-            reach: ≥ 0.
+            weights: the weights of each sum, shape (sums, G, 2).
+            reach: the reach, ≥ 0.
 
         Returns:
-            Shape (sums,), in [2^−20, ½].
+            Bounds, shape (sums,), in [2^−20, ½].
         """
         scaled = weights / np.array(self.sizes, dtype=np.float64)[:, None]
         parts: list[Alike] = []
@@ -87,10 +86,10 @@ class LaplaceSums(NamedTuple):
     """Laplace noise in estimates of mean utilities, independent between groups and alternatives.
 
     Args:
-        groups: the group of each part of the noise: one of each, or as many as its voters have levels of ε.
-        scales: of a draw, in the group's mean utility of one alternative.
-        draws: how many are added up there; no integer of noise shares that are more than those of a draw.
-        grains: a scale, in steps of the grid that it is on.
+        groups: the group of each part of the noise: one part for each group, or for each level of ε in it.
+        scales: the scale of a draw in the group's mean utility of one alternative.
+        draws: the number of draws that are added up there; may be fractional for noise shares.
+        grains: the scale of a draw in steps of its grid.
     """
 
     groups: tuple[int, ...]
@@ -112,8 +111,8 @@ class LaplaceSums(NamedTuple):
     def tails(self, weights: FloatArray, reach: float) -> FloatArray:
         """Return the tail bounds of `UtilityReportSums.tails`, at most ½, for a `reach` > 0.
 
-        Noise of this kind is symmetric with one mode, so that a sum reaches the farther, the larger its parts are: of
-        many sums, one with the largest part in each place stands for all.
+        This noise is symmetric and unimodal, so tails increase with the size of each part. For many sums, one with the
+        largest weight at each position is a bound for all.
         """
         parts = (np.abs(weights[:, list(self.groups)]) * np.array(self.scales)[:, None]).reshape(len(weights), -1)
         kinds: list[tuple[float, float]] = [
@@ -142,19 +141,20 @@ def group_law(law: ReportLaw, group: int, groups: int) -> ReportLaw:
 
 
 def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, wrong: FloatArray) -> ReportLaw | None:
-    """Return the law where a pair of alternatives is drawn and signs say which one is preferred; None of a long one.
+    """Return the law if a pair of alternatives is drawn, and signs show the preferred one; None if it is too long.
 
     Args:
-        factor: what a preference adds to the preferred one, and takes from the other.
-        signs: what a report may say of each group: 1 for the pair's first, −1 for its second, 0 for nothing; shape
-            (answers, groups).
-        right: each answer's probability for a voter who prefers the first.
-        wrong: for one who prefers the second.
+        size: the number of alternatives.
+        factor: the number that a preference adds to the preferred alternative, and subtracts from the other.
+        signs: the possible signs of each group in a report: 1 for the pair's first, −1 for its second, 0 for none;
+            shape (answers, groups).
+        right: the probability of each answer for a voter who prefers the first.
+        wrong: the probability of each answer for a voter who prefers the second.
     """
     if _is_long(size, 3 * len(signs), signs.shape[1]):
         return None
     first, second = _positions(size)
-    # Of the m − 2 others, so many are below each of the two.
+    # The numbers of the m − 2 others that are below each of the two.
     below = np.stack([size - 1 - first - (second > first), size - 1 - second - (first > second)])
     prefers_first = (first < second)[:, None]
     of_both = np.where(prefers_first, right, wrong)
@@ -172,12 +172,14 @@ def law_of_pairs(size: int, factor: float, signs: IntArray, right: FloatArray, w
 def law_of_positions(
     scores: Sequence[Fraction], factor: Fraction, response: GeneralizedRandomizedResponse, *, group: int, groups: int
 ) -> ReportLaw | None:
-    """Return the law where an alternative is drawn and its cell reported by randomized response; None of a long one.
+    """Return the law if the cell of a drawn alternative is reported by randomized response; None if it is too long.
 
     Args:
-        factor: what a reported score counts.
-        response: among the cells, group·m + position.
-        group: the voter's.
+        scores: the score of each position.
+        factor: the factor of a reported score.
+        response: the randomized response among the cells, group·m + position.
+        group: the index of the voter's group.
+        groups: the number of groups.
     """
     size, keep, lie = len(scores), response.keep_probability, response.flip_probability
     if _is_long(size, 2 * groups * size, groups):
@@ -196,7 +198,7 @@ def law_of_positions(
 def law_of_rankings(
     scores: Sequence[Fraction], factor: Fraction, response: GeneralizedRandomizedResponse, *, group: int, groups: int
 ) -> ReportLaw | None:
-    """Return the law where group and ranking are reported by randomized response. See `law_of_positions`."""
+    """Return the law if group and ranking are reported by randomized response. See `law_of_positions`."""
     size, keep, lie = len(scores), response.keep_probability, response.flip_probability
     if _is_long(size, groups * size * size, groups):
         return None

@@ -1,16 +1,17 @@
-"""Locally randomized rankings: how each mechanism's reports are tallied, and what they say of a group's utilities.
+"""Locally randomized rankings: the tally of each mechanism's reports, and the estimates of a group's utilities.
 
-Estimates are unbiased, linear in the tally, and exact fractions, so that a tie is a tie. The mean variance of one
-voter's estimate, averaged over the alternatives, is the same for every ranking; with v the mean square of the scores
-about their mean, g the gap of neighboring scores, p and q the probabilities of the true and of one other answer:
+Estimates are unbiased, linear in the tally, and exact fractions, so that ties are recognized. The variance of one
+voter's estimate, averaged over the alternatives, is the same for every ranking. Let v be the mean square of the scores
+about their mean, g the gap between consecutive scores, and p and q the probabilities of the true and of one other
+answer:
 
     sampled_pair:      g²·m(m − 1)²/8 / (2p − 1)² − v        p = e^ε/(e^ε + 1)
     sampled_position:  m·v/(p − q)² − v                       p = e^ε/(e^ε + m − 1)
     whole_ranking:     v/(p − q)² − v                         p = e^ε/(e^ε + m! − 1)
     noisy_scores:      that of the noise                      2·(Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎|/ε)²
 
-`local` is the one with the least. For Borda scores that is the pair while ε is small, since one bit is asked for; the
-whole ranking for few alternatives, or noisy scores for many, when ε is large.
+`local` is the mechanism with the least variance. For Borda scores this is the pair if ε is small, since its report has
+one bit; for large ε, the whole ranking of few alternatives, or noisy scores of many.
 """
 
 import abc
@@ -44,15 +45,15 @@ class LocalReport(abc.ABC):
     """A local mechanism for voters, with the scores that it estimates.
 
     Attributes:
-        is_balanced: whether estimates always have the scores' sum.
-        laplace: their noise in steps of `step`, where it is Laplace noise.
-        width: how many numbers a group's tally has, beside the number of its reports where that is told.
-        size: the number of alternatives, m.
-        step: of the scores' grid.
-        mean: of the scores.
-        centered: the scores, about their mean.
-        range: the best score less the worst.
-        spread: their mean square.
+        is_balanced: whether the estimates of all alternatives always add up to the sum of the scores.
+        laplace: the noise of the estimates in steps of `step`, if it is Laplace noise.
+        width: the number of numbers in a group's tally, in addition to its number of reports, if known.
+        size: m, the number of alternatives.
+        step: the grid step of the scores.
+        mean: the mean of the scores.
+        centered: the scores minus their mean.
+        range: the best score minus the worst.
+        spread: the mean square of the centered scores.
     """
 
     name: ClassVar[MechanismName]
@@ -73,10 +74,10 @@ class LocalReport(abc.ABC):
         self.spread = math.fsum(square(float(score)) for score in self.centered) / self.size
 
     def law(self, group: int) -> ReportLaw | None:  # noqa: B027  most mechanisms have one
-        """Return the law of the report of a voter of this group; None where noise is added, or it takes too long.
+        """Return the law of the report of a voter of this group; None for additive noise, or if it takes too long.
 
         Args:
-            group: its place; 0 where reports are of one group alone.
+            group: the index of the group; 0 if reports concern only their group.
         """
 
     @abc.abstractmethod
@@ -125,7 +126,7 @@ class _PairReport(RankingReport):
         self.width = 2 * self._randomizer.num_questions
         gap = (self.centered[0] - self.centered[-1]) / (self.size - 1)
         keep = Fraction(self._randomizer.response.keep_probability)
-        # A preferred alternative has half a gap more than its mean from this pair, and one pair of all is asked.
+        # A pair adds half a gap to its preferred alternative, and one of all pairs is asked.
         self._factor = gap * self._randomizer.num_questions / 2 / (2 * keep - 1)
         self.mean_variance = square(float(self._factor)) * 2 / self.size - self.spread
 
@@ -207,13 +208,13 @@ _REPORTS: Final[tuple[type[RankingReport], ...]] = (_PairReport, _PositionReport
 def mean_utilities(reports: Sequence[RankingReport], rows: Sequence[Sequence[int]]) -> list[Fraction]:
     """Return a group's mean utilities, in units of the scores, from reports of one level of ε or several.
 
-    Every voter counts alike, whatever its ε is: each report is freed of its own mechanism's lies, and their mean is
-    unbiased for every profile. By inverse variance errors would be less, and the mean that of other voters: those with
-    a large ε. A group without a report is taken to be indifferent.
+    Every voter has the same weight at every ε: each report is debiased by its mechanism, and their mean is unbiased for
+    every profile. Weighting by inverse variance would reduce errors, but give voters with a large ε more influence. A
+    group without reports counts as indifferent.
 
     Args:
-        reports: of each level.
-        rows: of each level the number of its reports, then their tally.
+        reports: the local report of each level.
+        rows: for each level the number of its reports, then their tally.
     """
     number = sum(count for count, *_ in rows)
     values = [reports[0].mean] * reports[0].size
@@ -243,7 +244,7 @@ def possible_reports(scoring: Scoring, epsilon: float, *, with_ties: bool = Fals
 def make_reports(parameters: Parameters) -> tuple[RankingReport, ...]:
     """Return the report of each level of ε of a session in the local model, all by one mechanism.
 
-    The best one has the least mean variance of as many voters of each level.
+    "local" is replaced by the mechanism with the least mean variance for equally many voters at each level.
     """
     scoring, levels = parameters.make_scoring(is_centered=True), parameters.levels
     if not parameters.kind.is_choice:

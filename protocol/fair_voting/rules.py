@@ -1,6 +1,6 @@
-"""Voting rules without privacy, to hold private ones against.
+"""Voting rules without privacy, for comparison with private ones.
 
-Each returns the winners of a profile, more than one where they tie, in the order of the alternatives.
+Each returns the winners of a profile, several if they tie, in the order of the alternatives.
 
 Source: Brandt, Conitzer, Endriss, Lang and Procaccia (2016), Handbook of computational social choice, chapters 2 to 4;
 Rawls (1971) for the egalitarian rule.
@@ -24,7 +24,7 @@ def plurality(rankings: Rankings) -> list[int]:
         >>> plurality(Rankings(np.array([[0, 1], [0, 1], [1, 0]])))
         [0]
     """
-    # Whoever shares the first place with k − 1 others has a k-th of the voter.
+    # An alternative that shares the first position with k − 1 others gets 1/k of the vote.
     is_first = rankings.positions == 0
     numbers = is_first.sum(axis=1)
     counts = [
@@ -34,7 +34,7 @@ def plurality(rankings: Rankings) -> list[int]:
 
 
 def borda(rankings: Rankings) -> list[int]:
-    """Return who has the most welfare under the paper's utility: the least sum of positions.
+    """Return the alternatives with the greatest welfare under the paper's utility: the least sum of positions.
 
     Examples:
         >>> borda(Rankings(np.array([[0, 1, 2], [1, 0, 2], [2, 0, 1]])))
@@ -44,7 +44,7 @@ def borda(rankings: Rankings) -> list[int]:
 
 
 def copeland(rankings: Rankings) -> list[int]:
-    """Return who wins most majority contests less those lost; a tied contest counts for nobody.
+    """Return the alternatives with the most won minus lost majority contests; ties count 0.
 
     Examples:
         >>> copeland(Rankings(np.array([[0, 1, 2], [1, 0, 2], [2, 0, 1]])))
@@ -55,9 +55,9 @@ def copeland(rankings: Rankings) -> list[int]:
 
 
 def egalitarian(rankings: Rankings) -> list[int]:
-    """Return whose least satisfied voter is best off: the least of the worst positions; ties by Borda's welfare.
+    """Return the alternatives with the best worst position among all voters; ties are broken by Borda's welfare.
 
-    Of many voters somebody ranks each alternative last, and the rule is Borda's.
+    With many voters, each alternative is ranked last by some voter, and the rule equals Borda's.
 
     Examples:
         >>> egalitarian(Rankings(np.array([[0, 1, 2], [0, 1, 2], [2, 1, 0]])))
@@ -71,7 +71,7 @@ def egalitarian(rankings: Rankings) -> list[int]:
 def pairwise_wins(rankings: Rankings) -> IntArray:
     """Return how many voters prefer each alternative to each other one: int64, shape (m, m)."""
     size = rankings.num_alternatives
-    # By columns of small numbers, which are next to each other in memory.
+    # Columns of small integers are contiguous in memory.
     columns = np.ascontiguousarray(rankings.positions.T.astype(np.int16))
     wins = np.zeros((size, size), dtype=np.int64)
     for first in range(size):

@@ -1,17 +1,17 @@
-"""How much Algorithm 2 reveals: bounds on what one voter changes, and the ε that they prove.
+"""Proven losses of Algorithm 2: bounds on the effect of one voter, and the resulting ε.
 
-One voter of group k is replaced. The winner has probability P(a) = γ/m + (1 − γ)·Q(a), where Q is the law of lines 3 to
-19. Two kinds of bounds hold, and the least of all is taken:
+One voter of group k is replaced. Alternative a wins with probability P(a) = γ/m + (1 − γ)·Q(a), where Q is the law of
+lines 3 to 19. There are two kinds of bounds, and the least of all is taken:
 
-- h bounds the change of any Q(a), by how seldom the voter is looked at and how little its answers move S. Then
-  P(a)/P'(a) ≤ 1 + m(1 − γ)h/γ: ln(1 + m(1 − γ)h/γ)-DP, and (0, (1 − γ)h)-DP;
-- ln P(a) itself is followed while θ moves: a small Q(a) changes little, and the change of a large one hardly counts
-  (`spread_bound`).
+- h bounds the change of any Q(a), by the probability that the voter is sampled, and by the effect of its answers on S.
+  Then P(a)/P'(a) ≤ 1 + m(1 − γ)h/γ, which is ln(1 + m(1 − γ)h/γ)-DP, and also (0, (1 − γ)h)-DP.
+- The change of ln P(a) is integrated as θ changes: a small Q(a) changes little, and the relative change of a large one
+  is small (`spread_bound`).
 
-docs/fair-voting-proofs.md has the proofs. Here `samples` is n_s, `gamma` γ in [0, 1), `group` the voter's, k, and
-`group_size` its n_k.
+docs/fair-voting-proofs.md has the proofs. Here `samples` is n_s, `gamma` is γ in [0, 1), `group` is the voter's group
+k, and `group_size` is n_k.
 
-Source: the paper, Result 2, claims ε itself; readings F2 and F4, where the first kind is from. The second is ours.
+Source: the paper's Result 2 claims ε itself. The first kind of bounds is from readings F2 and F4; the second is ours.
 """
 
 import dataclasses
@@ -26,23 +26,24 @@ from .choices import SampleScale
 from .scoring import Scoring
 
 SampleReading: TypeAlias = Literal["group", "subsample"]
-"""The set from which line 9 of Algorithm 2 draws voters: P_k, so that line 4 is idle, or line 4's sub-sample."""
+"""The set from which line 9 of Algorithm 2 draws voters: P_k, which makes line 4 idle, or the sub-sample of line 4."""
 
 Comparison: TypeAlias = Literal["any", "weighted counts", "counts"]
-"""How the winner follows from S: somehow; by the least |w₁·S₁ − w₂·S₂|; by the least |S₁ − S₂|, ties at random."""
+"""How the winner depends on S: arbitrarily; by the least |w₁·S₁ − w₂·S₂|; or by the least |S₁ − S₂|, ties at random."""
 
 _FEWEST_FOR_TIGHTER: Final = 3
-"""Alternatives: a hit is certain for two, and the number of hits then has no spread to hide in."""
-# e^x is 0 far below.
+"""The least number of alternatives. With two, every sample is a hit, and the number of hits has no variance."""
+# Far below this, e^x is 0.
 _LEAST_LOGARITHM: Final = -700.0
-# Variances: above, three terms of an expansion are precise to a part in 10⁵; below, a series has at most 200 terms.
+# The variance above which three terms of an expansion have a relative error below 10⁻⁵; below, a series has at most 200
+# terms.
 _GREATEST_FOR_SERIES: Final = 40.0
 _NEGLIGIBLE: Final = 2.0**-60
-# How a bound is raised, which covers what rounding takes off.
+# The factor by which a bound is raised to cover rounding errors.
 _MARGIN: Final = 1 + 2.0**-36
-# Where to cut between alternatives that are followed in two ways: all cuts are valid, and the best is taken.
+# The number of cuts between the two ways to bound an alternative; all cuts are valid, and the best one is taken.
 _CUTS: Final = 6
-# Of γ/(m(1 − γ)): far below, products of it vanish.
+# The least γ/(m(1 − γ)); far below it, products underflow.
 _LEAST_FLOOR: Final = 2.0**-500
 _CELLS: Final = 12
 
@@ -78,10 +79,10 @@ def hit_bound(scoring: Scoring, *, group_size: int, samples: int, reading: Sampl
 
 
 def simple_hit_bound(num_alternatives: int, *, group_size: int, samples: int, reading: SampleReading) -> float:
-    """Return the probability that the voter is looked at at all.
+    """Return the probability that the voter is sampled at all.
 
-    Each of m·n_s questions to a group is asked with probability 2/m, of a voter drawn from n_k, or from the n_s of the
-    sub-sample, in which the voter is with probability n_s/n_k.
+    Each of m·n_s questions to a group is asked with probability 2/m. The voter is drawn from n_k; or from the n_s of
+    the sub-sample, which contains a voter with probability n_s/n_k.
     """
     questions = num_alternatives * samples
     if reading == "group":
@@ -90,13 +91,13 @@ def simple_hit_bound(num_alternatives: int, *, group_size: int, samples: int, re
 
 
 def tighter_hit_bound(scoring: Scoring, *, group_size: int, samples: int) -> float:
-    """Return min(h*, h†) of reading F4, for any scores; 1 where there are two alternatives.
+    """Return min(h*, h†) of reading F4, for any scores; 1 for two alternatives.
 
-    The voter moves θ(a) by δ_a = (2/(n·m))·|change of its utility|/range, at most by those of a reversed ranking.
-    h* = 1 − Π(1 − δ_j)^(n_s) couples the numbers of hits trial by trial; h† = n_s·Σ δ_j·μ_j has
-    μ_j = [2e(n_s − 1)θ_j(1 − θ_j)]^(−½), a bound on the largest probability of a binomial number, and the j-th
-    smallest θ is at least θ_j, the mean of the j smallest utilities of the other voters' rankings, or the center of
-    one that has not reported. As θ is at most 2/m, θ(1 − θ) is at least the less of its values at both.
+    The voter changes θ(a) by δ_a = (2/(n·m))·|change of its utility|/range, at most as for a reversed ranking. h* = 1 −
+    Π(1 − δ_j)^(n_s) couples the numbers of hits trial by trial. h† = n_s·Σ δ_j·μ_j has μ_j = [2e(n_s − 1)θ_j(1 −
+    θ_j)]^(−½), a bound on the largest probability of a binomial number. The j-th smallest θ is at least θ_j, which
+    follows from the mean of the j smallest utilities in a ranking, or from the center for a voter without a report. As
+    θ is at most 2/m, θ(1 − θ) is at least the smaller of its values at both ends.
     """
     size = scoring.num_alternatives
     if size < _FEWEST_FOR_TIGHTER:
@@ -126,7 +127,7 @@ def _least_chances(scoring: Scoring, group_size: int) -> list[float]:
     least = scoring.steps[-1]
     unit = 2 * (group_size - 1) / (group_size * scoring.num_alternatives * scoring.range)
     sums = itertools.accumulate(step - least for step in reversed(scoring.steps))
-    # Who has not reported leaves 0 steps, −least above the least.
+    # A voter without a report counts 0 steps, which is −least above the least.
     return [unit * min(total / number, -least) for number, total in enumerate(sums, start=1)]
 
 
@@ -151,9 +152,10 @@ def _hit_probability(probability: float, times: int) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def largest_probability(variance: float) -> float:
-    """Return e^(−V)·I₀(V): no number is likelier to be a sum of independent 0s and 1s of variance V ≥ 0.
+    """Return e^(−V)·I₀(V), which bounds the probability of any value of a sum of independent 0s and 1s of variance V.
 
-    Exact to rounding up to V = 40; above it at most a part in 10⁵ more. For large V about 1/√(2πV).
+    It is exact up to rounding for V ≤ 40, and at most 10⁻⁵ too large, relatively, above. For large V it is about
+    1/√(2πV).
     """
     if variance > _GREATEST_FOR_SERIES:
         log_part = 1 / variance
@@ -169,9 +171,10 @@ def largest_probability(variance: float) -> float:
 
 @functools.lru_cache(maxsize=4096)
 def steepest_step(variance: float) -> float:
-    """Return η(V) = (2/π)·∫₀¹ e^(−2Vx)/√(1 − x) dx: probabilities of neighboring values differ by no more.
+    """Return η(V) = (2/π)·∫₀¹ e^(−2Vx)/√(1 − x) dx.
 
-    Of a sum of independent 0s and 1s of variance V ≥ 0. Precise as `largest_probability` is; for large V about 1/(πV).
+    It bounds the difference of the probabilities of consecutive values of a sum of independent 0s and 1s of variance V
+    ≥ 0. It is as accurate as `largest_probability`; for large V it is about 1/(πV).
     """
     if variance > _GREATEST_FOR_SERIES:
         slope_part = 1 / (2 * variance)
@@ -203,7 +206,7 @@ def proven_epsilon(
     if reading == "subsample" or gamma == 0:
         return proven
     comparison: Comparison = "any"
-    # Two groups are the groups of any feature, so that features that overlap change nothing there.
+    # Two groups are the groups of any feature, so overlapping features change nothing.
     if objective == "parity" and len(group_sizes) == 2:  # noqa: PLR2004  the paper's groups
         comparison = "counts" if scale == "unbiased" or len(set(group_sizes)) == 1 else "weighted counts"
     size = group_sizes[group]
@@ -212,17 +215,17 @@ def proven_epsilon(
 
 @functools.lru_cache(maxsize=256)
 def spread_bound(scoring: Scoring, *, group_size: int, samples: int, gamma: float, comparison: Comparison) -> float:
-    """Return an ε that follows from how far S spreads, at γ > 0; infinite where it is not known to.
+    """Return an ε that follows from the variance of S, for γ > 0; infinite if no bound is known.
 
-    The alternative z that the other voters of the group like least may have no spread. Where θ(z) is below a cut, z is
-    followed by itself (`_Followed`), and where it is above, with all others: if n_s·Σ δ²/θ(1 − θ) = I bounds the Fisher
-    information, ln P changes by ½√(I/(g(1 + g))) at most, g = γ/(m(1 − γ)).
+    The counts of the alternative z that the other voters of the group like least may have no variance. If θ(z) is below
+    a cut, z is bounded separately (`_Followed`); if it is above, together with all others: if I = n_s·Σ δ²/θ(1 − θ)
+    bounds the Fisher information, ln P changes by at most ½√(I/(g(1 + g))), g = γ/(m(1 − γ)).
     """
     size = scoring.num_alternatives
     least = scoring.steps[-1]
     floor = gamma / (size * (1 - gamma))
-    # A missing voter is at the center. Where that is below the mean by more than the grid's rounding, it lowers θ below
-    # the bounds that rankings obey; rounding is taken off twice, at z and at another alternative.
+    # A missing voter counts at the center. If the center is below the mean by more than the grid's rounding, it lowers
+    # θ below the bounds for rankings. Rounding is subtracted twice, at z and at another alternative.
     below = max(sum(scoring.steps), 0) / size
     if size < _FEWEST_FOR_TIGHTER or below > 1 or floor < _LEAST_FLOOR:
         return math.inf
@@ -258,14 +261,14 @@ def _length(moves: Sequence[float], chances: Sequence[float], num_alternatives: 
 
 @dataclasses.dataclass(frozen=True)
 class _Followed:
-    """How ln P moves with θ(z) alone, which is below the cut.
+    """The change of ln P with θ(z) alone, if θ(z) is below the cut.
 
     Args:
         floor: g = γ/(m(1 − γ)).
         move: the greatest δ.
-        chances: what the other θ of the voter's group are at least, rising.
-        shares: the θ of a group whose voters rank alike, rising.
-        cut: θ(z) of the other voters is at most.
+        chances: lower bounds on the other θ of the voter's group, increasing.
+        shares: the θ of a group whose voters all have the same ranking, increasing.
+        cut: the upper limit of θ(z) of the other voters.
     """
 
     samples: int
@@ -277,9 +280,9 @@ class _Followed:
     comparison: Comparison
 
     def losses(self) -> list[tuple[float, float]]:
-        """Return pairs: by how much ln P changes at most as θ(z) moves by δ, and that bound's slope in δ.
+        """Return pairs of a bound on the change of ln P as θ(z) changes by δ, and that bound's slope in δ.
 
-        One pair for each range of the other group's θ(z); the greatest holds.
+        There is a pair for each range of the other group's θ(z); the greatest is the bound.
         """
         size = len(self.shares)
         variances = [self.samples * _variance(chance, size) for chance in self.chances]
@@ -288,7 +291,7 @@ class _Followed:
             if self.comparison == "weighted counts":
                 change -= math.prod(max(0.0, 1 - 2 * largest_probability(variance)) for variance in variances)
             return [self._change_bound(change)]
-        # The other group's spread adds to one's own. Where it likes z no less than another one, it adds nothing there.
+        # The other group's variance adds to this group's, except where it likes z at least as much as another one.
         second = self.shares[1]
         bounds = [self._either_bound(variances, second)]
         pooled = [

@@ -1,14 +1,14 @@
-"""Algorithm 2 to an ε that is to hold: of all γ and n_s for which it is proven, those that serve best.
+"""Plans for Algorithm 2 with a proven ε: the best γ and n_s for which a given ε is proven.
 
-More samples tell the groups' utilities better, and reveal more; a likelier random winner hides more, and serves worse.
-For each n_s that is tried the least γ is taken with which a bound of `sampling_bounds` is no more than ε, for a voter
-of every group. Among these pairs the one is chosen whose winner has the most quality on average (`Objective.qualities`:
-for parity the least ΔW), where each group's mean utility of each alternative is anywhere between the least and the
-greatest score: the prior `uniform utilities` of `posteriors`.
+More samples estimate the groups' utilities better, but reveal more. A more probable random winner hides more, but is a
+worse choice. For each n_s that is tried, γ is the least one for which a bound of `sampling_bounds` is at most ε for a
+voter of every group. Among these pairs, the one is chosen whose winner has the greatest mean quality
+(`Objective.qualities`; for parity the least ΔW), if each group's mean utility of each alternative is uniform between
+the least and the greatest score (the prior `uniform utilities` of `posteriors`).
 
-The rule that holds here: nothing is looked at but what is public, the sizes of the groups and the parameters, so that a
-choice costs no privacy. Every pair that is tried is proven, so that gaps between the n_s and the grid of γ cost welfare
-and never privacy. Draws come from a public key, and averages are of integers, so that everybody chooses alike.
+The choice depends only on public numbers, the sizes of the groups and the parameters, so it costs no privacy. ε is
+proven for every pair that is tried, so the gaps between the n_s and the grid of γ cost quality, but never privacy.
+Draws come from a public key, and averages are of integers, so that everybody makes the same choice.
 """
 
 import dataclasses
@@ -31,29 +31,29 @@ from .scoring import Scoring
 from .utility_noise import quantiles_of
 
 GREATEST_GAMMA: Final = 0.5
-"""The greatest γ that is chosen: a winner that is random more often than not is hardly worth a vote."""
+"""The greatest γ that is chosen; with a greater one, the winner would mostly be random."""
 
 _GAMMA_STEPS: Final = 4096
-"""γ is a multiple of a part in so many: finer, nobody's winner would be any better."""
+"""γ is a multiple of 1 over this number; a finer grid would not improve the winner."""
 _MOST_STEPS: Final = round(GREATEST_GAMMA * _GAMMA_STEPS)
 _IN_A_ROW: Final = 2
 _CLEARLY: Final = 1_000
-"""A mean quality that is more by less than a part in so many of the scores' range is not worth more samples."""
+"""An increase of the mean quality by less than the scores' range over this number is not worth more samples."""
 _ROUNDING: Final = 10_000
-"""A least ε that is named is rounded up to a part in so many."""
+"""The least ε in a message is rounded up to a multiple of 1 over this number."""
 _KEY: Final = 2
-"""The key of the draws, which are the same for all votes with the same numbers of groups and alternatives."""
+"""The public key of the draws, which are the same for all votes with the same numbers of groups and alternatives."""
 _GRID: Final = 2.0**-20
 _QUALITY_BITS: Final = 30
 
 
 @dataclasses.dataclass(frozen=True)
 class SamplingPlan:
-    """How Algorithm 2 draws.
+    """The parameters of the draws of Algorithm 2.
 
     Args:
-        gamma: γ, how likely a random winner is.
-        num_samples: n_s, how many questions each group is asked about each alternative, at most.
+        gamma: γ, the probability of a random winner.
+        num_samples: n_s, the greatest number of questions to each group about each alternative.
     """
 
     gamma: float
@@ -72,19 +72,23 @@ def plan_for(
     most_samples: int,
     num_samples: int | None = None,
 ) -> SamplingPlan:
-    """Return the γ and n_s that serve best of those for which ε is proven.
+    """Return the best γ and n_s for which ε is proven.
 
     Args:
+        scoring: the scores.
         group_sizes: n_k of all groups.
-        epsilon: what a voter of any group may lose at most, by what is proven.
+        epsilon: the greatest proven loss of a voter of any group, in nats.
+        reading: the reading of line 9.
+        objective: the objective.
+        scale: the scale of line 17.
         most_samples: the greatest n_s that is allowed, ≥ 1.
-        num_samples: n_s, where it is not to be chosen.
+        num_samples: n_s, if it is fixed.
 
     Raises:
         ConfigurationError: ε is proven for no γ up to `GREATEST_GAMMA`.
     """
     smallest = group_sizes.index(min(group_sizes))
-    places = {size: place for place, size in enumerate(group_sizes)}  # voters of equal groups lose alike
+    places = {size: place for place, size in enumerate(group_sizes)}  # groups of equal size have the same loss
 
     def loss(steps: int, number: int, group: int) -> float:
         return proven_epsilon(
@@ -102,9 +106,9 @@ def plan_for(
         return max(loss(steps, number, place) for place in places.values())
 
     def least_steps(number: int, start: int = 0) -> int | None:
-        """Return about the least γ, in steps, with which ε is proven for the smallest group; None where there is none.
+        """Return about the least γ, in steps, for which ε is proven for the smallest group; None if there is none.
 
-        One voter counts most there. With fewer samples than `number`, n_s, so many steps as `start` were the least.
+        In the smallest group one voter counts most. With fewer samples than `number`, the least was `start`.
         """
         return _find_least(lambda steps: loss(steps, number, smallest) <= epsilon, start)
 
@@ -113,7 +117,7 @@ def plan_for(
     else:
         steps = least_steps(num_samples)
         plan = None if steps is None else (steps, num_samples)
-    while plan is not None and greatest_loss(*plan) > epsilon:  # of the other groups, too
+    while plan is not None and greatest_loss(*plan) > epsilon:  # checks the other groups, too
         plan = None if plan[0] == _MOST_STEPS else (plan[0] + 1, plan[1])
     if plan is None:
         number = num_samples or 1
@@ -128,10 +132,10 @@ def plan_for(
 
 
 def _best_of_all(least_steps: Callable[..., int | None], worth: "_Worth", most: int) -> tuple[int, int] | None:
-    """Return γ, in steps, and n_s of the best that is tried; None where ε is proven for none.
+    """Return γ, in steps, and n_s of the best pair that is tried; None if ε is proven for none.
 
-    Powers of two are tried until two in a row are not clearly worth more, and then what lies a factor of √2 from the
-    best. More samples than are needed would take time, and where any loss is proven by γ alone they cost nothing else.
+    Powers of two are tried until two consecutive ones are not clearly better, then numbers at a factor of √2 from the
+    best. More samples than needed only take time, if the loss is proven by γ alone.
     """
     best: tuple[int, int] | None = None
     most_worth, num_worse = 0, 0
@@ -171,13 +175,13 @@ def _find_least(holds: Callable[[int], bool], start: int) -> int | None:
 
 
 class _Worth:
-    """How much quality a winner has on average, over utilities as the prior has them.
+    """The mean quality of a winner, over utilities drawn from the prior.
 
-    An estimate has the standard error of S_k(a), and is taken as normal. Qualities are rounded to integers, of which
-    sums are exact.
+    An estimate has the standard error of S_k(a), and is approximated as normal. Qualities are rounded to integers,
+    whose sums are exact.
 
     Attributes:
-        margin: by so much a worth is clearly more.
+        margin: the difference from which on a worth counts as clearly greater.
     """
 
     def __init__(
@@ -197,7 +201,7 @@ class _Worth:
         self._sizes = np.array(group_sizes, dtype=np.float64)
         self._num_alternatives = size
         qualities = qualities_of(shares * self._range + self._least, objective, self._sizes)
-        # No quality exceeds it in size.
+        # A bound on the absolute value of qualities.
         greatest = (abs(self._least) + self._range) * (1 + float(objective.fairness_weight)) * 2
         unit = greatest / (1 << _QUALITY_BITS)
         self._qualities: IntArray = np.rint(qualities / unit).astype(np.int64)

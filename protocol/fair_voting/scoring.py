@@ -1,10 +1,10 @@
-"""Positional scoring: what a voter gains when an alternative wins, by its position in the voter's ranking.
+"""Positional scoring: the utility of an alternative to a voter, by its position in the voter's ranking.
 
-Utilities are integers on a public grid, as everything that is reported or tallied; a sum of them is exact, and what one
-voter can change in it is a number that is counted here and nowhere else.
+Utilities are integers on a public grid, like everything that is reported or tallied, so their sums are exact. Only this
+module computes the sensitivity of sums to one voter.
 
-Source: the paper's ranked utility is m − k for the alternative at rank k (Background); reading F6 for any other scores;
-reading F1 for what one voter changes.
+Source: the paper's ranked utility is m − k for the alternative at rank k (Background); reading F6 for other scores;
+reading F1 for the sensitivity.
 """
 
 import dataclasses
@@ -24,8 +24,8 @@ ScoreName: TypeAlias = Literal["borda", "plurality", "veto"]
 
 MAX_SCORE: Final = 1e6
 MIN_RANGE: Final = 1e-6
-"""The best score less the worst, at least, and in proportion to the larger: below, steps have no room in 64 bits."""
-# Steps between the best and the worst score: at least so many, as a power of two. Noise is then as good as continuous.
+"""The least range of scores, absolute and relative to the greatest; below it, steps would not fit into 64 bits."""
+# The range of scores has at least this power of two of steps, so that noise is practically continuous.
 MOST_BITS: Final = 20
 
 
@@ -35,10 +35,11 @@ def make_scores(scores: ScoreName | Sequence[float], num_alternatives: int) -> t
     Args:
         scores: a name, or the scores themselves. Borda: m − 1 down to 0; plurality: 1 for the best; veto: 0 for the
             worst, 1 for all others.
+        num_alternatives: m.
 
     Raises:
-        ConfigurationError: there are not m scores, one is larger than the one before it or out of range, or all are
-            alike, or as good as alike.
+        ConfigurationError: there are not m scores; a score is greater than the one before it, or out of range; or all
+            are equal or nearly equal.
 
     Examples:
         >>> make_scores("borda", 3), make_scores("veto", 3)
@@ -69,15 +70,15 @@ class Scoring:
     """The utilities of a ranking, in steps of a public grid.
 
     Args:
-        scores: one for each position, the best first, falling.
-        is_centered: whether utilities are counted from a median score, so that adding or removing a voter changes sums
-            least. Where utilities of groups are compared, the center cancels out (reading F1).
-        bits: of the scores' range, in steps.
+        scores: a score for each position, the best first, decreasing.
+        is_centered: whether utilities are relative to a median score, which minimizes the effect of adding or removing
+            a voter. In comparisons between groups the center cancels out (reading F1).
+        bits: the number of bits of the scores' range in steps.
 
     Attributes:
         step: one step, in units of the scores: a power of two.
-        steps: each position's score in steps, counted from the center.
-        center: the center in steps: a score is (steps + center)·step, to half a step.
+        steps: each position's score in steps, relative to the center.
+        center: the center in steps: a score is (steps + center)·step, within half a step.
 
     Examples:
         >>> scoring = Scoring(make_scores("borda", 3))
@@ -127,12 +128,12 @@ class Scoring:
     def is_equally_spaced(self) -> bool:
         """Whether the scores are Borda's, up to a shift and a factor: then comparisons of pairs tell them."""
         gaps = {better - worse for better, worse in itertools.pairwise(self.steps)}
-        return max(gaps) - min(gaps) <= 1  # a step, which is rounding
+        return max(gaps) - min(gaps) <= 1  # one step may be rounding
 
     def utilities_of(self, rankings: Rankings) -> IntArray:
-        """Return each voter's utility of each alternative, in steps from the center: int64, shape (n, m).
+        """Return each voter's utility of each alternative, in steps relative to the center: int64, shape (n, m).
 
-        Tied alternatives have the mean of the scores of the places that they share; see `has_means`.
+        Tied alternatives have the mean of the scores of the positions that they share; see `has_means`.
         """
         return scores_of_positions(rankings.positions, self.steps)
 
@@ -140,8 +141,8 @@ class Scoring:
         """Return the groups' mean utilities, in units of the scores.
 
         Args:
-            sums: of utilities in steps from the center, shape (G, m).
-            sizes: how many voters the sums are of, group by group.
+            sums: the sums of utilities in steps relative to the center, shape (G, m).
+            sizes: the number of voters in each group's sums.
         """
         rows: list[list[int]] = sums.tolist()
         return [
@@ -154,16 +155,16 @@ class Scoring:
         return not sum(self.steps[position : position + number]) % number
 
     def sensitivity(self, relation: NeighboringRelation) -> int:
-        """Return how far a group's sums move in l1 norm at most when one voter changes, in steps.
+        """Return the ℓ₁ sensitivity of a group's sums to one voter, in steps.
 
-        A voter who is removed leaves 0 for each alternative: the utilities of a voter who is indifferent at the center.
+        A removed voter counts 0 for each alternative, like a voter who is indifferent at the center.
 
-        Replace-one: Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎|, by reversing the ranking, since no two orders of the same numbers are farther
-        apart; for Borda scores ⌊m²/2⌋. Add-remove-one: Σ|s − center|; for Borda scores ⌊m²/4⌋ from the median,
-        m(m − 1)/2 from 0.
+        Replace-one: Σ|s₍ᵢ₎ − s₍ₘ₊₁₋ᵢ₎|, attained by reversing the ranking, since no two orders of the same numbers have
+        a greater distance; for Borda scores ⌊m²/2⌋. Add-or-remove-one: Σ|s − center|; for Borda scores ⌊m²/4⌋ relative
+        to the median, m(m − 1)/2 relative to 0.
 
-        Mean scores of tied places change neither: the utilities of a ranking with ties are the mean of those of all
-        strict rankings that agree with it, and a distance from a mean is at most the mean distance.
+        Ties change neither bound: the utilities of a ranking with ties are the mean of those of all strict rankings
+        that agree with it, and the distance from a mean is at most the mean distance.
         """
         if relation is NeighboringRelation.ADD_OR_REMOVE_ONE:
             return sum(map(abs, self.steps))

@@ -1,6 +1,6 @@
-"""Line 4 of Algorithm 2: some voters of each group, all sets of that size alike.
+"""Line 4 of Algorithm 2: a uniform sample of each group's voters.
 
-Whom is sampled does not depend on any ranking, so that this draw shows nothing of one.
+The sample does not depend on any ranking, so it reveals nothing about rankings.
 """
 
 import dataclasses
@@ -17,9 +17,9 @@ from ..privacy import NoRelease
 
 @dataclasses.dataclass(frozen=True)
 class Subsample(ExactMechanism):
-    """Draw n_s of each group's places, without replacement, in the order in which they are drawn.
+    """Draw n_s indices from each group without replacement, in the order of the draws.
 
-    Its row is a single 0; a report has n_s places for each group, group by group.
+    Its row is a single 0; a report has n_s indices for each group, group by group.
 
     Args:
         group_sizes: n_k.
@@ -74,7 +74,7 @@ class Subsample(ExactMechanism):
     def _draw(self, randbelow: Callable[[int], int]) -> list[int]:
         sample: list[int] = []
         for size in self.group_sizes:
-            swaps: dict[int, int] = {}  # Fisher and Yates's shuffle, of which only the first places are needed
+            swaps: dict[int, int] = {}  # the first positions of a Fisher-Yates shuffle
             for place in range(self.num_samples):
                 swap_place = place + randbelow(size - place)
                 sample.append(swaps.get(swap_place, swap_place))

@@ -1,4 +1,4 @@
-"""The law of the noise in estimated mean utilities, group by group, as far as statements about a winner need it."""
+"""The law of the noise in estimated mean utilities of each group, for statements about a winner."""
 
 import dataclasses
 import functools
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .reports import RankingReport
 
 _ROOT_TWO = math.sqrt(2)
-# Beyond so many errors on the far side of a normal law, what is left of it is exponential.
+# Beyond this many standard errors in the far tail, a normal law is approximated as exponential.
 _FAR = 30.0
 _SCALE_OF_TABLE: Final = 64.0
 
@@ -36,12 +36,12 @@ class UtilityNoise:
     """Noise of mean 0 in each group's estimated utilities.
 
     Args:
-        errors: each group's standard error of one alternative's utility, a mean over alternatives.
-        sums: its law; None where that of a report is too long to be written down.
+        errors: for each group the standard error of one alternative's utility, averaged over alternatives.
+        sums: the law of the noise; None if that of a report is too long.
         is_balanced: whether the noises of all alternatives add up to 0 in each group.
-        shares: (planned, added) of noise that is a sum of shares, more of them than one Laplace draw.
-        is_mixed: whether it is of reports by several ε: few of a small one may have most of it, so that it is far from
-            normal.
+        shares: (planned, added) for noise that is a sum of more shares than one Laplace draw has.
+        is_mixed: whether reports have several ε; few reports of a small ε may then dominate the noise, which may be far
+            from normal.
     """
 
     errors: tuple[float, ...]
@@ -52,7 +52,7 @@ class UtilityNoise:
 
     @classmethod
     def from_shares(cls, share: NoiseShare, number: int, step: float, sizes: Sequence[int]) -> Self:
-        """Return the noise of masked sums, to which so many voters have added a share each. See `from_sums`."""
+        """Return the noise of masked sums with a share from each of `number` voters. See `from_sums`."""
         error = math.sqrt(number * share.noise_variance) * step
         is_one = number == share.planned
         draws = 1 if is_one else number / share.planned
@@ -65,8 +65,9 @@ class UtilityNoise:
         """Return the noise of Algorithm 1: one draw for each group and alternative, independent of all others.
 
         Args:
-            laplace: of the groups' sums.
-            step: of these, in units of the scores.
+            laplace: the noise of the groups' sums.
+            step: the grid step of the sums, in units of the scores.
+            sizes: the sizes of the groups.
         """
         error = math.sqrt(laplace.noise_variance) * step
         sums = _laplace_sums(laplace.scale, step, (1,) * len(sizes), sizes)
@@ -77,8 +78,8 @@ class UtilityNoise:
         """Return the noise of randomized reports.
 
         Args:
-            reports: of each level of ε.
-            counts: how many voters of each level have reported, group by group: at least one of each group.
+            reports: the local report of each level of ε.
+            counts: the number of reports of each level, group by group; at least one for each group.
         """
         cells = [
             (group, level, count)
@@ -114,7 +115,7 @@ class UtilityNoise:
         elif laws and count == sum(sizes):
             sums = UtilityReportSums(tuple(laws), sizes, sizes)
         elif laws:
-            # Nobody knows whose reports are missing: each may be of any group.
+            # It is unknown whose reports are missing, so each may come from any group.
             any_voter = ReportLaw(laws[0].values, np.concatenate([law.channel for law in laws]))
             sums = UtilityReportSums((any_voter,), (count,), sizes)
         errors = tuple(report.error_of(group, count) for group in range(report.num_groups))
@@ -133,11 +134,11 @@ class UtilityNoise:
 
 
 def error_of_levels(reports: "Sequence[RankingReport]", counts: Sequence[float]) -> float:
-    """Return the standard error of the mean utility of so many voters of each level of ε, averaged over alternatives.
+    """Return the standard error of the mean utility from reports of each level of ε, averaged over alternatives.
 
     Args:
-        reports: of each level.
-        counts: how many voters each has, at least one in all.
+        reports: the local report of each level.
+        counts: the number of reports of each level, at least one in all.
     """
     number = sum(counts)
     shares = ((report.mean_variance, count / number) for report, count in zip(reports, counts, strict=True))
@@ -185,19 +186,19 @@ def draw_within(
     is_heavy: bool,
     shares: tuple[int, int] | None = None,
 ) -> FloatArray:
-    """Return numbers with the law of noise about their centers, given that they are in an interval.
+    """Return numbers with the law of noise about their centers, conditioned on an interval.
 
     Args:
-        uniforms: in [0, 1), one for each number.
-        centers: broadcast with `uniforms`.
-        errors: > 0, broadcast as well.
-        least: the interval's end.
-        greatest: the other one, > `least`.
-        is_heavy: whether the noise is Laplace noise, else normal.
-        shares: of a sum of shares, instead; see `UtilityNoise`.
+        uniforms: a uniform in [0, 1) for each number.
+        centers: the centers, broadcast with `uniforms`.
+        errors: the standard errors, > 0, broadcast with `uniforms`.
+        least: the lower end of the interval.
+        greatest: the upper end, > `least`.
+        is_heavy: whether the noise is Laplace noise; otherwise normal.
+        shares: instead, (planned, added) for a sum of shares; see `UtilityNoise`.
     """
     low, high = (least - centers) / errors, (greatest - centers) / errors
-    # From the side on which the interval has its thinner tail, so that differences of chances keep their digits.
+    # Computed from the side of the interval's thinner tail, so that differences of probabilities are accurate.
     is_turned = low + high > 0
     start, stop = np.where(is_turned, -high, low), np.where(is_turned, -low, high)
     if shares is not None:
@@ -219,7 +220,7 @@ def draw_within(
 
 def _laplace_between(uniforms: FloatArray, start: FloatArray, stop: FloatArray) -> FloatArray:
     """Return numbers with the Laplace law of variance 1 between two ends, of which −start ≥ |stop|."""
-    # Below 0 it is exponential; where the interval ends there, that is all.
+    # Below 0 the law is exponential; this is all for an interval that ends there.
     only_below = stop + log1p(uniforms * expm1(np.maximum(_ROOT_TWO * (start - stop), -700.0))) / _ROOT_TWO
     below = (expm1(_ROOT_TWO * np.minimum(start, 0.0)) + 1.0) / 2
     above = 0.5 - expm1(-_ROOT_TWO * np.maximum(stop, 0.0)) / 2

@@ -1,4 +1,4 @@
-"""Masked sums: parties add up their rows before a server that learns the sum alone, whoever leaves or lies."""
+"""Masked sums (secure aggregation): the server learns only the sum of rows, even if parties leave or cheat."""
 
 from .evidence import DEEDS, Evidence, Liars, verdict
 from .graph import LEAST_FOR_CIRCLE, Circle, Complete, circle_for

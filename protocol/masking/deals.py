@@ -1,13 +1,14 @@
-"""Deals: what a party hands out of its two secrets, checked by all before a row leaves.
+"""Deals: a party's secret shares of its two secrets, which all parties check before any row is sent.
 
-A dealer draws three polynomials with `needed` coefficients: f, whose constant term is its private key of masks; g, of
-which it is the seed of its own mask; and r, which blinds. Each holder has the values of all three at a number of its
-own. Digests of them, the *leaves*, fix them before α is known, which is a digest of all leaves. The values of
-h = r + α·f + α²·g are public. That they are of one polynomial, and that h(0)·B is R + α·(the key + α·G), shows that the
-three are, and that their secrets are those of the key and of G.
+A dealer draws three polynomials with `needed` coefficients. The constant term of f is its private mask key, that of g
+is the seed of its self-mask, and r is a blinding polynomial. Each holder gets the values of all three at the holder's
+number. Digests of these values, the *leaves*, commit to them before α is known, which is a digest of all leaves. The
+values of h = r + α·f + α²·g are public. Let B be the base point, R and G the points of r(0) and g(0). If the values of
+h are those of one polynomial, and h(0)·B = R + α·(the public key + α·G), then the values of f, g and r are those of
+polynomials, too, and their secrets are those of the key and of G.
 
-An *entry* is a dealer's for one holder: box, leaves and h. The deal's digest covers all entries in chunks, so that one
-is shown without the others.
+An *entry* is the part of a deal for one holder: box, leaves and h. The deal's digest covers all entries in chunks, so
+that one entry can be shown without the others.
 
 Source: `docs/distributed-proofs.md`; Cascudo and David (2017), for the test (SCRAPE).
 """
@@ -21,8 +22,8 @@ from .scalars import ORDER, SCALAR_BYTES, encode_scalar, is_of_one_polynomial, s
 from .steps import DIGEST_BYTES, LEAF_BYTES, MARK_BYTES, Deal, Entry, Keys, MaskingRules, Path, Piece
 
 POLYNOMIALS: Final = b"fgr"
-"""The polynomials of a key, of a seed and of what blinds both, in the order in which boxes hold their values."""
-_CHUNK: Final = 16  # entries
+"""The polynomials of the key, of the seed and of the blinding, in the order of their values in boxes."""
+_CHUNK: Final = 16  # entries per chunk
 
 
 def hash_parts(*parts: bytes, size: int = DIGEST_BYTES) -> bytes:
@@ -69,11 +70,11 @@ def alpha_of(
 def key_of_box(
     rules: MaskingRules, pair: tuple[int, int], secret: bytes, *, alpha: bytes, primitives: Primitives
 ) -> bytes:
-    """Return the key of a box. As α is part of it, no key seals two deals.
+    """Return the key of a box. It depends on α, so that no key seals boxes of two deals.
 
     Args:
-        pair: the places of dealer and holder.
-        secret: the shared secret of their keys of boxes.
+        pair: the indices of dealer and holder.
+        secret: the shared secret of their box keys.
     """
     return primitives.derive(secret, rules.domain("key of a box", *pair) + alpha, KEY_BYTES)
 
@@ -111,10 +112,10 @@ def deal_digest(
 
 
 def leads_to(path: Path, holder: int, entry: bytes, *, deal: bytes, about: tuple[MaskingRules, int, Keys]) -> bool:
-    """Return whether a path leads from a holder's entry, by its digest, to that of a deal.
+    """Return whether a path leads from the digest of a holder's entry to that of a deal.
 
     Args:
-        about: the rules, the dealer's place and its keys.
+        about: the rules, the dealer's index and its keys.
     """
     known_parts = {"blinding": path.blinding, "seed": path.seed, "alpha": path.alpha}
     is_in_chunk = (holder, entry) in path.chunk and _digest_of_chunk(path.chunk) in path.chunks
@@ -122,18 +123,18 @@ def leads_to(path: Path, holder: int, entry: bytes, *, deal: bytes, about: tuple
 
 
 class KnownDeal:
-    """A deal with all its entries, as its dealer, the server and a verdict know it.
+    """A deal with all its entries, as known to its dealer, the server and a verdict.
 
     Args:
-        keys: of all holders, the dealer among them, by place.
+        keys: the keys of all holders, including the dealer, by index.
 
     Attributes:
-        alpha: what its polynomials are combined by.
-        entries: the digests of its entries, by their holders' places, in order.
-        held_entries: its bytes in `held_digest`, by place, where a holder acknowledges it.
-        numbers: at which its polynomials are held, likewise.
-        pieces: by their holders' places.
-        digest: of all of it.
+        alpha: α, by which its polynomials are combined.
+        entries: the digests of its entries, by their holders' indices, in order.
+        held_entries: for each holder's index, the deal's bytes in the holder's `held_digest`.
+        numbers: the numbers at which holders have the values, by index.
+        pieces: its pieces, by their holders' indices.
+        digest: the digest of the deal.
     """
 
     def __init__(self, rules: MaskingRules, dealer: int, keys: Mapping[int, Keys], deal: Deal) -> None:
@@ -155,10 +156,10 @@ class KnownDeal:
         return Path(self.deal.blinding, self.deal.seed, self.alpha, chunk, self.chunks)
 
     def is_right(self, primitives: Primitives, *, seed: bytes) -> bool:
-        """Return whether the deal is of polynomials, and these of the dealer's key and of G.
+        """Return whether the deal has values of polynomials, with the secrets of the dealer's key and of G.
 
         Args:
-            seed: as `is_of_one_polynomial` takes it.
+            seed: as in `is_of_one_polynomial`.
         """
         rules, deal = self._rules, self.deal
         values = {self.numbers[piece.place]: scalar_from(piece.combined) for piece in deal.pieces}
@@ -166,7 +167,7 @@ class KnownDeal:
         if len(values_known) < len(values) or not is_of_one_polynomial(values_known, rules.needed, seed=seed):
             return False
         alpha = self.alpha.ljust(SCALAR_BYTES, b"\0")
-        if not has_large_order(deal.blinding):  # then it is of the group if it is the difference of two others
+        if not has_large_order(deal.blinding):  # a difference of two points of the group is in the group
             return False
         try:
             commitment = primitives.base(encode_scalar(value_at_zero(values_known, rules.needed)))

@@ -1,8 +1,8 @@
-"""Evidence that a party of a masked phase has lied: what it signed, and `verdict`, which names it or nobody.
+"""Evidence that a party of a masked phase cheated: its signed statements, and `verdict`, which names a party or none.
 
-Nobody honest is named, whatever the server and all others do together (`docs/distributed-proofs.md`, B1). So a verdict
-takes the rules from what whoever asks has agreed to, and never from the evidence; an honest party signs each of its
-words once for keys that are new in each run; and what an accuser signs covers all that a verdict reads.
+No honest party is ever named, even if the server and all others collude (`docs/distributed-proofs.md`, B1). For this, a
+verdict uses the rules that its caller agreed to, never rules from the evidence. An honest party signs each statement
+only once for its keys, which are new in each run. An accuser's signature covers everything that a verdict reads.
 """
 
 import hashlib
@@ -57,10 +57,10 @@ class WrongKeys(_Evidence, frozen=True, kw_only=True, tag="keys"):
 
 
 class WrongDeal(_Evidence, frozen=True, kw_only=True, tag="deal"):
-    """A dealer has signed a deal that is of no polynomials, or not of its keys.
+    """A dealer signed a deal whose values are not those of polynomials, or not of its keys.
 
     Args:
-        holders: the keys of all to whom it dealt, itself among them, by place.
+        holders: the keys of all holders, including the dealer, by index.
     """
 
     check: Check
@@ -69,13 +69,13 @@ class WrongDeal(_Evidence, frozen=True, kw_only=True, tag="deal"):
 
 
 class NoSecret(_Evidence, frozen=True, kw_only=True, tag="apart"):
-    """A dealer's shares fit its leaves, and are not of the secret of its point.
+    """A dealer's shares match its leaves, but do not yield the secret of its point.
 
     Args:
-        blinding, seed, chunks: as of `Path`.
-        leaves: of all holders, by place, in the deal's order.
-        is_of_seed: whether the shares are of the seed of its own mask, or of its key.
-        shares: of as many holders as are needed, by their places.
+        blinding, seed, chunks: as in `Path`.
+        leaves: the leaves of all holders, by index, in the deal's order.
+        is_of_seed: whether the shares are those of the seed of its self-mask; otherwise of its key.
+        shares: the shares of `needed` holders, by their indices.
     """
 
     check: Check
@@ -88,10 +88,10 @@ class NoSecret(_Evidence, frozen=True, kw_only=True, tag="apart"):
 
 
 class WrongBox(_Evidence, frozen=True, kw_only=True, tag="box"):
-    """A dealer has signed an entry whose box does not hold what it says; or its accuser has said so of a right one.
+    """A dealer signed an entry whose box has other content than the entry states; or a holder accused it falsely.
 
     Args:
-        holder: who accuses.
+        holder: the accusing holder.
     """
 
     check: Check
@@ -103,13 +103,13 @@ class WrongBox(_Evidence, frozen=True, kw_only=True, tag="box"):
 
 
 class _WrongValue(_Evidence, frozen=True, kw_only=True):
-    """A holder's false value: another one than it has acknowledged.
+    """A holder's false value: it differs from the one that the holder acknowledged.
 
     Args:
-        place: the holder's.
-        check: where it has acknowledged what it holds.
-        held: that, in full: dealers' places, the digests of their entries, their α.
-        dealer: whose value it is.
+        place: the holder's index.
+        check: the message in which it acknowledged its entries.
+        held: the acknowledged entries: dealers' indices, the digests of their entries, and their α.
+        dealer: the dealer of the value.
         entry: the dealer's entry for this holder.
     """
 
@@ -148,14 +148,16 @@ DEEDS: Final[Mapping[type, str]] = {
     WrongShare: "told another share than it had acknowledged",
     WrongOpening: "told other values than it had acknowledged",
 }
-"""The deed of a named party, as a phrase."""
+"""What a named party did, as a phrase, by the type of evidence."""
 
 
 def verdict(rules: MaskingRules, evidence: Evidence, primitives: Primitives) -> int | None:
-    """Return the place of the party that evidence proves to have lied; None where it proves nothing.
+    """Return the index of the party that the evidence proves to have cheated; None if it proves nothing.
 
     Args:
-        rules: as whoever asks has agreed to them.
+        rules: the rules that the caller agreed to.
+        evidence: the evidence.
+        primitives: the cryptographic primitives.
     """
     judge, place = _Judge(rules, primitives), evidence.place
     if not judge.has_signed_keys(place, evidence.keys):
@@ -183,13 +185,17 @@ def is_secret_of(secret: int, point: bytes, primitives: Primitives) -> bool:
 def proof_of(
     secret: int, nonce: int, *, public: bytes, point: bytes, shared: bytes, about: bytes, primitives: Primitives
 ) -> tuple[bytes, bytes]:
-    """Return a proof, as challenge and response, that a shared point is as many times a point as a key is of the base.
+    """Return a proof of equal discrete logarithms: of `public` to the base point, and of `shared` to `point`.
 
     Args:
-        secret: how many times.
-        nonce: uniform, and for this proof alone.
+        secret: the discrete logarithm.
+        nonce: a uniform scalar that is used only for this proof.
 
-    Source: Chaum and Pedersen (1992), with the challenge of Fiat and Shamir (1986).
+    Returns:
+        Challenge and response.
+
+    Source:
+        Chaum and Pedersen (1992), with the challenge of Fiat and Shamir (1986).
     """
     nonce_bytes = encode_scalar(nonce)
     challenge = _challenge(
@@ -199,12 +205,13 @@ def proof_of(
 
 
 def possession_of(secret: int, nonce: int, *, public: bytes, about: bytes, primitives: Primitives) -> bytes:
-    """Return a proof that whoever makes it has the secret of a key: challenge and response.
+    """Return a proof of knowledge of the secret of a key: challenge and response.
 
     Args:
-        nonce: uniform, and for this proof alone.
+        nonce: a uniform scalar that is used only for this proof.
 
-    Source: Schnorr (1991), with the challenge of Fiat and Shamir (1986).
+    Source:
+        Schnorr (1991), with the challenge of Fiat and Shamir (1986).
     """
     challenge = _challenge(about, public, primitives.base(encode_scalar(nonce)))
     return encode_scalar(challenge) + encode_scalar((nonce + challenge * secret) % ORDER)
@@ -226,11 +233,11 @@ def has_possession(proof: bytes, *, public: bytes, about: bytes, primitives: Pri
 def opens_to(
     shared: bytes, entry: Entry, *, rules: MaskingRules, pair: tuple[int, int], alpha: bytes, primitives: Primitives
 ) -> bool:
-    """Return whether the box of an entry holds what the entry says.
+    """Return whether the box of an entry has the content that the entry states.
 
     Args:
-        shared: the point that dealer and holder have in common, which opens it.
-        pair: their places.
+        shared: the point shared by dealer and holder, which opens the box.
+        pair: their indices.
     """
     (secret,) = montgomery_of([shared])
     key = key_of_box(rules, pair, secret, alpha=alpha, primitives=primitives)

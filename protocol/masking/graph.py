@@ -1,9 +1,9 @@
-"""Who masks with whom: all with all, or, of many, each with k neighbors on a circle in a random order.
+"""Masking graphs: all pairs mask; or, with many parties, each masks with k neighbors on a circle in random order.
 
-The complete graph holds against a server that lies. The circle holds against a *semi-honest* server alone, which draws
-no order to its liking, where nobody colludes or leaves for a place on it. Then fewer than `needed` of anybody's
-neighbors collude, and as many stay; nor are k/2 in a row gone, without which the circle is whole. That is so but for
-probabilities that are bounded here, for all parties together.
+The complete graph is secure against a malicious server. The circle is secure only against a *semi-honest* server, which
+does not choose the order, and if collusion and drop-out do not depend on the order. Then for every party, fewer than
+`needed` neighbors collude and at least `needed` stay; and no k/2 consecutive parties are gone, so that the circle stays
+connected. This fails only with probabilities that are bounded here, for all parties together.
 
 Source: Bell, Bonawitz, Gascón, Lepoint and Raykova (2020), for sparse graphs (SecAgg+).
 """
@@ -19,19 +19,19 @@ from ..arguments import exact_arguments
 from ..errors import ConfigurationError, require
 
 LEAST_FOR_CIRCLE: Final = 1_001
-"""Who take part to the end, T, and so parties: where fewer have to, all form a complete graph."""
+"""The least threshold T for a circle; with a smaller one, the parties form a complete graph."""
 _MOST_DEGREE: Final = 512
-"""More neighbors take no less than the complete graph, nor are they found in seconds."""
+"""The most neighbors. With more, a circle has no advantage over the complete graph, and its degree is slow to find."""
 _INSECURE: Final = Fraction(1, 2**40)
 _INCORRECT: Final = Fraction(1, 2**30)
 
 
 @dataclasses.dataclass(frozen=True)
 class Complete:
-    """Each with each.
+    """The complete graph.
 
     Args:
-        needed: T: shares that tell a secret, and signatures that settle who survived.
+        needed: T, the number of shares that reveal a secret, and of signatures that confirm the survivors.
 
     Examples:
         >>> graph = Complete(num_parties=4, needed=3)
@@ -59,12 +59,12 @@ class Complete:
 
 @dataclasses.dataclass(frozen=True)
 class Circle:
-    """Each with the k/2 next to it on either side, on a circle in an order that a seed says.
+    """A circle in pseudorandom order, on which each party masks with the k/2 next parties on either side.
 
     Args:
-        needed: shares that tell a secret.
+        needed: the number of shares that reveal a secret.
         degree: k, even.
-        seed: public, and drawn after the parties, and those who collude, are fixed.
+        seed: the seed of the order: public, and drawn after the parties and the colluders are fixed.
 
     Examples:
         >>> circle = Circle(num_parties=1_001, needed=2, degree=4, seed=b"public")
@@ -120,11 +120,11 @@ def circle_for(num_parties: int, *, corrupt: Fraction, dropped: Fraction, seed: 
 
     Args:
         num_parties: n > 1,000.
-        corrupt: the part of the parties that collude with the server, in [0, 1).
-        dropped: the part that leaves, in [0, 1).
+        corrupt: the share of the parties that collude with the server, in [0, 1).
+        dropped: the share of the parties that leave, in [0, 1).
 
     Raises:
-        ConfigurationError: no circle is.
+        ConfigurationError: no circle with at most `_MOST_DEGREE` neighbors is secure and correct.
 
     Examples:
         >>> circle_for(500, corrupt=Fraction(1, 10), dropped=Fraction(1, 10), seed=b"public")
@@ -151,9 +151,9 @@ def _degree_for(num_parties: int, num_corrupt: int, num_dropped: int) -> tuple[i
         all_gone = Fraction(math.perm(gone, degree // 2), math.perm(num_parties, degree // 2))
         if (allowed := _INSECURE / num_parties - all_gone) < 0:
             continue
-        # The most neighbors that collude, and that leave, but for what is allowed: of both dangers together.
+        # The most neighbors that collude, and the most that leave, up to the allowed probabilities.
         most = _quantile(num_parties - 1, num_corrupt, degree, allowed)
-        # Who has left is one of them; who has not holds a share of its own itself.
+        # A party that has left is one of those; a party that has not holds a share of its secret itself.
         leaving = _quantile(num_parties - 1, max(num_dropped - 1, 0), degree, _INCORRECT / num_parties)
         if most + 1 <= degree - leaving:
             return degree, most + 1

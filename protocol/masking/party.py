@@ -1,12 +1,12 @@
-"""A party of a masked phase: pure; it checks all that it can of what the server says.
+"""A party of a masked phase, without I/O; it checks the server's messages as far as possible.
 
-All its secrets are derived from one root of 32 uniform bytes, so a party that kept its root and the messages that it
-received sends the same bytes again after a restart. A root masks one row of one phase, and is then forgotten: masks
-that cover two rows would show their difference.
+All its secrets are derived from one root of 32 uniform bytes. So with its root and the received messages, a party sends
+the same bytes again after a restart. A root masks one row of one phase, and is then discarded, since masks that cover
+two rows would reveal their difference.
 
-A fault ends the party's part: it raises a RemoteProtocolError and sends nothing any more. That may keep a session from
-ending; it opens nothing. A box that does not hold what its dealer says is no such fault: the party says whose box it
-is, and proves it if it is asked.
+A fault ends the party's part: it raises RemoteProtocolError and sends nothing more. This may prevent the session from
+ending, but reveals nothing. A box with wrong content is no such fault: the party names its dealer, and proves the claim
+if it is asked to.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -86,7 +86,7 @@ def mask_of(secret: bytes, place: int, other: int, *, rules: MaskingRules, primi
     """Return the mask that a party adds and its neighbor subtracts: int64, shape (width,), modulo 2⁶⁴.
 
     Args:
-        secret: the shared secret of their keys of masks.
+        secret: the shared secret of their mask keys.
     """
     key = primitives.derive(secret, rules.domain("mask of two", min(place, other), max(place, other)), KEY_BYTES)
     mask = _expand(key, rules, primitives)
@@ -101,12 +101,12 @@ class MaskingParty:
     """One party's part, step by step.
 
     Args:
-        root: 32 uniform bytes, of this phase of this session alone.
-        sign: signs by the key that the rules have for it.
+        root: 32 uniform bytes that are used only for this phase of this session.
+        sign: signs with the party's key in the rules.
 
     Raises:
-        LocalProtocolError: from any step, if it is not the next one.
-        RemoteProtocolError: from any step, if what the server says cannot be right.
+        LocalProtocolError: by any step's method, if it is not the next step.
+        RemoteProtocolError: by any step's method, if an honest server could not have sent this request.
     """
 
     def __init__(
@@ -127,8 +127,8 @@ class MaskingParty:
         self._held_digest = b""
         self._own_deal = b""
         self._boxes: dict[int, HeldBox] = {}
-        self._dealt_values: dict[int, bytes] = {}  # of each dealer: the values of its three polynomials
-        self._entries: dict[int, tuple[bytes, bytes]] = {}  # of each dealer: the digest of its entry, and its α
+        self._dealt_values: dict[int, bytes] = {}  # by dealer: the values of its three polynomials
+        self._entries: dict[int, tuple[bytes, bytes]] = {}  # by dealer: the digest of its entry, and its α
         self._doubts: tuple[int, ...] = ()
         self._excluded_places: tuple[int, ...] = ()
         self._survivors: tuple[int, ...] = ()
@@ -159,7 +159,7 @@ class MaskingParty:
         rules, primitives, own_place = self._rules, self._primitives, self._place
         keys = {**self._peer_keys, own_place: self._keys}
         holders = sorted(keys)
-        # For other keys it is another one: of two α, one blinding would tell what it covers.
+        # The blinding depends on the holders' keys: the same blinding with two different α would reveal the secrets.
         holder_keys = (holder.to_bytes(4, "big") + keys[holder].of_masks + keys[holder].of_boxes for holder in holders)
         keys_digest = hash_parts(*holder_keys)
         terms = self._key_terms, self._seed_terms, self._scalars(f"blinding for {keys_digest.hex()}", rules.needed)
@@ -244,7 +244,7 @@ class MaskingParty:
         if not has_possession(check.possession, public=keys.of_boxes, about=about, primitives=primitives):
             raise self._fault(f"{name!r} has not proven that it has the secret of its key of boxes")
         secret, about = self._of_boxes, rules.domain("proof", dealer, own_place)
-        shared = primitives.times(encode_scalar(secret), keys.of_boxes)  # a point of the group, since that was proven
+        shared = primitives.times(encode_scalar(secret), keys.of_boxes)  # proven to be a point of the group
         proof = proof_of(
             secret,
             nonce,
@@ -262,9 +262,9 @@ class MaskingParty:
         """Step 5: send the row under masks.
 
         Args:
-            request: who is left out; the neighbors that are left have dealt what this party holds.
-            values: the row with its noise shares, as residues modulo 2⁶⁴; it leaves here. Or what draws it, which is
-                called once, when nothing of what was heard is wrong.
+            request: the excluded parties; this party has entries of all its other neighbors.
+            values: the row with its noise shares, as residues modulo 2⁶⁴, which is sent here. Or a function that draws
+                it, which is called once, and only if the request is valid.
         """
         near = self._take_excluded(request)
         rules, primitives = self._rules, self._primitives

@@ -1,7 +1,7 @@
-"""The interface to cryptography that masking needs, since this room only computes with numbers.
+"""The interface to the cryptography of masking, since this package has no cryptographic dependencies.
 
 `psephos.agents.masking` implements it with X25519, HKDF, ChaCha20-Poly1305 and Ed25519. Nothing here draws: all secrets
-are derived from a root of 32 bytes that a party keeps.
+are derived from a party's root of 32 bytes.
 """
 
 import functools
@@ -15,13 +15,13 @@ KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 64
 _D: Final = -121665 * pow(121666, -1, PRIME) % PRIME  # of Ed25519's curve −x² + y² = 1 + d·x²·y²
 _OF_ORDER_8: Final = 2707385501144840649318225287225658788936804267575313519463743609750303402022
-"""A y of which twice a point has y = 0, the order 4: d·y⁴ + 2·y² = 1. Its opposite is the other one."""
+"""The y of a point of order 8: its double has y = 0 and order 4, so d·y⁴ + 2·y² = 1. The other such y is −y."""
 _SMALL: Final = frozenset((0, 1, PRIME - 1, _OF_ORDER_8, PRIME - _OF_ORDER_8))
 _KEYS_KNOWN: Final = 1 << 13
 
 
 def has_large_order(key: bytes) -> bool:
-    """Return whether no point of this y has an order that divides 8: then anybody could sign for it.
+    """Return whether no point with this y has an order that divides 8; for such a key anybody could forge signatures.
 
     Examples:
         >>> has_large_order(bytes(32)), has_large_order((9).to_bytes(32, "little"))
@@ -32,11 +32,11 @@ def has_large_order(key: bytes) -> bool:
 
 
 def check_signature_key(party: str, key: bytes, *, may_be_nobodys: bool = False) -> None:
-    """Raise ConfigurationError unless a party's key of signatures is one of Ed25519 by which it alone can sign.
+    """Raise ConfigurationError unless a party's signature key is an Ed25519 key for which nobody else can sign.
 
     Args:
-        may_be_nobodys: it may be no point of the curve, by which nobody can sign, and whose owner says nothing that
-            passes: to find that out takes longer than to check a signature.
+        may_be_nobodys: whether to skip the check that the key is a point of the curve, which takes longer than checking
+            a signature. Nobody can sign for a key that is no point.
     """
     allowed = f"{KEY_BYTES} bytes that are a point of Ed25519's curve, of no small order: as `psephos enroll` makes"
     is_right = len(key) == KEY_BYTES and has_large_order(key) and (may_be_nobodys or _is_point(key))
@@ -51,7 +51,7 @@ def _is_point(key: bytes) -> bool:
 
 
 def _y_of(key: bytes) -> int:
-    return int.from_bytes(key, "little") % 2**255  # the bit above is the sign of x
+    return int.from_bytes(key, "little") % 2**255  # without the highest bit, the sign of x
 
 
 class Primitives(Protocol):
@@ -74,9 +74,9 @@ class Primitives(Protocol):
         ...
 
     def agreement(self, private: bytes) -> Callable[[bytes], bytes]:
-        """Return a function from a public key to the secret that it shares with a private key, 32 bytes each (X25519).
+        """Return a function from a public key to its shared secret with the private key, 32 bytes each (X25519).
 
-        It raises a ValueError if the public ones are of low order, so that they would be known to everybody.
+        The function raises ValueError for a public key of low order, whose shared secret would be known to everybody.
         """
         ...
 
@@ -96,7 +96,7 @@ class Primitives(Protocol):
         """Return the content of a box.
 
         Raises:
-            ValueError: the key does not open it, or it is about something else.
+            ValueError: the key does not open the box, or its associated data differ.
         """
         ...
 

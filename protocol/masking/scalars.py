@@ -1,10 +1,10 @@
 """Shares of secrets modulo ℓ, the prime order of Ed25519's group.
 
-A secret is the constant term of a polynomial whose other coefficients are uniform; a holder has its value at a number
-of its own. As many values as there are coefficients tell the secret, and fewer tell nothing. As secrets are scalars of
-the group, each has a public point, against which what the shares tell is held.
+A secret is the constant term of a polynomial whose other coefficients are uniform. Each holder has the polynomial's
+value at the holder's number. As many values as coefficients determine the secret; fewer reveal nothing. Since secrets
+are scalars, each has a public point, with which a reconstructed secret is compared.
 
-Source: Shamir (1979); Cascudo and David (2017), for the test that values are of one polynomial (SCRAPE).
+Source: Shamir (1979); Cascudo and David (2017), for the test that values are those of one polynomial (SCRAPE).
 """
 
 import functools
@@ -18,14 +18,14 @@ from typing import Final
 import numpy as np
 
 ORDER: Final = 2**252 + 27742317777372353535851937790883648493
-"""ℓ."""
+"""ℓ, the prime order of the group."""
 SCALAR_BYTES: Final = 32
 ENTROPY_BYTES: Final = 48
 """The number of bytes from which a scalar is uniform up to 2^(−128)."""
-_FIELD: Final = 2**255 - 19  # of the points' coordinates
+_FIELD: Final = 2**255 - 19  # the field of the points' coordinates
 _EIGHTH: Final = pow(8, -1, ORDER)
-_SLOT: Final = 512  # bits of a polynomial's value, while several are computed as one integer
-_ROWS: Final = 64  # of differences, at once
+_SLOT: Final = 512  # bits for a polynomial's value, since several are computed as one integer
+_ROWS: Final = 64  # rows of differences per batch
 
 
 def scalars_of(entropy: bytes) -> list[int]:
@@ -59,8 +59,8 @@ def values_at(numbers: Sequence[int], polynomials: Sequence[Sequence[int]]) -> I
     """Yield for each number the values of all polynomials there.
 
     Args:
-        numbers: ≥ 1.
-        polynomials: the coefficients of each, as many of one as of another, the constant term last.
+        numbers: the numbers, ≥ 1.
+        polynomials: the coefficients of each, the same number for all, with the constant term last.
 
     Examples:
         >>> list(values_at([1, 2], [[1, 5]]))
@@ -71,7 +71,7 @@ def values_at(numbers: Sequence[int], polynomials: Sequence[Sequence[int]]) -> I
         sum(term << by for term, by in zip(coefficients, shifts, strict=True))
         for coefficients in zip(*polynomials, strict=True)
     ]
-    # A value grows by a number's bits for each coefficient, and is reduced before its slot is full.
+    # Each coefficient adds the bits of a number to a value; it is reduced modulo ℓ before its slot is full.
     length = max(1, (_SLOT - ORDER.bit_length() - 8) // (max(numbers).bit_length() + 1))
     blocks = [packed[start : start + length] for start in range(0, len(packed), length)]
     slot = (1 << _SLOT) - 1
@@ -86,10 +86,10 @@ def values_at(numbers: Sequence[int], polynomials: Sequence[Sequence[int]]) -> I
 
 
 def value_at_zero(values: Mapping[int, int], needed: int) -> int:
-    """Return the constant term of the polynomial that has the first `needed` of these values, by their numbers.
+    """Return the constant term of the polynomial with the first `needed` of these values, by their numbers.
 
     Raises:
-        ValueError: there are fewer.
+        ValueError: there are fewer values.
 
     Examples:
         >>> value_at_zero({1: 6, 2: 7}, needed=2)
@@ -102,11 +102,12 @@ def value_at_zero(values: Mapping[int, int], needed: int) -> int:
 
 
 def is_of_one_polynomial(values: Mapping[int, int], needed: int, *, seed: bytes) -> bool:
-    """Return whether values are those of a polynomial of `needed` coefficients; wrong with a chance of 1/ℓ, if so.
+    """Return whether values are those of a polynomial of `needed` coefficients; other values pass with probability 1/ℓ.
 
     Args:
-        values: by their numbers.
-        seed: a digest of the values, of 32 bytes: whoever chose them did not know what they would be tested with.
+        values: the values, by their numbers.
+        needed: the number of coefficients.
+        seed: a digest of the values, of 32 bytes, so that the test could not be foreseen when they were chosen.
 
     Examples:
         >>> is_of_one_polynomial({1: 6, 2: 7, 3: 8}, needed=2, seed=bytes(32))
@@ -171,17 +172,17 @@ def _inverses(values: Sequence[int], modulus: int) -> list[int]:
 def montgomery_of(points: Sequence[bytes]) -> list[bytes]:
     """Return points of Ed25519 as X25519 takes them, 32 bytes each: u = (1 + y)/(1 − y); 0 if y is 1."""
     heights = [int.from_bytes(point, "little") % 2**255 for point in points]
-    # The inverse of 0 is none: it is taken of 1, and multiplied by 0.
+    # 0 has no inverse; 1 stands in for it, and is multiplied by 0.
     inverses = _inverses([(1 - y) % _FIELD or 1 for y in heights], _FIELD)
     shares = ((1 + y) * inverse % _FIELD * (y % _FIELD != 1) for y, inverse in zip(heights, inverses, strict=True))
     return [share.to_bytes(SCALAR_BYTES, "little") for share in shares]
 
 
 def exchange_key_of(scalar: int) -> bytes | None:
-    """Return the 32 private bytes by which X25519 multiplies by a scalar, or by its opposite, which has the same u.
+    """Return the 32 private bytes with which X25519 multiplies by a scalar, or by its negative, which has the same u.
 
-    X25519 multiplies by 8·t with t in [2²⁵¹, 2²⁵²). Of two opposite scalars one is such a number; None for some 2¹²⁵ of
-    them, which nobody draws but who means to.
+    X25519 multiplies by 8·t with t in [2²⁵¹, 2²⁵²). One of two opposite scalars is such a number, except for about 2¹²⁵
+    scalars, which are never drawn by chance; for these the result is None.
     """
     eighth = scalar * _EIGHTH % ORDER
     number = 8 * (eighth if eighth >= 2**251 else ORDER - eighth)

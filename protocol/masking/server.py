@@ -1,9 +1,9 @@
-"""The server of a masked phase: pure; it learns the sum of the survivors, and nothing else if parties are honest.
+"""The server of a masked phase, without I/O; it learns only the sum of the survivors' rows, if parties are honest.
 
-A visible fault ends that party's row alone, as does its silence: it is not asked again. A party that signed a lie is
-*named*, with evidence that anybody who knows the rules can judge. A party that leaves before its masked values came is
-in no sum, and its neighbors' shares of its key remove its masks; one that leaves, or is named, after that still counts.
-Below the threshold nothing opens.
+A visible fault, or silence, ends only that party's part: it gets no further requests. A party that signed a false
+statement is *named*, with evidence that anybody who knows the rules can check. A party that leaves before its masked
+row arrives is not in the sum, and its neighbors' shares of its key remove its masks. A party that leaves or is named
+later is still in the sum. Below the threshold nothing is unmasked.
 """
 
 import functools
@@ -63,22 +63,22 @@ from .steps import (
 PartyMessage: TypeAlias = Keys | Deal | Check | Claims | Masked | Confirmation | Shares | Opening
 """A party's message in a step."""
 ServerMessage: TypeAlias = NeighborKeys | Boxes | Disputes | Excluded | Survivors | Confirmations | Liars
-"""The server's message to a party before its next one."""
+"""The server's message to a party, before the party's next message."""
 
 _PartyMessageT = TypeVar("_PartyMessageT", bound=PartyMessage)
 _STEPS: Final = dict(zip(MaskingMove, (Keys, Deal, Check, Claims, Masked, Confirmation, Shares, Opening), strict=False))
 _MOST_EVIDENCE: Final = 900_000
-"""Bytes that a question carries of dealers who have lied: so many of them as fit are opened."""
+"""The bytes of a request for evidence about cheating dealers, which limit the number of dealers that can be opened."""
 
 
 class MaskingServer:
-    """The server's part: `receive` what parties say in a step, and `close` it.
+    """The server's part: `receive` takes the parties' messages in a step, and `close` ends it.
 
     Attributes:
-        step: the step that is open; None at the end.
-        parties: the places of those who take part, and have not been named.
-        asked: the places of those who are asked in the open step: all who take part, but in a dispute.
-        named: who was found to have lied, by place, with what proves it, in the order in which that was found.
+        step: the open step; None at the end.
+        parties: the indices of the parties that take part and have not been named.
+        asked: the indices of the parties that get a request in the open step: all that take part, except in a dispute.
+        named: the evidence against each named party, by index, in the order of discovery.
     """
 
     def __init__(self, rules: MaskingRules, primitives: Primitives) -> None:
@@ -90,7 +90,7 @@ class MaskingServer:
         self.step: MaskingMove | None = MaskingMove.KEYS
         self.parties = self.asked = frozenset(range(len(rules.names)))
         self.named: list[tuple[int, Evidence]] = []
-        self._owners: dict[bytes, int] = {}  # of keys that were right
+        self._owners: dict[bytes, int] = {}  # the owners of valid keys
         self._deals: dict[int, KnownDeal] = {}
         self._right_deals: frozenset[int] = frozenset()
         self._wrong_deals: frozenset[int] = frozenset()
@@ -122,11 +122,11 @@ class MaskingServer:
         return tuple(self._sum.tolist())
 
     def receive(self, place: int, message: PartyMessage) -> None:
-        """Take what a party says in the open step.
+        """Take a party's message in the open step.
 
         Raises:
-            UnexpectedMessageError: it has no place here; the party is out of the phase, unless it said the same before.
-            MalformedMessageError: it does not fit the rules; the party is out of the phase.
+            UnexpectedMessageError: the message is not allowed here; the party is removed, unless it repeats a message.
+            MalformedMessageError: the message violates the rules; the party is removed.
         """
         move, name = self.step, self._rules.names[place]
         if any(
@@ -134,7 +134,7 @@ class MaskingServer:
             for earlier_move, messages in self._messages_of_move.items()
             if earlier_move is not move
         ):
-            return  # again, and late
+            return  # repeated and late
         if move is None or not (place in self.parties and place in self.asked) or type(message) is not _STEPS[move]:
             reason = f"{name!r} says {type(message).__name__} where it has no place"
             raise self._fault(place, reason, UnexpectedMessageError)
@@ -152,11 +152,11 @@ class MaskingServer:
             self._messages_of_move[self.step].pop(place, None)
 
     def close(self) -> Mapping[int, ServerMessage]:
-        """Close the open step; return what each party hears that is asked in the next, nothing where the sum is there.
+        """Close the open step; return the next message to each party that gets a request, empty after the last step.
 
         Raises:
-            QuorumError: fewer than the threshold are left, or, at last, some secret has too few shares; nothing opens.
-            RemoteProtocolError: more dealers have lied than are opened, so that nothing is.
+            QuorumError: fewer parties than the threshold remain, or too few shares of some secret; nothing is unmasked.
+            RemoteProtocolError: more dealers cheated than can be opened; nothing is unmasked.
             LocalProtocolError: no step is open.
         """
         move = self.step
@@ -164,7 +164,7 @@ class MaskingServer:
             raise self._misuse_error("no step is open")
         self.parties -= self.asked - self._messages_of_move[move].keys()
         self._judge(move)
-        remaining = self.parties - self._wrong_deals  # who is named as soon as it has signed its deal
+        remaining = self.parties - self._wrong_deals  # those are named as soon as they have signed their deal
         if move is not MaskingMove.OPEN and len(remaining) < self._rules.threshold:
             raise self._too_few(
                 move.value, {*range(len(self._rules.names))} - remaining, len(remaining), self._rules.threshold
@@ -323,7 +323,7 @@ class MaskingServer:
         rules, primitives = self._rules, self._primitives
         if not primitives.verify(rules.keys[place], message.signature, rules.keys_statement(place, message)):
             return "has not signed its keys for this phase"
-        # Whether they are of the group is found as their secrets are proven: by its deal, and of possession.
+        # Later proofs show that they are in the group: the deal, and the proof of possession.
         points = message.of_masks, message.of_boxes
         if not all(map(has_large_order, points)) or message.of_masks == message.of_boxes:
             self._name(WrongKeys(place=place, keys=message))
@@ -405,7 +405,7 @@ class MaskingServer:
             for dealer in self._liars:
                 self._secrets[dealer] = self._secret_of_liar(dealer)
             return
-        shares: dict[int, dict[int, bytes]] = {}  # of each dealer, by holder
+        shares: dict[int, dict[int, bytes]] = {}  # by dealer and holder
         for holder, message in self._messages(MaskingMove.UNMASK, Shares).items():
             for dealer, _, share in message.shares:
                 shares.setdefault(dealer, {})[holder] = share
@@ -423,7 +423,7 @@ class MaskingServer:
         is_right = is_secret_of(secret, point, primitives)
         if is_right and len(shares) == rules.needed:
             return secret
-        # Where the first ones tell the secret, the others alone are looked at.
+        # If the first ones yield the secret, only the others need a check.
         right = dict[int, bytes]()
         ordered = sorted(shares, key=deal.numbers.__getitem__)
         for holder in ordered[rules.needed * is_right :]:
@@ -472,10 +472,10 @@ class MaskingServer:
         return secret
 
     def _combine_values(self, dealer: int, values: Mapping[int, bytes]) -> int:
-        """Return the secret of the first of these values, by their holders; a value that is no scalar counts as 0.
+        """Return the secret from the first of these values, by holder; a value that is no scalar counts as 0.
 
         Raises:
-            QuorumError: they are too few.
+            QuorumError: there are too few values.
         """
         rules, numbers = self._rules, self._deals[dealer].numbers
         scalars = {numbers[holder]: scalar_from(value) or 0 for holder, value in values.items()}
@@ -500,7 +500,7 @@ class MaskingServer:
             for neighbor, common in zip(
                 near, agreements(secret, [keys[o].of_masks for o in near], primitives), strict=True
             ):
-                # What the other added for this one is the opposite of what this one would have.
+                # The neighbor's mask is the negative of this party's.
                 total += mask_of(common, place, neighbor, rules=rules, primitives=primitives)
         return total
 

@@ -1,19 +1,19 @@
-"""The steps of a masked phase: its public rules, what is said in each, and where each side stands.
+"""The steps of a masked phase: its public rules, the messages of each step, and the states of each side.
 
-| step | a party says | and hears |
+| step | a party sends | and then receives |
 |---|---|---|
 | keys | two keys, signed | those of its neighbors |
-| shares | a deal: for each neighbor a box with shares of its two secrets, and what they are held against | its boxes |
-| check | its signature on its own deal, on the boxes that it holds, and whose are wrong | who is left |
-| accuse | only who said that a box is wrong: what opens it, and a proof | |
-| masked | its values, under masks | who survived |
-| confirm | its signature on who survived | as many signatures as are needed |
-| unmask | for each neighbor one share, of either secret, signed | |
-| open | only of a dealer whose shares are of no secret of its key: all that is held of it | |
+| shares | a deal: for each neighbor a box with shares of its two secrets, and public data to check them | its boxes |
+| check | its signature on its deal, on the boxes that it holds, and on the list of wrong ones | who remains |
+| accuse | only if it listed a wrong box: the secret that opens the box, and a proof | |
+| masked | its row, under masks | who survived |
+| confirm | its signature on the survivors | as many signatures as are needed |
+| unmask | for each neighbor one share, of one of the two secrets, signed | |
+| open | only for a dealer whose shares do not yield the secret of its key: all shares of it | |
 
-Who lies in a step is named by what it has signed (`evidence`), and the others go on. The rules that hold here: whatever
-moves a side is in these tables. All parties agree on the rules beforehand, and all that is signed or sealed begins with
-their digest, so that nothing of another session, phase or roster passes.
+A party that cheats in a step is named by its signed statements (`evidence`), and the others continue. All moves of both
+sides are in these tables. All parties agree on the rules in advance. Everything that is signed or sealed begins with
+the digest of the rules, so that nothing from another session, phase or roster is accepted.
 
 Source: Bonawitz et al. (2017); `docs/distributed-proofs.md`, for checked deals.
 """
@@ -38,7 +38,7 @@ BOX_BYTES: Final = 3 * SCALAR_BYTES + 16
 LEAF_BYTES: Final = 16
 DIGEST_BYTES: Final = 32
 MARK_BYTES: Final = 16
-"""Of an entry's digest, and of what a dealer's polynomials are combined by: as many as nobody finds a second of."""
+"""The bytes of an entry's mark and of α: enough that nobody can find a second preimage."""
 Place = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Point = Annotated[bytes, msgspec.Meta(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 Scalar = Annotated[bytes, msgspec.Meta(min_length=SCALAR_BYTES, max_length=SCALAR_BYTES)]
@@ -72,7 +72,7 @@ class MaskingMove(enum.Enum):
 
 
 IN_DISPUTE: Final = frozenset({MaskingMove.ACCUSE, MaskingMove.OPEN})
-"""The steps that are left out unless somebody has lied, and then ask some alone."""
+"""The steps that are skipped unless a party cheated, and in which only some parties get requests."""
 
 
 class MaskingState(enum.Enum):
@@ -104,9 +104,9 @@ MASKING: Final[Mapping[MaskingState, Mapping[MaskingMove, MaskingState]]] = {
     _State.OPENED: {},
     _State.ENDED: {},
 }
-"""State × move → state, of a party as it answers a step, and of the server as it closes one.
+"""State × move → state, for a party as it answers a step, and for the server as it closes one.
 
-What is absent is forbidden: no step is answered twice, so that no party says a second share of anybody."""
+Absent moves are forbidden: no step is answered twice, so that no party reveals a second share of any secret."""
 
 
 class Keys(WireStruct, frozen=True):
@@ -127,10 +127,10 @@ class Piece(WireStruct, frozen=True):
     """A dealer's message for one holder.
 
     Args:
-        place: the holder's.
-        leaves: digests of the holder's values of the three polynomials, one after another.
-        combined: the holder's value of all three, combined.
-        box: the three values, sealed; empty where the dealer is the holder.
+        place: the holder's index.
+        leaves: the digests of the holder's values of the three polynomials, concatenated.
+        combined: the holder's value of the combined polynomial h.
+        box: the three values, sealed; empty if the dealer is the holder.
     """
 
     place: Place
@@ -148,12 +148,12 @@ class Deal(WireStruct, frozen=True):
 
 
 class HeldBox(WireStruct, frozen=True):
-    """A box as its holder hears of it.
+    """A box as its holder receives it.
 
     Args:
-        place: the dealer's.
+        place: the dealer's index.
         mark: the first bytes of the digest of the dealer's entry for this holder.
-        alpha: what the dealer's polynomials are combined by.
+        alpha: α, by which the dealer's polynomials are combined.
     """
 
     place: Place
@@ -172,11 +172,11 @@ class Check(WireStruct, frozen=True):
     """A party's check of the deals.
 
     Args:
-        deal: the digest of its own.
+        deal: the digest of its deal.
         held: the digest of the entries that it holds.
-        doubted: the places of dealers whose box for it is wrong, in order.
-        possession: a proof that it has the secret of its key of boxes. Without it nobody shows what their keys have in
-            common: of a key that was made of another party's, that would open the boxes of two others.
+        doubted: the indices of dealers whose box for it is wrong, in order.
+        possession: a proof that it knows the secret of its box key. Without it nobody reveals a shared secret with the
+            key, since for a key derived from another party's, this would open boxes between two others.
     """
 
     deal: Digest
@@ -190,7 +190,7 @@ class Path(WireStruct, frozen=True):
     """The hashes and points that lead from one entry of a deal to the deal's digest.
 
     Args:
-        chunk: the entries' digests around it, by their holders' places.
+        chunk: the digests of the entries in its chunk, by their holders' indices.
         chunks: the digests of all chunks.
     """
 
@@ -225,13 +225,13 @@ class Disputes(WireStruct, frozen=True):
 
 
 class Claim(WireStruct, frozen=True):
-    """A holder's claim against a dealer: the shared secret of their keys of boxes, and a proof of it.
+    """A holder's claim against a dealer: the shared secret of their box keys, and a proof of it.
 
     Args:
-        place: the dealer's.
-        shared: a point, which opens the box.
-        challenge: of the proof that the holder's key and this point are of one scalar.
-        response: likewise.
+        place: the dealer's index.
+        shared: the shared point, which opens the box.
+        challenge: the challenge of the proof that the holder's key and this point have the same discrete logarithm.
+        response: the response of that proof.
     """
 
     place: Place
@@ -302,18 +302,18 @@ class MaskingRules:
     """The public rules of a masked phase, the same for all.
 
     Args:
-        names: of all parties, in the order of the roster.
-        keys: their keys of signatures, agreed beforehand.
-        threshold: T: who survives, answers and signs, at least.
-        colluders: c: the greatest number of parties that collude with the server.
-        width: numbers of a row.
-        circle: who masks with whom, where it is not each with each.
-        agreed: a digest of all else that each has agreed to, so that no two agree to laws of noise that differ: what
-            the others add protects each one, and is part of its loss.
+        names: the names of all parties, in roster order.
+        keys: their signature keys, agreed on in advance.
+        threshold: T, the least number of parties that survive, answer and sign.
+        colluders: c, the greatest number of parties that collude with the server.
+        width: the number of values in a row.
+        circle: the circle on which parties mask; None for the complete graph.
+        agreed: a digest of all other terms, so that all parties agree on one law of noise: the others' noise protects
+            each party, and determines its loss.
 
     Raises:
-        ConfigurationError: these do not fit one another: for the complete graph 2T > n + c, without which T holders of
-            shares might be asked for both secrets of a party, or two sets of survivors might gather T signatures each.
+        ConfigurationError: these do not fit each other. The complete graph needs 2T > n + c; otherwise T holders could
+            be asked for both secrets of a party, or two sets of survivors could get T signatures each.
 
     Examples:
         >>> rules = MaskingRules(
@@ -397,10 +397,10 @@ class MaskingRules:
         return self._statement("accuse", place, keys, _place_bytes(claim.place), *parts)
 
     def shares_statement(self, place: int, keys: Keys, shares: Shares, *, held_digest: bytes) -> bytes:
-        """Return the bytes that a party signs for its shares, and for the entries that it has acknowledged to hold.
+        """Return the bytes that a party signs for its shares, and for the entries that it has acknowledged.
 
-        Who begins anew from an older copy of its journal may hold other boxes under the same keys: its shares are held
-        against none but those.
+        A party that restarts from an older copy of its journal may hold other boxes under the same keys. Its shares are
+        compared only with the entries that it acknowledged.
         """
         parts = (_place_bytes(dealer) + _IS_OF_SEED[is_of_seed] + share for dealer, is_of_seed, share in shares.shares)
         return self._statement("unmask", place, keys, held_digest, *parts)
@@ -411,17 +411,17 @@ class MaskingRules:
         return self._statement("open", place, keys, held_digest, *parts)
 
     def _statement(self, what: str, place: int, keys: Keys, *content: bytes) -> bytes:
-        """Return the bytes that a party signs. Its own keys, which are new in each run, are part of them."""
+        """Return the bytes that a party signs. They include its keys, which are new in each run."""
         digest = hashlib.blake2b(b"".join(content), digest_size=DIGEST_BYTES).digest()
         return self.domain(what, place) + keys.of_masks + keys.of_boxes + digest
 
     def survivors_statement(
         self, places: tuple[int, ...], excluded: tuple[int, ...], keys: Mapping[int, Keys]
     ) -> bytes:
-        """Return the bytes that a party signs for the survivors, and for those who were left out before.
+        """Return the bytes that a party signs for the survivors, and for the parties excluded before.
 
-        Where each masks with each, their keys are part of it. They are new in each run: a signature of another run of
-        the same session, which a server broke off, passes in none.
+        In the complete graph they include the survivors' keys, which are new in each run. So a signature from another
+        run of the same session, which a server broke off, is not valid.
         """
         keys_known = [] if self.circle else [keys[place].of_masks + keys[place].of_boxes for place in places]
         content = b"".join((self.domain("survivors", *places), self.domain("excluded", *excluded), *keys_known))

@@ -1,13 +1,13 @@
 """Private moral preferences: from each voter's pairwise choices to the preferences of a society.
 
-A voter's records, pairs of alternatives of which it chose one, become a preference vector by probit maximum likelihood;
-the aggregator averages the voters' vectors and releases the society's. Six paradigms say whom voters trust, and what
-one ε protects: VLCP, RLCP, VLDP and RLDP, and under masks VLMP and RLMP (`Paradigm`).
+A voter's record is a pair of alternatives of which it chose one. Its records yield a preference vector by probit
+maximum likelihood. The aggregator averages the voters' vectors and releases the society's. Six paradigms determine whom
+voters trust, and what one ε protects: VLCP, RLCP, VLDP and RLDP, and, with masked sums, VLMP and RLMP (`Paradigm`).
 
 Mechanisms: `laplace` perturbs preference vectors (Algorithms 1 and 2); `functional` perturbs each voter's objective
 (Algorithm 3); `pooled` perturbs the same coefficients, and maximizes their mean once; `direction` perturbs the sum of
-unit differences, which says where preferences point and not how strong they are. `decide` answers for the society. What
-the paper leaves open or has wrong, and the reading taken, is in `docs/moral-preferences.md`.
+unit differences, which shows the direction of preferences but not their strength. `decide` predicts the society's
+choices. `docs/moral-preferences.md` lists what the paper leaves open or has wrong, and our readings.
 
 Source: Wang, Zhao, Yu, Liu, Yang, Ren and Shi, Privacy-preserving Crowd-guided AI Decision-making in Ethical Dilemmas,
 CIKM 2019.

@@ -1,8 +1,8 @@
-"""How sure a decision is in spite of the noise: a certainty under a named prior, and a test for every truth.
+"""The certainty of a decision despite the noise: a probability under a named prior, and a test for every truth.
 
-What is asked is whether the release without noise would choose the same. It was in a public ball, of which the priors
-are made; the certainty is right on average over societies that are as a prior says, and no more. The test is right at
-its level for every society.
+The question is whether the release without noise would have the same choice. That release is in a public ball, from
+which the priors are made. The certainty is calibrated only on average over societies drawn from the prior. The test
+holds at its level for every society.
 
 Source: normal shrinkage for the certainty; `estimators.noise_tails` for the test.
 """
@@ -25,12 +25,13 @@ from .parameters import Paradigm
 
 PriorName: TypeAlias = Literal["ball", "size"]
 PRIORS: Final[tuple[PriorName, ...]] = get_args(PriorName)
-"""`ball`: the release without noise is uniform in its ball. `size`: it is so in a ball whose radius is uniform up to
-that one's, so that weak preferences are as likely as strong ones. Both are taken as normal with the same variance."""
+"""`ball`: the release without noise is uniform in its ball. `size`: it is uniform in a ball whose radius is uniform up
+to that of the first, so that weak preferences are as likely as strong ones. Both are approximated by normal
+distributions of the same variance."""
 
 _DIGITS: Final = 6
 _SIZES: Final = tuple((place + 0.5) / 12 for place in range(12))
-"""The radii of the prior `size`, as shares of the greatest one."""
+"""The radii of the prior `size`, as shares of the greatest radius."""
 
 
 def check_prior(prior: str) -> None:
@@ -60,10 +61,10 @@ def why_no_verdict(outcome: Outcome) -> str | None:
 
 
 def level_asked(outcome: Outcome, level: float | None) -> float | None:
-    """Return the level of verdicts on a release, 5 % where none is asked for; None where there is no test.
+    """Return the level of verdicts on a release, by default 5 %; None if there is no test.
 
     Raises:
-        ConfigurationError: the level is not allowed, or asked of a release that has no verdict.
+        ConfigurationError: the level is not allowed, or the release has no verdict.
     """
     why = why_no_verdict(outcome)
     if level is not None:
@@ -77,16 +78,19 @@ def certainty_of(
 ) -> tuple[float, float | UnsetType] | None:
     """Return the probability under a prior that the release without noise would choose the same.
 
-    With β̂ the preferences, s their errors, x the differences and kᵢ = τ²/(τ² + sᵢ²):
-    Φ(sgn m · Σ kᵢβ̂ᵢxᵢ / √(Σ kᵢsᵢ²xᵢ²)), and for `size` the mean of these over τ, each by its evidence. Of noisy maxima,
-    which answer a point β by aβ + shift + noise (`maxima`), τ is aτ, and s² has the shift's variance in it.
+    Let β̂ be the preferences, s their standard errors, τ the prior's standard deviation, x the differences, and kᵢ =
+    τ²/(τ² + sᵢ²). The probability is Φ(sgn m · Σ kᵢβ̂ᵢxᵢ / √(Σ kᵢsᵢ²xᵢ²)); for `size` the mean of these over τ,
+    weighted by evidence. Noisy maxima map a point β to aβ + shift + noise (`maxima`); for them τ becomes aτ, and s²
+    includes the variance of the shift.
 
     Args:
+        outcome: the release.
         differences: x, for each feature.
         margin: m = Σ β̂ᵢxᵢ, not 0.
+        prior: the name of the prior.
 
     Returns:
-        The probability, and the standard error of its simulation where it is simulated; None where there is none
+        The probability, and the standard error of its simulation, if it is simulated; None if there is no certainty
         (`why_no_certainty`).
     """
     if outcome.ball is None or why_no_certainty(outcome):
@@ -102,7 +106,7 @@ def certainty_of(
     of_all = tuple(_mean_of(answers) for answers in of_size)
     middle = math.fsum(parts) / NUM_PARTS
     error = math.sqrt(math.fsum(square(part - middle) for part in parts) / (NUM_PARTS * (NUM_PARTS - 1)))
-    # A library's linear algebra may differ in its last bits, far below the simulation's error.
+    # Rounded, since a library's linear algebra may differ in its last bits, far below the simulation's error.
     return round(_certainty(outcome, outcome.ball, differences, margin, of_all), _DIGITS), round(error, _DIGITS)
 
 
@@ -140,13 +144,13 @@ def _mean_of(answers: Sequence[Answer]) -> Answer:
 
 
 def p_value_of(outcome: Outcome, differences: Sequence[float], margin: float) -> float | None:
-    """Return the probability of noise that makes a margin as large as this or larger, on the margin's side.
+    """Return the p-value of a margin: the probability that noise alone is at least as large, on the margin's side.
 
-    Where the release without noise prefers the other alternative, whatever it is, a margin is as large as this with at
-    most this probability. Voters' weights, where ε differ, are taken as given.
+    If the release without noise prefers the other alternative, the margin is as large as this with at most this
+    probability. If voters have different ε, their weights are taken as given.
 
     Returns:
-        The probability, rounded up; None where it is not known (`why_no_verdict`).
+        The probability, rounded up; None if it is not known (`why_no_verdict`).
     """
     if outcome.errors is None or why_no_verdict(outcome):
         return None
@@ -158,11 +162,12 @@ def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
     """Return the law of noise in a sum over features, for a release that has a test (`why_no_verdict`).
 
     Args:
-        reaches: for each feature that is in the sum the standard deviation of its noise there.
+        outcome: the release.
+        reaches: the standard deviation of the noise of each feature in the sum.
     """
     draw = 1.0
     if outcome.mechanism == "direction" and outcome.planned is UNSET:
-        # Coordinates hang together: their sum has the law of one, but for its size.
+        # Coordinates are dependent: their sum has the law of one coordinate, scaled.
         draw = (len(outcome.features) + 1) / 2
         reaches = [math.sqrt(math.fsum(reach * reach for reach in reaches))]
     shares = _shares_of_levels(outcome)
@@ -175,11 +180,11 @@ def noise_parts(outcome: Outcome, reaches: Sequence[float]) -> list[NoisePart]:
 
 def _shares_of_levels(outcome: Outcome) -> list[tuple[float, float]]:
     """Return each level's share of the noise's variance, and its number of draws."""
-    if isinstance(outcome.planned, int):  # a masked sum: so many shares make one draw
+    if isinstance(outcome.planned, int):  # a masked sum, in which this many shares are one draw
         return [(1.0, outcome.num_voters / outcome.planned)]
     if Paradigm(outcome.paradigm).model.bounds_release:
-        return [(1.0, max(len(outcome.society_outcomes), 1))]  # a sum over societies has as many draws
-    # A voter's noise has a scale in proportion to 1/ε.
+        return [(1.0, max(len(outcome.society_outcomes), 1))]  # the sum over societies has one draw for each
+    # The scale of a voter's noise is proportional to 1/ε.
     variances = [level.num_voters * square(level.weight / level.epsilon) for level in outcome.levels]
     total = math.fsum(variances)
     return [(variance / total, level.num_voters) for variance, level in zip(variances, outcome.levels, strict=True)]

@@ -1,19 +1,19 @@
-"""What a voter's records become before noise is added: coefficients of the functional mechanism, or unit directions.
+"""The encoding of a voter's records before noise: coefficients of the functional mechanism, or unit directions.
 
-The log-likelihood Σ ln Φ(β·V) has at 0, without its constant, the second-order expansion
+Without its constant, the log-likelihood Σ ln Φ(β·V) has the second-order expansion at 0
 
-    Σ √(2/π)·(β·V) − (1/π)·(β·V)²,
+    Σ √(2/π)·(β·V) − (1/π)·(β·V)².
 
-a polynomial with one coefficient for each feature and one for each unordered pair of features, of which the pairs of
-two different ones count V_k·V_l twice. Coefficients stand in this order: d linear ones, then the pairs (k, l) with
-k ≤ l, row by row. As β·linear + βᵀ·quadratic·β, half of a pair's coefficient stands in either place of the matrix.
+This polynomial has one coefficient for each feature and one for each unordered pair of features; pairs of different
+features count V_k·V_l twice. The order of coefficients is: d linear ones, then the pairs (k, l) with k ≤ l, row by row.
+Written as β·linear + βᵀ·quadratic·β, each of the two matrix entries has half of the pair's coefficient.
 
-The rule here: each record is rounded towards zero to a public grid *before* records are added, and sums are sums of
-integers. One record then changes a sum by no more than `sensitivity` says, whatever a computer's additions would do.
+Each record is rounded towards zero to a public grid *before* records are added, and sums are sums of integers. So one
+record changes a sum by at most the stated sensitivity, without any floating-point error.
 
-Records are float64 of shape (records, d), finite, and their coefficients of shape (records, D), D = d + d(d + 1)/2;
-`offsets` are int64 of shape (voters + 1,): voter i has the records from offsets[i] up to offsets[i + 1]. A ValueError
-refuses what is not so, and sums that might not fit into 62 bits.
+Records are finite float64, shape (records, d). Their coefficients have shape (records, D), D = d + d(d + 1)/2.
+`offsets` are int64, shape (voters + 1,): voter i has the records from offsets[i] up to offsets[i + 1]. ValueError is
+raised for other input, and for sums that might not fit into 62 bits.
 
 Source: section 4.4 of the paper, equation (14); readings M3, M4 and M8.
 """
@@ -30,23 +30,23 @@ from .sensitivity import num_coefficients
 
 _LINEAR = math.sqrt(2 / math.pi)
 _QUADRATIC = -1 / math.pi
-# Differences of clipped items exceed norm 1 by rounding only; `sensitivity` leaves room for so much.
+# The most by which rounding may make the norm of a difference of clipped items exceed 1; `sensitivity` allows for it.
 _EXCESS = 2.0**-36
-# So many records at a time: their coefficients stay in a processor's cache.
+# Records per batch, so that their coefficients fit into a processor's cache.
 _BLOCK = 1024
-# No coefficient of a record exceeds 1, so that sums of a block's integers are exact in float64 down to this step.
+# The least grid step. A record's coefficients are at most 1, so the sum of a block's integers is exact in float64.
 _LEAST_STEP = 2.0**-40
-# Squares of integers up to 1/step, times features, fit into 64 bits.
+# The least grid step of directions: the squares of integers up to 1/step, times the features, fit into 64 bits.
 _LEAST_DIRECTION_STEP = 2.0**-30
 _MOST = 2**62
 _TABLE = 2
 
 
 def clip_items(chosen_items: FloatArray, rejected_items: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Scale each alternative by itself to a norm of at most ½, so that no difference is longer than 1.
+    """Scale each alternative separately to a norm of at most ½, so that no difference is longer than 1.
 
-    What becomes of an item depends on nothing but the item, hence on no other record (reading M4). The difference of
-    two items that are scaled differently may point elsewhere than before; `clip_differences` keeps the direction.
+    The result depends only on the item, and so on no other record (reading M4). If two items are scaled differently,
+    their difference changes its direction; `clip_differences` preserves it.
     """
     if chosen_items.shape != rejected_items.shape:
         raise ValueError(
@@ -67,11 +67,12 @@ def coefficients_of_records(differences: FloatArray) -> FloatArray:
 
 
 def sum_coefficients(differences: FloatArray, offsets: IntArray, *, step: float) -> IntArray:
-    """Return each voter's coefficients in grid steps: the sum over its records, of which each is rounded towards zero.
+    """Return each voter's coefficients in grid steps: the sum over its records, each rounded towards zero.
 
     Args:
-        differences: of norm ≤ 1: see `clip_items` and `clip_differences`.
-        step: the grid's step, a power of two in [2⁻⁴⁰, 1].
+        differences: differences of norm ≤ 1: see `clip_items` and `clip_differences`.
+        offsets: the offsets of voters.
+        step: the grid step, a power of two in [2⁻⁴⁰, 1].
 
     Returns:
         int64, shape (voters, D). A voter without records has zeros.
@@ -93,7 +94,7 @@ def sum_coefficients(differences: FloatArray, offsets: IntArray, *, step: float)
         stop = min(start + _BLOCK, len(differences))
         steps = _scaled_coefficients(differences[start:stop], 1 / step)
         np.trunc(steps, out=steps)
-        # Voters with records in this block: the first one may have begun before it, the last one may go on after it.
+        # The voters with records in this block; the first may begin before it, and the last end after it.
         first = int(np.searchsorted(offsets, start, side="right")) - 1
         last = int(np.searchsorted(offsets, stop, side="left"))
         within = np.clip(offsets[first : last + 1], start, stop) - start
@@ -107,8 +108,8 @@ def split(coefficients: FloatArray, *, num_features: int) -> tuple[FloatArray, F
     """Return polynomials β·linear + βᵀ·quadratic·β as vectors and symmetric matrices.
 
     Args:
-        coefficients: float64, shape (m, D), in this module's order; noisy ones or not.
-        num_features: d; a ConfigurationError refuses what is out of range.
+        coefficients: float64, shape (m, D), in this module's order; with or without noise.
+        num_features: d; ConfigurationError if it is out of range.
 
     Returns:
         linear: float64, shape (m, d). quadratic: float64, shape (m, d, d), symmetric.
@@ -127,17 +128,18 @@ def split(coefficients: FloatArray, *, num_features: int) -> tuple[FloatArray, F
 def unit_directions(differences: FloatArray, *, step: float) -> IntArray:
     """Return V/‖V‖₂ of each record in grid steps, rounded towards zero; 0 for V = 0.
 
-    The length of a row, taken as integers, is never above 1/step: rounding towards zero makes a vector shorter, and a
-    row that a computer's division left too long by its last bits loses a step of its greatest component.
+    The length of a row of integers is at most 1/step: rounding towards zero shortens a vector, and if the last bits of
+    a division made a row too long, its greatest component is reduced by a step.
 
     Args:
-        step: the grid's step, a power of two in [2⁻³⁰, 1]; a ConfigurationError refuses any other.
+        differences: V, float64, shape (records, d).
+        step: the grid step, a power of two in [2⁻³⁰, 1]; ConfigurationError for any other.
 
     Returns:
         int64, shape (records, d).
 
     Privacy:
-        Two rows differ by at most 2/step in the ℓ₂ norm, and so do sums of rows of which one is replaced.
+        Two rows differ by at most 2/step in the ℓ₂ norm, and so do two sums of rows if one row is replaced.
     """
     _check_step(step, _LEAST_DIRECTION_STEP)
     _, norms, scaled = _norms(differences)
@@ -146,7 +148,7 @@ def unit_directions(differences: FloatArray, *, step: float) -> IntArray:
 
 
 def sum_rows(rows: IntArray, offsets: IntArray) -> IntArray:
-    """Return each voter's sum of its rows, of shape (records, width), exactly: int64, shape (voters, width).
+    """Return each voter's exact sum of its rows, shape (records, width): int64, shape (voters, width).
 
     A voter without a row has zeros.
     """
@@ -157,7 +159,7 @@ def sum_rows(rows: IntArray, offsets: IntArray) -> IntArray:
     if rows.size and max(int(rows.max()), -int(rows.min())) * int(counts.max()) >= _MOST:
         raise ValueError("a voter's rows must sum up to less than 2**62")
     sums = np.zeros((len(counts), rows.shape[1]), dtype=np.int64)
-    # `reduceat` would give a voter without rows the next one's first row.
+    # For a voter without rows, `reduceat` would return the next voter's first row.
     has_rows = counts > 0
     if np.any(has_rows):
         sums[has_rows] = np.add.reduceat(rows, offsets[:-1][has_rows], axis=0)
@@ -182,10 +184,10 @@ def _scaled_coefficients(differences: FloatArray, factor: float) -> FloatArray:
 
 
 def _norms(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return each row's greatest component, and the row and its norm in units of that one (0 for a row of zeros).
+    """Return each row's greatest component, and the row and its norm in units of it (0 for a row of zeros).
 
-    Squares of the components themselves could overflow or vanish. They are added one feature after the other, so that
-    a row's norm does not depend on the rows around it.
+    Squares of the components themselves could overflow or underflow. They are added feature by feature, so that the
+    norm of a row does not depend on other rows.
     """
     if rows.ndim != _TABLE or not rows.shape[1]:
         raise ValueError(f"expected a table (records, features), got shape {rows.shape}")
@@ -201,7 +203,7 @@ def _norms(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def _clip(rows: FloatArray, longest: float) -> FloatArray:
     greatest, norms, scaled = _norms(rows)
-    with np.errstate(over="ignore"):  # an infinite norm is one to clip
+    with np.errstate(over="ignore"):  # an infinite norm is clipped, too
         is_long = greatest * norms > longest
     factors = longest / np.where(norms > 0, norms, 1.0)
     return np.where(is_long[:, None], scaled * factors[:, None], rows)

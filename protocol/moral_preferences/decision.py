@@ -1,9 +1,8 @@
-"""Decisions: what the society that a session released would choose between two alternatives.
+"""Decisions: the choice of a released society between two alternatives.
 
-By the model that preferences are fitted with (Thurstone and Mosteller), the society's utility of x exceeds that of z
-with probability Φ(β·(x − z)). How sure the release makes the choice itself is another matter: its noise may have turned
-the sign. A certainty says how likely that is under a named prior, and a verdict declines where noise alone would do it
-too often.
+In the model of preferences (Thurstone and Mosteller), the society's utility of x exceeds that of z with probability
+Φ(β·(x − z)). The noise of the release may have changed the sign of the margin. A certainty is the probability, under a
+named prior, that it has not. A verdict is "undecided" if noise alone would cause the margin too often.
 
 Source: Wang et al. (2019), Section 3 for the model.
 """
@@ -26,16 +25,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """The choice between two alternatives.
 
     Args:
-        choice: "first" or "second"; None where the preferences speak for neither.
+        choice: "first" or "second"; None if the margin is 0.
         margin: β·(first − second).
-        probability: that the society prefers the first, Φ(margin); None where only the direction of β is known.
-        certainty: the probability under the prior that the release without noise would choose the same; None where
-            the errors are not known, or hang together. It is right on average over societies like the prior's.
-        certainty_error: the standard error of the simulation that the certainty is from; unset where it is from none.
-        prior: of the certainty.
-        verdict: `choice` where the test is sure of it, or "undecided"; None where the test is not known.
-        level: of the verdict: the greatest probability, whatever the release without noise prefers, that the verdict is
-            the other alternative.
+        probability: Φ(margin), the probability that the society prefers the first; None if only the direction of β is
+            known.
+        certainty: the probability under the prior that the release without noise has the same choice; None if the
+            errors are unknown or dependent. It is calibrated on average over societies drawn from the prior.
+        certainty_error: the standard error of the certainty's simulation; unset if it is not simulated.
+        prior: the prior of the certainty.
+        verdict: `choice` if the test is significant, or "undecided"; None if there is no test.
+        level: the level of the verdict: the greatest probability, whatever the release without noise prefers, that the
+            verdict is the other alternative.
         p_value: the least level at which the verdict is `choice`.
 
     Examples:
@@ -66,13 +66,15 @@ def decide(
     """Return the society's choice between two alternatives.
 
     Args:
-        first: an alternative: its features by name; those that are not named are 0.
-        level: of the verdict, in (0, ½); by default 5 %, and no verdict where there is no test.
-        prior: of the certainty; by default `ball`, and no certainty where there is none.
+        outcome: the release.
+        first: the first alternative: its features by name; features that are not named are 0.
+        second: the second alternative, in the same form.
+        level: the level of the verdict, in (0, ½); by default 5 %, or no verdict if there is no test.
+        prior: the prior of the certainty; by default `ball`, or no certainty if there is none.
 
     Raises:
-        ConfigurationError: a feature is unknown, or a value is not in [−GREATEST_FEATURE, GREATEST_FEATURE]; a level or
-            a prior is not allowed, or is asked of a release that has no verdict, or no certainty.
+        ConfigurationError: a feature is unknown, or a value is not in [−GREATEST_FEATURE, GREATEST_FEATURE]; or a level
+            or prior is not allowed, or is given for a release without a verdict or certainty.
 
     Privacy:
         Post-processing of a release; it costs nothing.
@@ -90,10 +92,10 @@ def decide(
         for name, value in alternative.items():
             allowed = f"described by {', '.join(outcome.features)}"
             require(name in outcome.features, f"the {field} alternative", name, allowed)
-            checked_value: Any = value  # by a caller whom no type checker reads, maybe something else
+            checked_value: Any = value  # callers without a type checker may pass anything
             is_number = isinstance(checked_value, (int, float)) and not isinstance(checked_value, bool)
             allowed = f"in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]"
-            is_fine = is_number and abs(value) <= GREATEST_FEATURE  # not so for nan
+            is_fine = is_number and abs(value) <= GREATEST_FEATURE  # false for NaN
             require(is_fine, f"{name} of the {field} alternative", value, allowed)
     level = level_asked(outcome, level)
     if prior is not None:

@@ -1,13 +1,14 @@
-"""Where societies differ: by how much a feature counts more to one than to another, and which differences hold.
+"""Differences between societies: how much more a feature counts in one than in another, and which are significant.
 
-What is asked is whether the releases without noise would differ, in the same direction. Each pair of societies and each
-feature is one comparison, and all of them are made at once. So each has an interval at its share of the level
-(Bonferroni), and all intervals hold together with a probability of at least 1 − level, whatever the societies are. A
-difference holds where its interval is on one side of 0.
+The question is whether the releases without noise differ in the same direction. Each pair of societies and each feature
+is one comparison, and all of them are made simultaneously. So each has an interval at its share of the level
+(Bonferroni), and all intervals together cover with probability at least 1 − level, whatever the societies are. A
+difference is significant if its interval is on one side of 0.
 
-The noise of two societies is independent. A released direction is a mean m̂ = m + N over its length, and what is known
-is N. Where no coordinate of N/‖m̂‖ is farther from 0 than c, ‖N‖ ≤ ρ‖m̂‖ for ρ = c√d, so that ‖m‖/‖m̂‖ is in
-[1 − ρ, 1 + ρ], and mᵢ/‖m̂‖ within c of what is released. This bounds every coordinate of m/‖m‖, and so its differences.
+The noise of two societies is independent. A released direction is m̂/‖m̂‖, where m̂ = m + N has noise N with a known
+law. If no coordinate of N/‖m̂‖ exceeds c in absolute value, then ‖N‖ ≤ ρ‖m̂‖ for ρ = c√d and d features. So ‖m‖/‖m̂‖ is
+in [1 − ρ, 1 + ρ], and mᵢ/‖m̂‖ within c of the released number. This bounds every coordinate of m/‖m‖, and so
+differences.
 
 Source: `estimators.noise_tails` for the noise; Bonferroni's inequality.
 """
@@ -26,9 +27,9 @@ from .certainty import level_asked, noise_parts
 from .outcome import Outcome
 
 DIFFERS: Final = "differs"
-"""The verdict on a difference that holds."""
+"""The verdict on a significant difference."""
 MOST_COMPARED: Final = 30
-"""Societies at once: pairs grow with their square, and what is left for each falls."""
+"""The most societies that are compared; the number of pairs grows quadratically, and the level of each shrinks."""
 _Pair: TypeAlias = tuple[str, str]
 _Limits: TypeAlias = tuple[float, float]
 
@@ -37,15 +38,15 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """How much more a feature counts to one society than to another.
 
     Args:
-        more: the society to which it counts more, as released.
-        less: the other one.
+        more: the society in which the feature counts more, as released.
+        less: the other society.
         difference: more minus less, at least 0.
-        standard_error: of it, over the noise's draws alone.
-        low: with `high`, where the difference without noise lies, for all that are compared at once, with a probability
-            of at least 1 − `level`; None where the test is not known, or so much is compared that it tells nothing.
-        verdict: "differs" where the interval is above 0, or "undecided"; None where the test is not known.
-        level: of the verdicts on all that are compared: the greatest probability that any of them says "differs" where
-            the releases without noise do not differ, or differ the other way round.
+        standard_error: the standard error of the difference, over the draws of noise only.
+        low: with `high`, the interval of the difference without noise. All intervals together cover with probability at
+            least 1 − `level`. None if there is no test, or if too much is compared.
+        verdict: "differs" if the interval is above 0, or "undecided"; None if there is no test.
+        level: the level of all verdicts together: the greatest probability that any of them says "differs" although the
+            releases without noise do not differ, or differ in the other direction.
 
     Examples:
         >>> difference = Difference(feature="lives", more="north", less="south", difference=0.8, standard_error=0.1)
@@ -73,20 +74,20 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 def compare_societies(
     outcome: Outcome, names: Sequence[str] = (), *, level: float | None = None
 ) -> tuple[Difference, ...]:
-    """Return all differences between societies, those that stand out most from the noise first.
+    """Return all differences between societies, the most significant first.
 
     Args:
-        names: of those that are compared; by default all of whom somebody reported. Choose them by what is public, such
-            as their numbers of voters, and not by what was released.
-        level: of the verdicts on all of them together, in (0, ½); by default 5 %, and no verdict where there is no
-            test.
+        outcome: the release.
+        names: the names of the compared societies; by default all with reports. Choose them by public information, such
+            as their numbers of voters, not by the release.
+        level: the level of all verdicts together, in (0, ½); by default 5 %, or no verdict if there is no test.
 
     Returns:
-        One for each feature and pair of societies; none where errors have no closed form.
+        One difference for each feature and pair of societies; empty if errors have no closed form.
 
     Raises:
-        ConfigurationError: a society is unknown, named twice, or nobody of it reported; there are more than
-            `MOST_COMPARED`; the level is not allowed, or is asked of a release that has no verdict.
+        ConfigurationError: a society is unknown, named twice, or has no reports; there are more than `MOST_COMPARED`;
+            or the level is not allowed, or is given for a release without a verdict.
 
     Privacy:
         Post-processing of a release; it costs nothing.

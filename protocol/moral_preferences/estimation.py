@@ -1,11 +1,11 @@
-"""From sums of reports to the society's mean: plain, or weighted by inverse variance where voters' ε differ.
+"""The society's mean from sums of reports: plain, or weighted by inverse variance if voters have different ε.
 
-Reports of one level of ε share a mean m and a variance in each number, τ² between voters plus the noise's σ². The best
-linear mean weighs each report by 1/(τ² + σ²) (reading M9): with very private voters in it, a plain mean is mostly their
-noise. τ² is estimated from the reports, which costs nothing. The levels must not depend on what voters prefer, or the
-weighted mean is that of a society in which the less private count for more.
+Reports of one level of ε share a mean m and a variance of each number: τ² between voters, plus σ² of the noise. The
+best linear mean weights each report by 1/(τ² + σ²) (reading M9), since a plain mean would mostly contain the noise of
+the voters with the smallest ε. τ² is estimated from the reports at no privacy cost. The levels must not depend on
+voters' preferences; otherwise voters with a greater ε count more in the mean.
 
-All sums are taken in a written-out order, so that everybody who holds the tally finds the same bits.
+All sums have an explicit order, so that anybody with the tally computes the same bits.
 """
 
 import dataclasses
@@ -23,10 +23,10 @@ class LevelSums:
     """The reports of one level of ε.
 
     Args:
-        num_voters: how many, at least 1.
-        mean: of their reports, in units; shape (w,).
-        mean_square: of their reports' numbers, over all of them together.
-        noise_variance: of each number, σ²; None where the noise is not additive.
+        num_voters: the number of reports, at least 1.
+        mean: the mean of the reports, in units, shape (w,).
+        mean_square: the mean square of all numbers in the reports.
+        noise_variance: σ² of each number; None if the noise is not additive.
     """
 
     epsilon: float
@@ -41,11 +41,11 @@ class Mean:
     """The mean of some voters' reports.
 
     Args:
-        values: shape (w,), in units.
-        error: the standard error of each, over the noise's draws alone; where the noise is not additive by how far
-            reports of one level spread, which is rather too much; None where it has no closed form.
-        num_voters: whose it is.
-        levels: what the voters of each ε contribute; their weights add up to their number.
+        values: the mean in units, shape (w,).
+        error: the standard error of each number, over the draws of noise only. If the noise is not additive, it is the
+            spread of reports of one level, which is rather too large. None if there is no closed form.
+        num_voters: the number of voters.
+        levels: the contribution of the voters of each level of ε; their weights sum to the number of voters.
     """
 
     values: FloatArray
@@ -58,8 +58,8 @@ def average(levels: Sequence[LevelSums], *, is_weighted: bool) -> Mean:
     """Return the mean over the reports of all levels.
 
     Args:
-        levels: at least one.
-        is_weighted: by inverse variance, or all alike.
+        levels: the sums of at least one level.
+        is_weighted: whether to weight by inverse variance; otherwise all reports have equal weight.
 
     Source:
         Wang et al. (2019), Section 4.3 for the plain mean; reading M9 for the other.
@@ -69,8 +69,8 @@ def average(levels: Sequence[LevelSums], *, is_weighted: bool) -> Mean:
         return plain_mean
     noises = _noises(levels)
     if noises is None:
-        # A place in the ball answers the noise nearly in proportion to ε while that is small, and its variance is the
-        # ball's whatever ε is, so that the best weight grows with ε.
+        # For small ε, the expectation of a noisy maximum is nearly proportional to ε, while its variance is always
+        # about that of the ball. So the best weight grows with ε.
         return _mean_of(levels, [level.epsilon for level in levels])
     first = _mean_of(levels, [1 / noise for noise in noises])
     between = _variance_between(levels, noises, first.values)
@@ -97,18 +97,18 @@ def _mean_of(levels: Sequence[LevelSums], weights: Sequence[float]) -> Mean:
 
 
 def _spread_of(level: LevelSums) -> float:
-    """Return how far reports spread about their mean, as a variance in each number.
+    """Return the variance of reports about their mean, per number.
 
-    A report about 0 is added to those about their mean, so that few of them that happen to be alike have an error yet.
+    One report at distance from 0 is added, so that the error is positive even if few reports happen to be equal.
     """
     square = math.fsum(number * number for number in level.mean.tolist()) / len(level.mean)
     return max(0.0, level.mean_square - square) + level.mean_square / level.num_voters
 
 
 def _variance_between(levels: Sequence[LevelSums], noises: Sequence[float], mean: FloatArray) -> float:
-    """Return τ², at least 0: what the reports spread about their mean, less what the noise does.
+    """Return τ², at least 0: the variance of the reports about their mean, minus that of the noise.
 
-    Each level has its say by how precisely it shows that: by its number over the square of its noise's variance.
+    Levels are weighted by precision: by their number of voters over the squared variance of their noise.
     """
     says: list[tuple[float, float]] = []
     for level, noise in zip(levels, noises, strict=True):

@@ -1,8 +1,8 @@
-"""Algorithm 3: a voter perturbs its objective, and reports where the noisy one is greatest.
+"""Algorithm 3: a voter perturbs its objective, and reports the maximum of the noisy objective.
 
-The objective is the log-likelihood's second-order expansion at 0, a quadratic whose coefficients get Laplace noise
-(Zhang et al., 2012). The noisy quadratic need not have a maximum; a remedy makes it concave first (reading M3). All of
-that comes after the noise, so that it costs nothing.
+The objective is the second-order expansion of the log-likelihood at 0, a quadratic whose coefficients get Laplace noise
+(Zhang et al., 2012). The noisy quadratic may have no maximum, so a remedy first makes it concave (reading M3). All of
+this is post-processing of the noisy coefficients.
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from .parameters import Remedy
 from .remedies import maximize_indefinite, remedy_project, remedy_trim
 from .sensitivity import num_coefficients
 
-# A report's grid is fine enough that its rounding is nothing beside the noise.
+# The grid of reports is so fine that rounding is negligible compared to the noise.
 _BLOCK_ROWS = 1 << 13
 
 
@@ -28,12 +28,15 @@ def maximize_noisy(
     """Maximize noisy quadratics over the ℓ₁ ball, after a remedy.
 
     Args:
-        coefficients: shape (m, D): the linear ones, then one for each unordered pair of features (`coefficients`).
-        remedy: "project" and "trim" make them concave, "nonconvex" looks for the best maximum that it can find.
-        noise_scale: of the Laplace noise in each coefficient, which "trim" regularizes by.
+        coefficients: float64, shape (m, D): the linear ones, then one for each unordered pair of features
+            (`coefficients`).
+        num_features: d.
+        radius: the radius of the ball, > 0.
+        remedy: "project" and "trim" make the quadratics concave; "nonconvex" searches for the best local maximum.
+        noise_scale: the scale of the Laplace noise in each coefficient, by which "trim" regularizes.
 
     Returns:
-        shape (m, d).
+        The maxima, float64, shape (m, d).
 
     Source:
         Algorithm 3, line 9; reading M3.
@@ -50,20 +53,20 @@ def maximize_noisy(
 
 @dataclasses.dataclass(frozen=True)
 class NoisyObjective(PostProcessed):
-    """Add Laplace noise to a row of coefficients, and report where the noisy objective is greatest.
+    """Add Laplace noise to a row of coefficients, and report the maximum of the noisy objective.
 
     Args:
-        of_coefficients: their noise.
+        of_coefficients: the noise of the coefficients.
         num_features: d; rows have d + d(d + 1)/2 coefficients, and reports d numbers.
-        step: of the coefficients' grid.
-        radius: B > 0, of the ball that is searched.
-        report_step: of the reports' grid.
+        step: the grid step of coefficients.
+        radius: B > 0, the radius of the ball that is searched.
+        report_step: the grid step of reports.
 
     Raises:
         ConfigurationError: a number is not positive.
 
     Privacy:
-        That of the noise, by post-processing.
+        That of the noise (post-processing).
 
     Source:
         Wang et al. (2019), Algorithm 3; readings M3, M4 and M6.
@@ -109,7 +112,7 @@ class NoisyObjective(PostProcessed):
 
         Args:
             coefficients: int64, shape (n, D), in steps of their grid.
-            noise_scale: of the noise in them, in units; 0 where they are clear.
+            noise_scale: the scale of the noise in them, in units; 0 without noise.
 
         Returns:
             int64, shape (n, d).

@@ -1,15 +1,14 @@
-"""How noisy maxima answer the society's objective, by simulating the law of their noise, which is public.
+"""The bias and variance of noisy maxima, by simulation of the public law of their noise.
 
-The place where a noisy objective is greatest is no unbiased report: noise draws it towards 0, and not in every
-direction alike. Societies are drawn as a prior says, their objectives get the mechanism's own noise, and what is
-released is held against where the objectives without noise are greatest: released = slope · that + something beside it
-+ noise. Slope and variance are estimated, so that what is computed from them has an error, which is told from parts of
-the simulation that are drawn apart.
+The maximum of a noisy objective is no unbiased report: noise shrinks it towards 0, not equally in all directions. So
+societies are drawn from a prior, their objectives get the mechanism's noise, and the noisy maxima are regressed on the
+maxima without noise: released = slope · (maximum without noise) + residual + noise. Slope and variance are estimates,
+whose error follows from independent parts of the simulation.
 
-Nothing here looks at a report, and nothing is released by it: its randomness is that of a numerical integral.
+The simulation uses no report and releases nothing; its randomness is only that of a numerical integral.
 
-Source: Algorithm 3 for the noise; the prior's objectives are the expansion of Eq. (14) for records whose clipped
-differences have length 1 and spread equally, and of whose maximum the prior says where it is.
+Source: Algorithm 3 for the noise. The prior's objectives are the expansion of Eq. (14) for records whose clipped
+differences have length 1 and are isotropic, with a maximum that is drawn from the prior.
 """
 
 import dataclasses
@@ -27,25 +26,25 @@ from .outcome import NoisyMaxima
 from .sensitivity import num_coefficients
 
 NUM_PARTS: Final = 8
-"""The number of independent parts of a simulation: their differences show its error."""
+"""The number of independent parts of a simulation, whose differences show its error."""
 MAX_SIMULATED_LEVELS: Final = 8
-"""Levels of ε, each of which is simulated by itself."""
+"""The most levels of ε, each of which is simulated separately."""
 _NUM_COORDINATES: Final = 512
-"""Coordinates of the societies that are drawn, all parts together: the more features, the fewer societies."""
+"""The number of coordinates of all drawn societies in all parts: with more features, fewer societies are drawn."""
 _NUM_REPEATS: Final = 8
-"""Draws of noise for each society, each with its mirror image: shifts show in what two of them share."""
+"""The draws of noise for each society, each with its mirror image; shifts are what two draws have in common."""
 _PER_UNIT: Final = 64
 _BLOCK_NUMBERS: Final = 1 << 22
-"""Entries of the matrices that are in memory together."""
+"""The most matrix entries in memory at a time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class NoiseOfLevel:
-    """The noise of those who have one ε.
+    """The noise of the voters with one level of ε.
 
     Args:
-        scale: of the Laplace noise in each coefficient.
-        share: of these voters in the mean of the places.
+        scale: the scale of the Laplace noise in each coefficient.
+        share: the weight of these voters in the mean of the maxima.
     """
 
     scale: float
@@ -57,9 +56,9 @@ class Answer:
     """The best linear answer: a release is slope · (the maximum without noise) + a residual + noise.
 
     Args:
-        slope: of the best linear answer.
-        residual_variance: the variance, in a coordinate, of the mean over the noise about that line; an unbiased
-            estimate, so that its error may bring it below 0.
+        slope: the slope of the regression.
+        residual_variance: the variance of a coordinate's mean over the noise about the regression line: an unbiased
+            estimate, which may be negative.
     """
 
     slope: float
@@ -77,11 +76,13 @@ def simulate_answers(
     """Return the answer that each part of the simulation finds.
 
     Args:
-        noises: of each level of ε; shares add up to 1.
-        size: of the ball in which the objectives without noise are greatest, uniformly, as a share of the radius.
+        law: the law of the noisy maxima.
+        num_features: d.
+        noises: the noise of each level of ε; shares sum to 1.
+        size: the radius of the ball in which the maxima without noise are uniform, as a share of the law's radius.
 
     Returns:
-        `NUM_PARTS` answers, from draws that are independent.
+        `NUM_PARTS` independent answers.
     """
     per_part = math.ceil(_NUM_COORDINATES / (num_features * NUM_PARTS))
     purpose = f"size {size!r}"
@@ -105,13 +106,13 @@ def _draw_in_ball(generator: np.random.Generator, number: int, dimension: int) -
 
 
 def _exponential(generator: np.random.Generator, size: tuple[int, ...]) -> FloatArray:
-    """Return draws of the exponential law of mean 1 without a logarithm, whose last bit would be the processor's.
+    """Return draws of the exponential law of mean 1, without a logarithm whose last bit may depend on the processor.
 
-    Between the points of a table, 1/64 apart, the law is taken as uniform: its moments are then too large by 4e-5 of
-    themselves at most. Beyond the last point, 32, there are 1e-14 of it.
+    Between the points of a table at distances of 1/64, the law is approximated as uniform, which makes its moments too
+    large by a factor of at most 1 + 4e-5. Beyond the last point, 32, is a probability of 1e-14.
     """
     tails = _tails()
-    uniforms = 1.0 - generator.random(size)  # above 0
+    uniforms = 1.0 - generator.random(size)  # in (0, 1]
     above = np.minimum(np.searchsorted(-tails, -uniforms, side="right"), len(tails) - 1)
     part = np.minimum((tails[above - 1] - uniforms) / (tails[above - 1] - tails[above]), 1.0)
     return (above - 1 + part) / _PER_UNIT
@@ -125,13 +126,13 @@ def _tails() -> FloatArray:
 def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.random.Generator) -> FloatArray:
     """Return the maxima of noisy objectives, shape (2, societies, repeats, d).
 
-    The two are of noise that differs in the sign of its linear part alone: as likely, and where there is no signal the
-    one is the other's negative, so that their mean has little of the noise.
+    The first axis is for two draws of noise whose linear parts have opposite signs. They are equally likely, and
+    without a signal one maximum is the negative of the other, so their mean contains little noise.
     """
     number, dimension = points.shape
     width = num_coefficients(dimension)
-    # Of r records V of length 1 that spread equally, -(1/π) Σ VVᵀ is -κ times the identity, and 2κ times a point is the
-    # linear part by which the objective is greatest there.
+    # For r isotropic records V of length 1, -(1/π) Σ VVᵀ is -κ times the identity. An objective with the linear part 2κ
+    # times a point has its maximum at this point.
     curvature = law.num_records / (math.pi * dimension)
     rows, columns = np.triu_indices(dimension)
     clear = np.zeros((number, 1, width))
@@ -152,11 +153,11 @@ def _places(law: NoisyMaxima, points: FloatArray, scale: float, generator: np.ra
 
 def _answer(points: FloatArray, pairs: FloatArray) -> Answer:
     """Fit the best linear answer by least squares, with the variance of its residuals."""
-    means = pairs.mean(axis=0)  # of a draw and its mirror image
+    means = pairs.mean(axis=0)  # the mean of a draw and its mirror image
     repeats, size = means.shape[1], points.size
     slope = float((means.mean(axis=1) * points).sum() / (points * points).sum())
     residuals = means - slope * points[:, None]
-    # Different draws for one society share what their mean is beside the line, and nothing else.
+    # Different draws for one society have only the residual of their mean in common.
     total = residuals.sum(axis=1)
     return Answer(
         slope, float((total * total).sum() - (residuals * residuals).sum()) / (repeats * (repeats - 1) * size)

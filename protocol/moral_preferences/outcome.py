@@ -1,4 +1,4 @@
-"""What a moral preferences session releases to all voters."""
+"""The public outcomes of a moral preferences session."""
 
 import math
 from typing import Literal
@@ -32,8 +32,8 @@ class NoisyMaxima(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         num_records: the most records of one voter.
-        radius: of the ball in which maxima were looked for.
-        scale: of the Laplace noise in each coefficient at ε = 1; at another ε it is that over ε.
+        radius: the radius of the ball that was searched for maxima.
+        scale: the scale of the Laplace noise in each coefficient at ε = 1; in general it is scale/ε.
         remedy: the treatment of an objective without a maximum.
 
     Examples:
@@ -48,11 +48,11 @@ class NoisyMaxima(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of the voters with one ε.
+    """The outcome of the voters with one level of ε.
 
     Args:
-        num_voters: how many reported.
-        weight: the share of one of their reports in the mean, times the number of all reports: 1 in a plain mean.
+        num_voters: the number of voters that reported.
+        weight: the weight of one of their reports in the mean, relative to a plain mean, where it is 1.
 
     Examples:
         >>> LevelOutcome(epsilon=1.0, num_voters=900, weight=1.0).num_voters
@@ -65,14 +65,14 @@ class LevelOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SocietyOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one of several societies: of its own voters alone, with its own noise.
+    """The outcome of one of several societies, from only its voters, with independent noise.
 
     Args:
         num_voters: the number of its voters that reported.
-        preferences: as in `Outcome`; None where nobody reported.
-        errors: likewise. The noise of two societies is independent.
-        levels: likewise, of its own voters; none where nobody reported.
-        ball: likewise.
+        preferences: as in `Outcome`; None without reports.
+        errors: as in `Outcome`. The noise of two societies is independent.
+        levels: as in `Outcome`, for its voters; empty without reports.
+        ball: as in `Outcome`.
 
     Examples:
         >>> north = SocietyOutcome(name="north", num_voters=0, preferences=None, errors=None, levels=())
@@ -91,31 +91,32 @@ class SocietyOutcome(msgspec.Struct, frozen=True, kw_only=True):
 class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome: the society's preferences.
 
-    Where voters belong to several societies, it has those of all voters, and beside them each society's own.
+    With several societies, it has the preferences of all voters, and those of each society.
 
     Args:
-        preferences: for each feature how much it speaks for an alternative; the society's β, or, where `is_direction`,
-            a vector of ℓ₂ norm 1 in its direction (of norm 0 where the reports cancel out).
-        errors: for each feature the standard error, over the noise's draws alone; None where it has no closed form. It
-            is that from before a projection, which makes it smaller; and of a direction, that from before it was
-            brought to norm 1, in proportion to the norm: along the direction itself the error is gone. Of a mean of
-            noisy maxima it is how far reports spread, in which voters' differences are as well, so that it is rather
-            too large; what noise shifts all reports by is no part of it.
-        is_direction: whether only the direction means anything.
+        preferences: the weight of each feature: the society's β; or, with `is_direction`, a vector of ℓ₂ norm 1 in its
+            direction (of norm 0 if the reports cancel out).
+        errors: the standard error of each feature, over the draws of noise only; None if it has no closed form. It is
+            the error before any projection, which makes it smaller. For a direction, it is the error before
+            normalization, divided by the norm; normalization removes the error along the direction. For a mean of noisy
+            maxima, it is the spread of reports, which includes differences between voters and so is rather too large;
+            it does not include a shift of all reports by noise.
+        is_direction: whether only the direction of the preferences is meaningful.
         num_voters: the number of reports; if it is private, the public number by which their sum is divided.
         paradigm: VLCP, RLCP, VLDP or RLDP.
         mechanism: the perturbed quantity.
-        levels: the levels of ε at which somebody reported, ascending.
+        levels: the levels of ε with reports, ascending.
         is_projected: whether the mean was projected to the ball of the bound.
-        is_whitened: whether directions were taken of whitened records, so that errors are correlated.
-        epsilon_record: the proven loss of one record, for the voter who pays most.
-        epsilon_voter: the proven loss of all that a voter reports, for the voter who pays most.
-        ball: a ball that contains the preferences without noise, for any voters; None if the errors are not known or
-            are correlated.
-        relation: `add-remove-one` where it is private who takes part, and so how many did; else unset, and in no file.
-        maxima: where they are means of noisy maxima, the law of these; else unset, and in no file.
+        is_whitened: whether records were whitened, so that errors are correlated.
+        epsilon_record: the proven loss of one record, for the voter with the greatest loss, in nats.
+        epsilon_voter: the proven loss of all that a voter reports, for the voter with the greatest loss, in nats.
+        ball: a ball that contains the preferences without noise, for any voters; None if the errors are unknown or
+            correlated.
+        relation: `add-remove-one` if participation, and so the number of voters, is private; else unset, and in no
+            file.
+        maxima: for means of noisy maxima, their law; else unset, and in no file.
         societies: the outcome of each society, if there are several; else unset, and in no file.
-        planned: for how many shares of noise each was drawn, of a masked sum; else unset, and in no file.
+        planned: for a masked sum, the number of shares that add up to one draw of noise; else unset, and in no file.
 
     Examples:
         >>> from psephos.protocol import SimulatedNoise, run_population
@@ -160,7 +161,7 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
         return () if isinstance(self.societies, msgspec.UnsetType) else self.societies
 
     def society_outcome(self, name: str) -> "Outcome":
-        """Return one society's part as a release by itself, which decisions can be made by.
+        """Return the outcome of one society as an `Outcome`, for decisions.
 
         Raises:
             ConfigurationError: there is no such society, or none of its voters reported.
@@ -184,14 +185,14 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def differences(self, first: str, second: str) -> tuple[Estimate, ...] | None:
         """Return each feature's difference in weight between two societies, with standard errors.
 
-        The noise of two societies is independent, so the squares of their errors add up. What differs between voters is
-        no part of them: they say how far noise may have moved the difference, and not how far other voters would.
+        The noise of two societies is independent, so their variances add up. The errors cover only the noise, not the
+        sampling of voters.
 
         Returns:
-            First minus second; None where errors have no closed form.
+            First minus second; None if errors have no closed form.
 
         Raises:
-            ConfigurationError: there is no such society, both are the same, or nobody of one reported.
+            ConfigurationError: there is no such society, both are the same, or one has no reports.
         """
         refuse(first == second, "society", second, f"another one than {first!r}")
         ours, theirs = (self.society_outcome(name).estimates for name in (first, second))

@@ -18,20 +18,20 @@ MechanismName: TypeAlias = Literal["laplace", "functional", "pooled", "direction
 Remedy: TypeAlias = Literal["project", "trim", "nonconvex"]
 
 MIN_EPSILON: Final = 1e-4
-"""Below, noise of Laplace's law has no room in reports of 64 bits."""
+"""The least ε. Below it, Laplace noise would not fit into reports of 64 bits."""
 MAX_EPSILON: Final = 100.0
 MAX_LEVELS: Final = 1_000
-"""Public levels of ε: hundredths up to 10."""
+"""The most levels of ε, for example hundredths up to 10."""
 MAX_FEATURES: Final = 512
 MAX_FEATURES_OF_COEFFICIENTS: Final = 128
-"""The most features of a report that has a number for each pair of them."""
+"""The most features for reports with a number for each pair of features."""
 MAX_RECORDS: Final = 1 << 20
 MAX_VOTERS: Final = 1 << 32
 MIN_BOUND: Final = 1e-3
-"""Below, the solver hardly tells the ball's points apart, and far below, squares of reports vanish."""
+"""The least bound. Below it, the solver can hardly distinguish points of the ball; far below, squares underflow."""
 MAX_BOUND: Final = 1e6
 MAX_SOCIETIES: Final = 256
-"""The most societies of one release: there are fewer countries."""
+"""The most societies of one release, more than there are countries."""
 
 
 class Level(enum.Enum):
@@ -49,10 +49,12 @@ class Level(enum.Enum):
 class Paradigm(enum.Enum):
     """The trust model and the unit of privacy: the paper's four paradigms, and two with masks.
 
-    *Central*: voters show the aggregator what their reports are made of, and it perturbs what it releases; it is
-    trusted, and its view has every voter's own. *Local* (the paper says distributed): voters perturb, and nobody is
-    trusted. *Masked*: nor is anybody here; the aggregator learns one noisy sum (`phases.MaskedPhase`). *Voter level*:
-    neighbors differ in everything that one voter says. *Record level*: in one record.
+    - *Central*: voters send the aggregator their summaries, and it perturbs its release. It is trusted, and its view
+      has every voter's summary.
+    - *Local* (called distributed in the paper): voters perturb, and no party is trusted.
+    - *Masked*: no party is trusted, either; the aggregator learns one noisy sum (`phases.MaskedPhase`).
+    - *Voter level*: neighbors differ in all data of one voter.
+    - *Record level*: neighbors differ in one record.
 
     Source: Wang et al. (2019), Section 4.1.
 
@@ -81,7 +83,7 @@ class Paradigm(enum.Enum):
 
 _MODELS: Final = {"CP": "central", "DP": "local", "MP": "distributed"}
 PAPERS: Final = tuple(paradigm for paradigm in Paradigm if not paradigm.model.is_masked)
-"""The paper's four, whose noise one party draws."""
+"""The paper's four paradigms, in which one party draws the noise."""
 _LEVELS_OF: Final[dict[MechanismName, frozenset[Level]]] = {
     "laplace": frozenset(Level),
     "functional": frozenset({Level.RECORD}),
@@ -97,31 +99,31 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         features: distinct names of the features that describe alternatives.
         paradigm: the trust model, and the unit that ε protects (see `Paradigm`).
         mechanism: the perturbed quantity (see the package).
-        epsilon: ε of everybody; in nats, per voter or per record as the paradigm says. By default 1.
-        epsilons: in place of `epsilon`, the public levels of ε, ascending, of which each voter has one; local paradigms
-            only.
-        chosen_by: who chooses a voter's level: the `roster`, which has a column for it (default), or each `voter` as it
+        epsilon: ε of all voters in nats, per voter or per record, depending on the paradigm. By default 1.
+        epsilons: instead of `epsilon`, the public levels of ε, ascending, one of which each voter has; only in local
+            paradigms.
+        chosen_by: who chooses a voter's level: the `roster`, with a column for it (default), or each `voter` as it
             joins.
-        bound: B > 0, the greatest ℓ₁ norm of a preference vector. Clipped records have short differences and so longer
-            preferences; for them it only limits the search for a maximum.
-        max_records: the greatest number of records of one voter, which bounds a voter's cost at record level.
-        sensitivity: of coefficients: as the paper prints it, or the lower bound that is proven (reading M6).
-        clipping: how coefficients' records are preprocessed (reading M4): as the paper has it, each alternative by
-            itself to ℓ₂ norm 1/2 ("items"), or their difference to 1, which keeps its direction.
-        remedy: the treatment of a noisy objective that has no maximum (reading M3).
-        mean: over voters of different ε: as the paper has it, or by inverse variance (reading M9).
+        bound: B > 0, the greatest ℓ₁ norm of a preference vector. Clipping shortens records and so lengthens
+            preferences; with clipped records, B only limits the search for a maximum.
+        max_records: the greatest number of records of one voter, which bounds a voter's loss at record level.
+        sensitivity: the sensitivity of coefficients: as printed in the paper, or a smaller proven bound (reading M6).
+        clipping: the preprocessing of records for coefficients (reading M4): each alternative separately to ℓ₂ norm 1/2
+            as in the paper ("items"), or their difference to norm 1, which preserves its direction.
+        remedy: the treatment of a noisy objective without a maximum (reading M3).
+        mean: the mean over voters of different ε: plain as in the paper, or by inverse variance (reading M9).
         project: whether a released mean is projected to the ball of the bound.
-        relation: of neighbors: `replace-one`, by default, or `add-remove-one` for VLCP with `laplace`, where it is then
-            private who takes part, and the noise is half as large.
-        num_voters: N, by which the sum is divided where the number of voters is private; public, and at least as large
-            as the roster.
-        societies: two or more public groups; each voter belongs to one, and each has its own release. By default all
-            voters are one society.
-        threshold: of VLMP and RLMP, T: the number of voters that must take part to the end; with fewer, nothing is
+        relation: the neighboring relation: `replace-one` by default; or `add-remove-one` for VLCP with `laplace`, which
+            makes participation private, and halves the noise.
+        num_voters: N, by which the sum is divided if the number of voters is private; public, and at least as large as
+            the roster.
+        societies: two or more public groups; each voter belongs to one, and each has a release. By default all voters
+            are one society.
+        threshold: in VLMP and RLMP: T, the number of voters that must take part to the end; with fewer, nothing is
             released.
-        colluders: likewise c: the greatest number of voters that collude with the aggregator.
-        covariance: the public covariance of the differences between alternatives, d rows of d; directions are then
-            taken of whitened records. By default the identity.
+        colluders: in VLMP and RLMP: c, the greatest number of voters that collude with the aggregator.
+        covariance: the public covariance of the differences between alternatives, d rows of d numbers, by which records
+            are whitened before directions are computed. By default the identity.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -279,7 +281,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 def _is_positive_definite(matrix: FloatArray) -> bool:
-    # By what whitens, so that what is accepted can be used, and everybody accepts the same.
+    # Checked by making the whitening itself, so that every accepted covariance works.
     try:
         Whitening(matrix)
     except ValueError:

@@ -1,7 +1,6 @@
-"""The phase of moral preferences: summaries that voters perturb, disclose, or add up under masks.
+"""The phase of moral preferences: voters perturb their summaries, disclose them, or mask them.
 
-Where voters belong to several societies, each has its own part of the tally, and in the central paradigms noise of its
-own.
+With several societies, each has a part of the tally, and in the central paradigms independent noise.
 """
 
 import math
@@ -23,21 +22,21 @@ from .parameters import Level, Parameters
 from .summaries import AdditiveNoise, ReportSummary
 
 PHASE: Final = "preferences"
-# Squares of reports are summed coarsely, which is enough for a variance: in steps of a 32nd of the noise's standard
-# deviation, and no farther than 2**15 of them, where noise is nothing beside what differs between voters anyway. So the
-# squares of four billion numbers fit into 64 bits.
+# Squares of reports are summed coarsely, which is enough for a variance: in steps of 1/32 of the noise's standard
+# deviation, up to 2**15 steps, beyond which differences between voters dominate the noise. So the squares of four
+# billion numbers fit into 64 bits.
 _COARSE_STEPS: Final = 32
 _MOST_COARSE: Final = 1 << 15
-# Columns of a level's totals before the sums.
+# The columns of a level's totals before the sums.
 _COUNT, _SQUARES, _FIRST_SUM = range(3)
 _LAW_OF_SHARES: Final = "shares of discrete Laplace noise on summaries"
 
 
 def _parts_of(parameters: Parameters) -> int:
-    """Return how many records, of which the mechanism's event covers one, are in a voter's summary at most.
+    """Return the greatest number of parts in a voter's summary, where the mechanism's event covers one part.
 
-    All of them are replaced one after another. A preference vector is bounded whatever they are, and so is a voter's
-    direction.
+    A part is a record, if the event covers the change of one record. A preference vector is bounded for all records
+    together, and so is the direction at voter level; then there is one part.
     """
     is_record = parameters.paradigm.level is Level.RECORD
     return parameters.max_records if is_record and parameters.mechanism != "laplace" else 1
@@ -45,7 +44,7 @@ def _parts_of(parameters: Parameters) -> int:
 
 def _loss(parameters: Parameters, summary: ReportSummary, mechanism: RowMechanism, epsilon: float) -> PrivacyLoss:
     """Return the loss of a voter that reports by this mechanism."""
-    bounded: Any = mechanism.event_of(summary.num_values)  # of a record, or of a voter
+    bounded: Any = mechanism.event_of(summary.num_values)  # for a record, or for a voter
     proven: float = bounded.epsilon
     is_record = parameters.paradigm.level is Level.RECORD
     times = _parts_of(parameters)
@@ -62,14 +61,14 @@ def _loss(parameters: Parameters, summary: ReportSummary, mechanism: RowMechanis
 
 
 class PerturbedPhase(PersonalizedPhase):
-    """Voters perturb their summaries, each by its own ε (VLDP, RLDP).
+    """Voters perturb their summaries, each at its level of ε (VLDP, RLDP).
 
-    The tally has for each level of ε the number of reports, the sum of their coarse squares and their sums: shape
-    (levels, 2 + numbers of a report). Where there are several societies, it has that of the first one, then of the
-    next: shape (societies · levels, 2 + numbers of a report).
+    For each level of ε the tally has the number of reports, the sum of their coarse squares, and their sums: shape
+    (levels, 2 + numbers of a report). With several societies, the levels of the first come first: shape (societies ·
+    levels, 2 + numbers of a report).
 
     Attributes:
-        shifts: how many bits of a level's reports their coarse squares are without.
+        shifts: for each level, the number of bits that are dropped from reports for their coarse squares.
 
     Examples:
         >>> from psephos.protocol.moral_preferences import make_summary
@@ -181,7 +180,7 @@ class PerturbedPhase(PersonalizedPhase):
 
 
 class DisclosedPhase(CentralPhase):
-    """Voters show the aggregator their summaries, and it perturbs the sum (VLCP, RLCP).
+    """Voters send the aggregator their summaries, and it perturbs the sum (VLCP, RLCP).
 
     The tally has the sums: shape (numbers of a summary,).
 
@@ -210,7 +209,7 @@ class DisclosedPhase(CentralPhase):
         return self._summary.sample_rows()
 
     def check_report(self, report: Sequence[int], public: Sequence[int]) -> None:
-        """Refuse what no records give: it would weigh more than a voter. See `Phase.check_report`."""
+        """Refuse a summary that no records have, which could count more than a voter. See `Phase.check_report`."""
         if not self._summary.are_possible(np.array([report], dtype=np.int64)):
             raise ValueError("it is no summary of any records: it is farther out than the bound allows")
 
@@ -250,16 +249,16 @@ class MaskedPreferences(MaskedSums):
 
 
 class SocietiesPhase(DisclosedPhase):
-    """The phase of voters in several societies: each society has its own sum, with its own noise.
+    """The phase of voters in several societies: each society has a sum with independent noise.
 
-    The tally has for each society the number of its reports, which is public, then its sums: shape (societies, 1 +
-    numbers of a summary).
+    For each society the tally has the public number of its reports, then its sums: shape (societies, 1 + numbers of a
+    summary).
 
     Privacy:
-        A voter is in one society, by its public row, and so in one of the sums; the others have the same law whatever
-        it says, and their noise is independent. The whole release costs it what its own society's does (parallel
-        composition). Replace-one, the societies being public: neighbors differ in what one voter says, and not in whose
-        voter it is.
+        A voter is in one society, by its public row, and so in one of the sums; the law of the others does not depend
+        on its data, and their noise is independent. So the whole release costs a voter as much as that of its society
+        (parallel composition). Replace-one; societies are public: neighbors differ in one voter's data, not in its
+        society.
 
     Examples:
         >>> from psephos.protocol.moral_preferences import Paradigm, make_summary
@@ -300,6 +299,6 @@ def _coarse(reports: IntArray, shifts: IntArray) -> IntArray:
 
 def _shift_of(mechanism: RowMechanism) -> int:
     """Return how many bits of a report its coarse square is without."""
-    if not isinstance(mechanism, AdditiveNoise):  # a place in the ball
+    if not isinstance(mechanism, AdditiveNoise):  # a noisy maximum
         return max(0, mechanism.report_range[1].bit_length() - _MOST_COARSE.bit_length() + 1)
     return max(0, math.frexp(math.sqrt(mechanism.noise_variance) / _COARSE_STEPS)[1] - 1)

@@ -1,7 +1,7 @@
-"""Moral preferences as a list of phases: there is one, in which voters report a summary of their records.
+"""Moral preferences as a protocol of one phase, in which voters report a summary of their records.
 
-A private row is a summary (`summaries`). A public row has the place of the voter's society where there are several,
-then the place of its ε among the public levels where voters have their own; else it is empty.
+A private row is a summary (`summaries`). A public row has the index of the voter's society, if there are several, then
+the index of its level of ε, if there are levels; else it is empty.
 """
 
 import dataclasses
@@ -29,9 +29,9 @@ from .phases import DisclosedPhase, MaskedPreferences, PerturbedPhase, Societies
 from .records import GREATEST_FEATURE, Records
 from .summaries import GREATEST_SUM, ReportSummary, make_summary
 
-# What comes out of linear algebra is released on a public grid, so that a library's last bit is not seen.
+# Results of linear algebra are released on a public grid, which hides the last bits that depend on a library.
 _GRID: Final = 2.0**32
-# A number of each kind that takes as many bytes as any.
+# A float with the longest encoding.
 _LONG_FLOAT: Final = 1 / 3
 _LONGEST_LEVEL: Final = LevelOutcome(epsilon=_LONG_FLOAT, num_voters=1 << 32, weight=_LONG_FLOAT)
 
@@ -53,12 +53,15 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     """A society's moral preferences from its voters' pairwise choices, in six paradigms of trust.
 
     Privacy:
-        Replace-one, or add-remove-one where VLCP is asked for it; unit and adversary as the paradigm says. VLCP, RLCP:
-        ε-DP of the release for a voter or a record, against whoever sees that; the aggregator sees every voter's
-        summary and is trusted. VLMP, RLMP: ε-DP likewise, against the aggregator and as many voters with it as
-        `colluders` says. VLDP, RLDP: ε-LDP for a voter or a record, against all others colluding. Where ε is a
-        record's, a voter with n records pays up to nε, but for Laplace noise on preferences, whose ε is the whole
-        voter's.
+        Replace-one, or add-or-remove-one for VLCP on request. Unit: a voter (VL…) or a record (RL…).
+
+        - VLCP, RLCP: ε-DP of the release, against an observer of the release; the aggregator sees every voter's
+          summary, and is trusted.
+        - VLMP, RLMP: ε-DP, against a coalition of the aggregator and `colluders` voters.
+        - VLDP, RLDP: ε-LDP, against a coalition of all others.
+
+        If ε is that of a record, a voter with n records pays up to nε, except for Laplace noise on preferences, whose ε
+        is that of the whole voter.
 
     Source:
         Wang et al. (2019), Algorithms 1 to 3; readings M1 to M14.
@@ -116,7 +119,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         return *public, *self.parameters.own_levels.columns, Column("records", private=True, description=description)
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Refuse other columns; of what all voters have alike say why. See `PhasedProtocol.check_columns`."""
+        """Refuse other columns, with the reason for a column that is not needed. See `PhasedProtocol.check_columns`."""
         column_names = list(names)
         is_one = "society" in column_names and not self.parameters.names_of_societies
         refuse(is_one, "society", "a column", "left out, since all voters are one society (societies names several)")
@@ -125,7 +128,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Summarize every voter's records. See `PhasedProtocol.encode`.
 
-        Entries of `records` are a `Records`, or for each voter an array of shape (records, 2, d): chosen, rejected.
+        The entries of `records` are a `Records`, or for each voter an array of shape (records, 2, d): chosen, rejected.
         """
         self.check_columns(table)
         records = self._records_of(table["records"])
@@ -162,8 +165,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         """Return a voter's summary. See `PhasedProtocol.encode_own`.
 
         Args:
-            entries: `records`, shape (records, 2, d); `society` and `epsilon` may be given, and must then be the
+            entries: `records`, shape (records, 2, d); optionally `society` and `epsilon`, which must equal the
                 server's.
+            public: the voter's public row.
         """
         self.check_public(public)
         if "records" not in entries:
@@ -217,13 +221,13 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             preferences = self._finish_means(means, all_voters.error)
             return PreferenceDecisions(
                 preferences=preferences,
-                # A direction of length 0 has neither errors nor a ball.
+                # The size of an outcome depends on this: a direction of length 0 has neither errors nor a ball.
                 kinds=np.stack([preferences.any(axis=1), means.any(axis=1)], axis=1).astype(np.int64),
             )
         decisions: list[tuple[float, ...]] = []
         kinds: list[list[bool]] = []
         for number in range(len(block)):
-            # Who has reported is the same in all sessions, so that a society has a mean in all of them or in none.
+            # The same voters report in all sessions, so a society has a mean in all of them or in none.
             means = [mean for mean in self._means_of(block.tally(number)) if mean is not None]
             released = [self._released_means(mean) for mean in means]
             decisions.append(released[0][0])
@@ -291,7 +295,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             mean_of_all = mean_of(phase.sums_of(functools.reduce(Tally.merge, parts)))
             return mean_of_all, *(of_societies if names else [])
         if not names:
-            draws = phase.num_draws(tally.num_reports)  # of a masked sum as many shares
+            draws = phase.num_draws(tally.num_reports)  # for a masked sum, the number of shares
             number = self.parameters.public_number or tally.num_reports
             return (self._mean_of_sums(tally.totals, number, num_draws=draws),)
         of_all = exact_column_sums(tally.totals)
@@ -344,9 +348,9 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         )
 
     def truth(self, inputs: Inputs) -> dict[str, float]:
-        """Return the outcome without noise, with all voters of equal weight.
+        """Return the preferences without noise, with equal weight of all voters.
 
-        Where there are several societies, their own follow under the society's name and the feature's, "north, lives".
+        With several societies, their preferences follow, named by society and feature, such as "north, lives".
         """
         summaries: NDArray[Any] = inputs.private * self.summary.step
         mechanism = self.phase.mechanism
@@ -385,7 +389,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             preferences = project_to_l1_ball(preferences, radius=self.parameters.bound)
         if self.parameters.mechanism == "pooled":
             preferences = np.floor(preferences * _GRID + 0.5) / _GRID
-        return preferences + 0.0  # no negative zero
+        return preferences + 0.0  # turns −0 into 0
 
     def _records_of(self, entries: Entries) -> Records:
         """Return the records, checked against the parameters; `field` names the row."""
@@ -416,7 +420,7 @@ def _pairs_of(entry: Any, row: int, features: Sequence[str]) -> FloatArray:
         raise ConfigurationError(field=field, value="something else", allowed=allowed) from None
     require(pairs.size, field, "0 records", "at least one record")
     is_table = pairs.ndim == 3 and pairs.shape[1:] == (2, len(features))  # noqa: PLR2004  pairs of vectors
-    are_fine = is_table and np.all(np.abs(pairs) <= GREATEST_FEATURE)  # not so for nan
+    are_fine = is_table and np.all(np.abs(pairs) <= GREATEST_FEATURE)  # false for NaN
     require(are_fine, field, f"an array of shape {pairs.shape}", allowed)
     return pairs
 

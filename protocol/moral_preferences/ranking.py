@@ -1,14 +1,14 @@
-"""Decisions among several alternatives: the society's order of them, and how sure its winner and its ranks are.
+"""Decisions among several alternatives: the society's order, and the certainty of its winner and its ranks.
 
-By the model that preferences are fitted with, the society's utility of an alternative x is β·x and noise that is the
-same for all, so it chooses the alternative with the greatest β·x, and ranks the others by theirs.
+In the model of preferences, the society's utility of an alternative x is β·x plus noise with the same law for all. So
+it chooses the alternative with the greatest β·x, and ranks the others by β·x.
 
-Of m alternatives the winner rests on m − 1 comparisons at once. A verdict that is wrong puts another one above the
-alternative b that is best without noise: for one of the m − 1 others the comparison with b, which is fixed, errs. So
-each is held to level/(m − 1). Ranks rest on all m(m − 1)/2 comparisons, and each is held to level/(m(m − 1)/2).
+Let b be the best of m alternatives without noise, which is fixed. A wrong verdict means that one of the m − 1
+comparisons with b errs, so each has the level/(m − 1). Ranks depend on all m(m − 1)/2 comparisons, so each has
+level/(m(m − 1)/2). An alternative's rank is at least 1 plus the number of alternatives that are significantly above it,
+and at most m minus the number of those significantly below it, for all alternatives simultaneously.
 
-Source: Wang et al. (2019), Sections 2 and 3; Bonferroni's inequality. The rank of an alternative lies between 1 and the
-number of those that are surely above it, and m less those that are surely below it, for all alternatives at once.
+Source: Wang et al. (2019), Sections 2 and 3; Bonferroni's inequality.
 """
 
 import itertools
@@ -32,9 +32,9 @@ class RankedAlternative(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         utility: β·x.
-        rank: 1 for the best; of equal utilities all have the best rank that one of them could have.
-        least_rank: with `greatest_rank`, where the rank without noise lies, for all alternatives at once, with a
-            probability of at least 1 − `level`, whatever the society is; None where the test is not known.
+        rank: 1 for the best; alternatives of equal utility share the best of their ranks.
+        least_rank: with `greatest_rank`, the range of the rank without noise. All ranges together cover with
+            probability at least 1 − `level`, whatever the society is. None if there is no test.
 
     Examples:
         >>> RankedAlternative(name="swerve", utility=1.6, rank=1).rank
@@ -52,15 +52,15 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """The choice among several alternatives.
 
     Args:
-        alternatives: from the best to the worst; equal ones in the order in which they were given.
-        winner: the name of the best; None where two are equally good.
-        certainty_at_least: the probability under the prior that the release without noise would choose the same winner
-            is at least this: 1 less, for each other alternative, what `Decision.certainty` leaves open, and where that
-            is from a simulation two of its standard errors. None where there is no such certainty.
-        prior: of the certainty.
-        verdict: `winner` where the test is sure of it, or "undecided"; None where the test is not known.
-        level: of the verdict and of the ranks: the greatest probability, whatever the society is, that the verdict
-            names an alternative that is not the best without noise, and also that a rank lies outside of its range.
+        alternatives: the alternatives from the best to the worst; equal ones in the order of the input.
+        winner: the name of the best; None if two are equally good.
+        certainty_at_least: a lower bound on the probability, under the prior, that the release without noise has the
+            same winner: 1 minus the sum over the other alternatives of 1 − `Decision.certainty`, plus two standard
+            errors if that is simulated. None if there is no certainty.
+        prior: the prior of the certainty.
+        verdict: `winner` if the test is significant, or "undecided"; None if there is no test.
+        level: the level of the verdict and of the ranks: the greatest probability, whatever the society is, that the
+            verdict names an alternative that is not the best without noise; and that some rank is outside of its range.
         p_value: the least level at which the verdict is `winner`.
 
     Examples:
@@ -88,12 +88,14 @@ def rank(
     """Return the society's order of several alternatives.
 
     Args:
-        alternatives: by name, each its features by name; those that are not named are 0. 2 to `MOST_ALTERNATIVES`.
-        level: of the verdict and the ranks, in (0, ½); as for `decide`.
-        prior: of the certainty; as for `decide`.
+        outcome: the release.
+        alternatives: 2 to `MOST_ALTERNATIVES` alternatives by name, each with its features by name; features that are
+            not named are 0.
+        level: the level of the verdict and the ranks, in (0, ½); as for `decide`.
+        prior: the prior of the certainty; as for `decide`.
 
     Raises:
-        ConfigurationError: there are too few alternatives or too many, or as `decide`.
+        ConfigurationError: there are too few or too many alternatives, or as `decide`.
 
     Privacy:
         Post-processing of a release; it costs nothing.

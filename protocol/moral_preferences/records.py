@@ -1,7 +1,7 @@
-"""Records of pairwise choices: what a voter holds, and many voters' records side by side.
+"""Records of pairwise choices of one voter, and of many voters.
 
-A record is a pair of alternatives of which the voter chose one; an alternative is a vector of d features. Only the
-difference of the two counts for a preference; both are kept, since preprocessing treats them one by one.
+A record is a pair of alternatives of which the voter chose one; an alternative is a vector of d features. A preference
+depends only on their difference. Both are stored, since preprocessing may treat them separately.
 """
 
 import dataclasses
@@ -13,7 +13,8 @@ import numpy as np
 from ..arrays import FloatArray, IntArray
 
 GREATEST_FEATURE: Final = 1e9
-"""Numbers of a description are smaller; a likelihood of larger ones has no digits left for the choices of others."""
+"""The greatest absolute value of a feature. With larger ones, other records would be lost in a likelihood's
+rounding."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -27,8 +28,8 @@ class Records(Sequence[FloatArray]):
         rejected: float64, shape (records, d): those of the other one.
 
     Raises:
-        TypeError: an array is of another type.
-        ValueError: the shapes do not fit together, or a feature is not in [−GREATEST_FEATURE, GREATEST_FEATURE].
+        TypeError: an array has another type.
+        ValueError: the shapes do not fit each other, or a feature is not in [−GREATEST_FEATURE, GREATEST_FEATURE].
 
     Examples:
         >>> records = Records.from_voters([np.array([[[2.0, 0.0], [1.0, 0.5]]])], num_features=2)
@@ -53,13 +54,14 @@ class Records(Sequence[FloatArray]):
 
     @classmethod
     def from_voters(cls, voters: Sequence[FloatArray], *, num_features: int) -> "Records":
-        """Return the records of voters that are given one by one.
+        """Return the records of a sequence of voters.
 
         Args:
-            voters: float64, shape (records, 2, d) each: the chosen alternative, then the rejected one.
+            voters: for each voter float64, shape (records, 2, d): the chosen alternative, then the rejected one.
+            num_features: d.
 
         Raises:
-            ValueError: a shape is another.
+            ValueError: an array has another shape.
         """
         for place, pairs in enumerate(voters):
             if pairs.ndim != 3 or pairs.shape[1:] != (2, num_features):  # noqa: PLR2004  pairs of vectors
@@ -114,4 +116,4 @@ def check_offsets(offsets: IntArray, num_records: int) -> None:
 
 
 def _are_allowed(features: FloatArray) -> bool:
-    return bool(np.all(np.abs(features) <= GREATEST_FEATURE))  # not so for nan
+    return bool(np.all(np.abs(features) <= GREATEST_FEATURE))  # false for NaN

@@ -1,12 +1,12 @@
 """The remedies for noisy quadratics that have no maximum: projection, regularize-and-trim, or a nonconvex search.
 
-A polynomial β·linear + βᵀ·quadratic·β with noise in its coefficients may grow without bound, so that Algorithm 3's
-argmax does not exist. `remedy_project` and `remedy_trim` turn it into a concave one, which
-`psephos.protocol.estimators.l1_ball` maximizes; `maximize_indefinite` leaves it as it is and looks for its maximum over
-the ℓ₁ ball. All of it is post-processing of noisy coefficients and costs no privacy.
+A polynomial β·linear + βᵀ·quadratic·β with noisy coefficients may be unbounded, so that Algorithm 3's argmax does not
+exist. `remedy_project` and `remedy_trim` turn it into a concave one, which `psephos.protocol.estimators.l1_ball`
+maximizes. `maximize_indefinite` searches for the maximum of the unchanged polynomial over the ℓ₁ ball. All of this is
+post-processing of noisy coefficients, and costs no privacy.
 
-Each takes m polynomials: `linear`, float64 of shape (m, d), and symmetric `quadratic`, of shape (m, d, d). A ValueError
-refuses shapes that do not fit together, and numbers that are not finite.
+Each function takes m polynomials: `linear`, float64, shape (m, d), and symmetric `quadratic`, shape (m, d, d).
+ValueError is raised for other shapes, and for numbers that are not finite.
 
 Source: reading M3; Zhang, Zhang, Xiao, Yang and Winslett (2012), section 6, for regularization and spectral trimming.
 """
@@ -20,7 +20,7 @@ from ..errors import require
 from ..estimators.eigenvectors import eigenvectors
 from ..estimators.l1_ball import project_to_l1_ball
 
-# Zhang et al. (2012) take four standard deviations of the Laplace noise, which are √2 scales each.
+# Zhang et al. (2012) take four standard deviations of the Laplace noise, each of which is √2 scales.
 _RIDGE_IN_SCALES = 4 * math.sqrt(2)
 _NUM_STARTS = 8
 _NUM_STEPS = 200
@@ -30,7 +30,7 @@ def remedy_project(linear: FloatArray, quadratic: FloatArray) -> tuple[FloatArra
     """Replace each quadratic by the nearest negative semidefinite one: positive eigenvalues become 0.
 
     Returns:
-        linear, as it is; quadratic, negative semidefinite up to rounding.
+        linear, unchanged; quadratic, negative semidefinite up to rounding.
 
     Source:
         Reading M3, the first choice.
@@ -43,21 +43,21 @@ def remedy_project(linear: FloatArray, quadratic: FloatArray) -> tuple[FloatArra
 def remedy_trim(
     linear: FloatArray, quadratic: FloatArray, *, noise_scale: float = 0.0
 ) -> tuple[FloatArray, FloatArray]:
-    """Take a ridge from each quadratic, and leave out the directions in which it still does not fall.
+    """Subtract a ridge from each quadratic, and trim the directions in which it is still not concave.
 
-    The ridge is 4√2 noise scales on the diagonal. Eigenvectors whose eigenvalue is not negative after that are trimmed:
-    the maximum is looked for in the span of the others. To be a maximum over all β, the returned polynomial has no
-    linear part along a trimmed direction and falls there as fast as along the steepest kept one (or as the ridge, where
-    none is kept), so that its unconstrained maximum lies in the span, and is the one of Zhang et al.
+    The ridge is 4√2 noise scales on the diagonal. Eigenvectors whose eigenvalue is then not negative are trimmed: the
+    maximum is searched in the span of the others. For this, the returned polynomial has no linear part along a trimmed
+    direction, and has there the curvature of the steepest remaining one (or of the ridge, if none remains). So its
+    unconstrained maximum is in the span, and is that of Zhang et al.
 
     Args:
-        noise_scale: the Laplace noise's scale of one coefficient, Δ/ε ≥ 0; at 0 there is trimming without a ridge.
+        noise_scale: the scale Δ/ε ≥ 0 of the Laplace noise of one coefficient; with 0 there is no ridge.
 
     Returns:
         linear, within the span; quadratic, negative definite.
 
     Raises:
-        ConfigurationError: the noise's scale is out of range.
+        ConfigurationError: the noise scale is out of range.
 
     Source:
         Zhang et al. (2012), section 6, there for minima.
@@ -66,7 +66,7 @@ def remedy_trim(
     require(0 <= noise_scale < math.inf, "noise_scale", noise_scale, "at least 0 and finite")
     ridge = _RIDGE_IN_SCALES * noise_scale
     eigenvalues, vectors = eigenvectors(quadratic)
-    eigenvalues -= ridge  # the ridge moves every eigenvalue alike and leaves the vectors
+    eigenvalues -= ridge  # a ridge shifts all eigenvalues equally, and does not change the eigenvectors
     is_kept = eigenvalues < 0
     least = eigenvalues.min(axis=1, keepdims=True)
     steepest = np.where(least < 0, least, -1.0)
@@ -75,14 +75,14 @@ def remedy_trim(
 
 
 def maximize_indefinite(linear: FloatArray, quadratic: FloatArray, *, radius: float) -> FloatArray:
-    """Look for the maximum of any quadratics over an ℓ₁ ball, with no certificate that it is the greatest.
+    """Search for the maximum of arbitrary quadratics over an ℓ₁ ball, without a certificate of global optimality.
 
-    Projected gradients climb from the center and from the best of the ball's 2d vertices; the best end is returned.
-    Its value is at least that of the center and of every vertex. A convex quadratic is greatest at a vertex, and a
-    concave one is climbed to its maximum; between the two the search may stop at a local maximum.
+    Projected gradient ascent starts at the center and at the best of the ball's 2d vertices; the better result is
+    returned. Its value is at least that of the center and of every vertex. It is the global maximum for convex and
+    concave quadratics; for others it may be a local one.
 
     Args:
-        radius: of the ball, > 0.
+        radius: the radius of the ball, > 0.
 
     Returns:
         float64, shape (m, d).
@@ -102,13 +102,13 @@ def maximize_indefinite(linear: FloatArray, quadratic: FloatArray, *, radius: fl
     best = np.argsort(-at_vertices, axis=1, kind="stable")[:, : min(_NUM_STARTS, 2 * num_features)]
     points = np.concatenate([np.zeros((len(linear), 1, num_features)), vertices[best]], axis=1)
     starts = points.copy()
-    # The gradient 2·quadratic·β + linear changes by no more than twice the greatest sum of a row's magnitudes.
+    # The Lipschitz constant of the gradient 2·quadratic·β + linear is at most twice the greatest absolute row sum.
     sizes = np.zeros(quadratic.shape[:2])
     for column in range(num_features):
         sizes += np.abs(quadratic[:, :, column])
     slopes = 2 * np.max(sizes, axis=1)
     greatest_linear = np.max(np.abs(linear), axis=1)
-    # A polynomial without curvature is climbed in one step that leaves the ball.
+    # For a polynomial without curvature, one step leaves the ball.
     paces = 1 / np.maximum(slopes, np.where(greatest_linear > 0, greatest_linear / (4 * radius * num_features), 1.0))
     for _ in range(_NUM_STEPS):
         climbed = points + paces[:, None, None] * (linear[:, None] + 2 * _products(quadratic, points))

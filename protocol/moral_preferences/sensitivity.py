@@ -1,9 +1,9 @@
-"""How far one record can move the coefficients of the functional mechanism, and what rounding to a grid adds.
+"""The sensitivity of the functional mechanism's coefficients to one record, including rounding to a grid.
 
-Everything here is an upper bound for data sets of which one record is replaced, in the ℓ₁ norm, over all differences V
-of two alternatives with ‖V‖₂ ≤ 1. Every bound is rounded up, so that it also holds for coefficients that a computer
-calculates. d, the number of features, is in [1, 65536]: a ConfigurationError refuses any other. `coefficients` says
-what they are; the documentation has the proofs (moral-preferences-proofs).
+All functions return upper bounds on the ℓ₁ change if one record is replaced, over all differences V of two alternatives
+with ‖V‖₂ ≤ 1. The bounds are rounded up, so that they also hold for coefficients computed in floating point. The number
+d of features is in [1, 65536]; otherwise ConfigurationError is raised. `coefficients` defines the coefficients; the
+documentation has the proofs (moral-preferences-proofs).
 
 Source: section 4.4 of the paper for the printed bound; reading M6 for the tighter one.
 """
@@ -14,8 +14,9 @@ from ..elementary import power_of_two_below
 from ..errors import list_choices, refuse, require
 
 COEFFICIENT_BOUNDS = ("printed", "tight")
-# Vectors are accepted up to a norm of 1 + 2⁻³⁶, since one that was clipped to norm 1 can exceed it by (d/2 + 6)·2⁻⁵³;
-# a computed coefficient is off by 2⁻⁵¹ of it. With the rounding in here, all of that raises a bound by less than 2⁻³⁴.
+# A relative margin. Vectors are accepted up to a norm of 1 + 2⁻³⁶, since one that was clipped to norm 1 can exceed it
+# by (d/2 + 6)·2⁻⁵³, and a computed coefficient has a relative error of 2⁻⁵¹. With the rounding of these functions, all
+# of this raises a bound by less than 2⁻³⁴.
 _MARGIN = 2.0**-32
 _MOST_FEATURES = 2**16
 
@@ -29,7 +30,7 @@ def num_coefficients(num_features: int) -> int:
 def printed_sensitivity(num_features: int) -> float:
     """Return 2(√(2d/π) + d/π), twice the greatest ℓ₁ norm of one record's coefficients.
 
-    The algorithm box prints the same as 2√(2d/π) + 2d/π.
+    The paper's algorithm box has the same as 2√(2d/π) + 2d/π.
 
     Source:
         Section 4.4, Δ_upper; Algorithm 3, line 4.
@@ -41,8 +42,8 @@ def printed_sensitivity(num_features: int) -> float:
 def tight_sensitivity(num_features: int) -> float:
     """Return max over φ of 2√(2d/π)·sin φ + (√2·d/π)·sin 2φ, an upper bound below the printed one.
 
-    With a = 2√(2d/π) and b = √2·d/π the derivative a·cos φ + 2b·cos 2φ vanishes where
-    cos φ = (√(a² + 32b²) − a)/(8b), the only place in [0, π/2], and changes its sign there from + to −.
+    With a = 2√(2d/π) and b = √2·d/π, the derivative a·cos φ + 2b·cos 2φ has its only zero in [0, π/2] at cos φ = (√(a²
+    + 32b²) − a)/(8b), where its sign changes from + to −.
 
     Source:
         Reading M6.
@@ -56,14 +57,16 @@ def tight_sensitivity(num_features: int) -> float:
 
 
 def grid_sensitivity(num_features: int, *, step: float, bound: str = "tight") -> int:
-    """Return a bound of the ℓ₁ change in grid steps, where each record's coefficients are rounded towards zero.
+    """Return a bound on the ℓ₁ change in grid steps if each record's coefficients are rounded towards zero.
 
-    Rounding towards zero makes no coefficient longer: two records' integers differ by no more than the sum of their
-    norms, which the printed bound doubles already. It also changes a difference by less than one step in each of the
-    D coefficients, so that the tight bound grows by less than D steps. Both hold; "tight" takes the smaller one.
+    Rounding towards zero increases no coefficient's size. So two records' integers differ by at most the sum of their
+    norms, which the printed bound contains. Rounding also changes the difference of two records by less than one step
+    in each of the D coefficients, so the tight bound grows by less than D steps. Both bounds hold; "tight" takes the
+    smaller.
 
     Args:
-        step: the grid's step, a power of two in (0, 1].
+        num_features: d.
+        step: the grid step, a power of two in (0, 1].
         bound: "printed" or "tight".
 
     Raises:
@@ -74,7 +77,7 @@ def grid_sensitivity(num_features: int, *, step: float, bound: str = "tight") ->
     of_norms = math.floor(printed_sensitivity(num_features) / step)
     if bound == "printed":
         return of_norms
-    # The change is an integer strictly below this sum.
+    # The change is an integer, and strictly below the sum of the two bounds.
     of_change = math.ceil(tight_sensitivity(num_features) / step) + num_coefficients(num_features) - 1
     return min(of_norms, of_change)
 

@@ -1,9 +1,8 @@
-"""Summaries: what of a voter's records its report is made of, as integers on a public grid.
+"""Summaries: integers on a public grid, computed from a voter's records, from which its report is drawn.
 
-A summary knows how far neighbors are apart, so it makes the mechanisms too: one for a voter that perturbs, one for a
-server that perturbs the sum of all voters'. The rule that holds here: every number that leaves a voter is an integer
-whose distance from a neighbor's is bounded in integers, so that proven losses hold for what is computed, and not only
-for what is meant.
+A summary knows its sensitivity, so it also makes the mechanisms: for voters that perturb their summaries, and for a
+server that perturbs the sum. Every number that a voter sends is an integer, whose distance from a neighbor's is bounded
+in integers. So proven losses hold for the computed numbers, including all rounding.
 
 Source: Wang et al. (2019), Section 4; readings M3, M4, M6 to M8. The proofs are in the documentation
 (moral-preferences-proofs).
@@ -28,29 +27,29 @@ from .records import Records
 from .sensitivity import grid_sensitivity, num_coefficients
 from .whitening import Whitening
 
-# Grid steps in a unit of a summary: rounding is then below the noise of millions of voters' mean.
+# Grid steps per unit of a summary: rounding is then below the noise in a mean over millions of voters.
 _STEPS_IN_UNIT: Final = 1 << 20
 GREATEST_SUM: Final = 1 << 60
-"""Sums over all voters are no larger, and have room for noise."""
+"""The greatest sum over all voters, which leaves room for noise."""
 _TOO_LARGE: Final = 1 << 63
 _MOST_MASKED_SCALE: Final = 1 << 20
-"""Grid steps, of noise in masked sums: their grids are no finer."""
-_LEAST_STEPS: Final = 16  # in a unit of a masked summary
-# Along which rows are held against each other; they are alike.
+"""The greatest scale of noise in masked sums, in grid steps, which limits how fine their grids are."""
+_LEAST_STEPS: Final = 16  # grid steps per unit of a masked summary, at least
+# The axes along which rows are compared by the check of losses; all axes are equivalent.
 _MOST_AXES: Final = 8
 
 AdditiveNoise: TypeAlias = VectorLaplace | SphericalLaplace | NoiseShare
-"""Mechanisms whose reports are a row plus noise, of a variance that is known."""
+"""Mechanisms whose reports are a row plus noise of known variance."""
 
 
 class ReportSummary(abc.ABC):
-    """The summary of a voter's records, of which reports are made.
+    """The summary of a voter's records, from which reports are drawn.
 
     Attributes:
-        name: what a ledger calls the mechanism.
-        num_values: how many integers a summary has.
-        bound: the greatest size of each.
-        step: the grid's.
+        name: the name of the mechanism in a ledger.
+        num_values: the number of integers in a summary.
+        bound: the greatest absolute value of each integer.
+        step: the grid step.
 
     Examples:
         >>> summary = make_summary(Parameters(features=("lives", "age"), epsilon=2.0))
@@ -127,14 +126,14 @@ class ReportSummary(abc.ABC):
 
     @abc.abstractmethod
     def preferences_of(self, means: FloatArray, error: float | None) -> FloatArray:
-        """Run by the server: return a society's preferences from the mean of all reports, or those of many.
+        """Return societies' preferences from the means of their reports; the server runs this.
 
         Args:
-            means: in units, shape (m, numbers of a report).
-            error: the standard error of each of their numbers, from the noise.
+            means: the means in units, shape (m, numbers of a report).
+            error: the standard error of each number, from the noise.
 
         Returns:
-            float64, shape (m, d), each by its own mean alone.
+            float64, shape (m, d); each row depends only on its mean.
         """
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
@@ -142,9 +141,9 @@ class ReportSummary(abc.ABC):
         return None if error is None else np.full(self._parameters.num_features, error)
 
     def ball_of(self, mean: FloatArray) -> Ball | None:
-        """Return a ball that contains the preferences without noise; None if the noise's effect is not known.
+        """Return a ball that contains the preferences without noise; None if the effect of the noise is unknown.
 
-        Every voter's are in the ball of the bound, and so their mean.
+        By default it is the ball of the bound, which contains every voter's preferences, and so their mean.
         """
         return Ball(norm="l1", radius=self._parameters.bound)
 
@@ -157,7 +156,7 @@ class ReportSummary(abc.ABC):
 class PreferenceVector(ReportSummary):
     """Algorithms 1 and 2: the preference vector β of maximum likelihood in the ℓ₁ ball of radius B, Eq. (3).
 
-    Two vectors of the ball are at most 2B apart, whatever records they come from: one record or all of them.
+    Two vectors of the ball have a distance of at most 2B, whether one record or all of them differ.
     """
 
     name = "Laplace noise on preferences"
@@ -192,10 +191,10 @@ class PreferenceVector(ReportSummary):
 
 
 class Coefficients(ReportSummary):
-    """Algorithm 3 and its pooled kin: the coefficients of the log-likelihood's second-order expansion at 0, Eq. (14).
+    """Algorithm 3 and its pooled variant: the coefficients of the log-likelihood's expansion at 0, Eq. (14).
 
-    Local reports are where a noisy objective is greatest (`functional`), or the noisy coefficients (`pooled`), whose
-    mean the server maximizes once.
+    Local reports are the maxima of noisy objectives (`functional`), or noisy coefficients (`pooled`), whose mean the
+    server maximizes once.
     """
 
     name = "Laplace noise on coefficients"
@@ -205,7 +204,7 @@ class Coefficients(ReportSummary):
         self._is_pooled = parameters.mechanism == "pooled"
         self.num_values = num_coefficients(parameters.num_features)
         self.step = self._step_for(2.0 * parameters.num_features)
-        self.bound = parameters.max_records * round(1 / self.step)  # no coefficient of a record is as large as 1
+        self.bound = parameters.max_records * round(1 / self.step)  # each coefficient of a record is below 1
         self._sensitivity = grid_sensitivity(parameters.num_features, step=self.step)
         self._calibrated = grid_sensitivity(parameters.num_features, step=self.step, bound=parameters.sensitivity)
 
@@ -266,7 +265,7 @@ class Coefficients(ReportSummary):
             num_features=parameters.num_features,
             radius=parameters.bound,
             remedy=parameters.remedy,
-            noise_scale=(error or 0.0) / math.sqrt(2),  # Laplace noise has a variance of two squared scales
+            noise_scale=(error or 0.0) / math.sqrt(2),  # the variance of Laplace noise is twice the squared scale
         )
 
     def errors_of(self, mean: FloatArray, error: float | None) -> FloatArray | None:
@@ -287,10 +286,10 @@ class Coefficients(ReportSummary):
 
 
 class Direction(ReportSummary):
-    """The direction of preferences alone (reading M8): the sum of V/‖V‖₂ over a voter's records, 0 for V = 0.
+    """The direction of preferences (reading M8): the sum of V/‖V‖₂ over a voter's records, 0 for V = 0.
 
-    For isotropic differences its mean points where β does. One record changes a sum by 2 at most in the ℓ₂ norm; where
-    the voter is protected, the sum is brought to norm 1 first, and all records together change it by 2.
+    For isotropic differences its mean has the direction of β. One record changes the sum by at most 2 in the ℓ₂ norm.
+    At voter level, the sum is first scaled to norm 1, so that all records together change it by at most 2.
     """
 
     name = "spherical Laplace noise on directions"
@@ -326,7 +325,7 @@ class Direction(ReportSummary):
             return True
         if int(np.abs(rows).max()) > self.bound:
             return False
-        # In integers: noise is made for what is at most so long, to the last step.
+        # The length is checked in integers, since the noise assumes it exactly.
         greatest = self.bound * self.bound
         if greatest * rows.shape[1] < _TOO_LARGE:
             squares = np.zeros(len(rows), dtype=np.int64)
@@ -362,7 +361,7 @@ class Direction(ReportSummary):
 
 
 def make_summary(parameters: Parameters) -> ReportSummary:
-    """Return the summary that the parameters ask for.
+    """Return the summary for the parameters.
 
     Examples:
         >>> make_summary(Parameters(features=("lives", "age"), epsilon=2.0, mechanism="direction")).name

@@ -1,7 +1,7 @@
-"""Whitening by a public covariance: records whose differences spread unequally, made to spread alike.
+"""Whitening of records by the public covariance of their differences, which makes the differences isotropic.
 
-With differences V of covariance C = L·Lᵀ the whitened ones are L⁻¹V, and β·V = (Lᵀβ)·(L⁻¹V): a direction that is
-found among whitened records is that of Lᵀβ. Substitutions are written out, so that bits do not depend on a library.
+If differences V have covariance C = L·Lᵀ, the whitened ones are L⁻¹V. Since β·V = (Lᵀβ)·(L⁻¹V), the direction found
+from whitened records is that of Lᵀβ. Substitutions are implemented here, so that bits do not depend on a library.
 
 Source: reading M8.
 """
@@ -24,8 +24,8 @@ class Whitening:
         covariance: shape (d, d), symmetric and positive definite; it must not be computed from private data.
 
     Raises:
-        ValueError: it is not positive definite, or so far from the identity that whitening would magnify a number, or
-            make one smaller, more than `GREATEST_FACTOR` times: records would then overflow or not by what is in them.
+        ValueError: it is not positive definite, or whitening would change a number by a factor of more than
+            `GREATEST_FACTOR` up or down, so that an overflow could depend on private records.
     """
 
     def __init__(self, covariance: FloatArray) -> None:

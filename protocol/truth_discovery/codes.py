@@ -1,7 +1,7 @@
-"""Names into codes and back: tasks, labels, and the rows that hold them.
+"""Conversion between names and codes: tasks, labels, and the rows that contain them.
 
-The labels of all answer sets stand one after another; label l of set j has the code offset_j + l. So a code tells
-its answer set, and a report that leaves its set is seen at once.
+The labels of all answer sets are numbered consecutively; label l of set j has the code offset_j + l. So a code
+determines its answer set, and a report outside of its set is detected at once.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ from ..phases import Entries
 from .parameters import SEPARATOR
 
 NO_TASK: Final = -1
-"""The filler after the worker's last task in a public row."""
+"""The padding after the worker's last task in a public row."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,8 +28,8 @@ class Codes:
 
     Args:
         tasks: the tasks' names, by code.
-        answer_sets: the answer sets, each its labels' names.
-        set_of_task: int64, shape (tasks,): which answer set each task has.
+        answer_sets: the answer sets, each with the names of its labels.
+        set_of_task: the index of each task's answer set, int64, shape (tasks,).
 
     Examples:
         >>> codes = Codes(("bridge", "flag"), (("no", "yes"), ("red", "blue")), np.array([0, 1]))
@@ -123,13 +123,13 @@ class Codes:
         """Return one worker's private row.
 
         Args:
-            answers: a table of labels by task, or a text "task=label; task=label"; or beside their tasks labels alone,
-                in a list or in a text "label; label".
-            tasks: what the worker is asked, padded.
-            order: the tasks of which labels alone are, as `encode_tasks` takes them; None where only names tell that.
+            answers: a table of labels by task, or a text "task=label; task=label"; or, if `order` names the tasks, only
+                the labels, in a list or in a text "label; label".
+            tasks: the worker's tasks, padded.
+            order: the tasks of the labels, as for `encode_tasks`; None if the answers name their tasks.
 
         Raises:
-            ConfigurationError: a task is not known or named twice, a label is not in its answer set, or there are more
+            ConfigurationError: a task is unknown or named twice, a label is not in its answer set, or there are more
                 labels than tasks.
         """
         if isinstance(answers, Mapping):
@@ -149,11 +149,11 @@ class Codes:
         return tuple(label_of_task.get(task, NO_ANSWER) for task in tasks)
 
     def check_row(self, row: Sequence[int], public: Sequence[int]) -> None:
-        """Raise ValueError unless each answer is one to the task at its place, and every other place is empty.
+        """Raise ValueError unless each answer is a label of the task in its column, and all other columns are empty.
 
         Args:
-            row: answers' codes, a private row or a report.
-            public: a public row: the worker's place, then its tasks.
+            row: the codes of answers: a private row or a report.
+            public: a public row: the worker's index, then its tasks.
         """
         if len(public) != len(row) + 1:
             raise ValueError(f"expected {len(row)} tasks behind the worker's place, got {len(public) - 1}")
@@ -161,7 +161,7 @@ class Codes:
         are_tasks = not len(tasks) or (min(tasks) >= NO_TASK and max(tasks) < len(ranges))
         if are_tasks and all(map(operator.contains, map(self.values_of_task.__getitem__, tasks), row)):
             return
-        for answer, task in zip(row, tasks, strict=True):  # to say which of them is none
+        for answer, task in zip(row, tasks, strict=True):  # find the wrong one, for the message
             if not -1 <= task < len(ranges):
                 raise ValueError(f"there is no task {task}")
             if answer == NO_ANSWER:
@@ -189,13 +189,13 @@ def encode_tasks(entries: Entries, codes: Codes, *, width: int) -> IntArray:
 
     Args:
         entries: a list of names or a text for each worker; or codes, int64, shape (n, width).
-        width: the most that one worker may have.
+        width: the most tasks that one worker may have.
 
     Returns:
         int64, shape (n, width), padded with `NO_TASK`.
 
     Raises:
-        ConfigurationError: a task is not known or named twice, or there are too many.
+        ConfigurationError: a task is unknown or named twice, or there are too many.
     """
     if _are_codes(entries):
         tasks = np.asarray(entries, dtype=np.int64)
@@ -224,9 +224,9 @@ def encode_answers(entries: Entries, tasks: IntArray, codes: Codes) -> IntArray:
     """Return the answers of each worker to its tasks.
 
     Args:
-        entries: a list of labels or a text for each worker, in the order of its tasks; or codes, int64, the shape of
-            `tasks`, each the code that tells answer set and label.
-        tasks: from `encode_tasks`.
+        entries: a list of labels or a text for each worker, in the order of its tasks; or codes, int64, with the shape
+            of `tasks`.
+        tasks: the result of `encode_tasks`.
 
     Returns:
         int64, the shape of `tasks`, padded with `NO_ANSWER`.
@@ -287,7 +287,7 @@ def _items(entry: Any, *, field: str) -> list[Any]:
     """Return the entries of a list.
 
     Raises:
-        ConfigurationError: it is none; an entry of private answers is not shown.
+        ConfigurationError: it is no list; the message does not show private answers.
     """
     if not isinstance(entry, Sequence | np.ndarray):
         allowed = f"a list, or a text with {SEPARATOR!r} between its parts"

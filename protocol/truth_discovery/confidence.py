@@ -1,13 +1,14 @@
-"""What a confidence is worth: an estimator's own, drawn towards chance, on average and on the best and worst crowds.
+"""Calibration of confidences: an estimator's confidence is shrunk towards chance, by factors from published crowds.
 
-Estimators are too sure. Their models take workers as independent, and real ones err on the same tasks. What the model
-says beyond chance is therefore multiplied by a *credit*. A crowd has one, hardly touched by ε and the mechanism, and
-crowds differ: on published ones `cautious` deserves from .2, where workers err together, to nearly 1. Nothing in the
-answers was found that tells a crowd's credit beforehand. So a range is said, from the worst published crowd to the
-best, and an average, which is least squares of right or wrong over all crowds of one weight each.
+Estimators are overconfident. Their models assume independent workers, while real workers err on the same tasks. So the
+part of the model's confidence above chance is multiplied by a *credit*. A crowd's credit hardly depends on ε and the
+mechanism, but crowds differ: for `cautious` it ranges from .2, if workers err together, to nearly 1 on published
+crowds. We found nothing in the answers that predicts a crowd's credit. So a range is stated, from the worst to the best
+published crowd, and an average: the least-squares fit to right and wrong labels over all crowds, each with the same
+weight.
 
-`tests/calibrate.py truth-discovery` fits credits anew, and holds the range against each crowd by crowds of other
-families.
+`tests/calibrate.py truth-discovery` fits the credits again, and tests the range on each crowd, with credits from crowds
+of other families.
 """
 
 from collections.abc import Mapping
@@ -19,19 +20,20 @@ from ..arrays import FloatArray, IntArray
 from .estimators import ESTIMATORS, Credit
 
 CREDITS: Final[Mapping[str, Credit]] = {name: each.credit for name, each in ESTIMATORS.items()}
-"""The credits by estimator; shares of votes or weights (a majority's, CRH's) claim no probability, and stay."""
+"""The credits by estimator. Shares of votes or weights (of majority and CRH) are no probabilities, and stay
+unchanged."""
 
 
 def average_confidences(estimator: str, confidences: FloatArray, sizes: IntArray) -> FloatArray:
     """Return confidences that hold on average over published crowds.
 
     Args:
-        estimator: which one found the truths; not "auto".
-        confidences: its own, shape (tasks,); nan for a task without answers, and so it stays.
-        sizes: of the tasks' answer sets, the same shape.
+        estimator: the name of the estimator; not "auto".
+        confidences: the estimator's confidences, shape (tasks,); NaN for tasks without answers, which stay NaN.
+        sizes: the sizes of the tasks' answer sets, shape (tasks,).
 
     Returns:
-        nan for all tasks of an estimator that is not ours: no crowd was held against what it says.
+        Calibrated confidences, shape (tasks,); NaN for a registered estimator, which was not calibrated.
 
     Examples:
         >>> average_confidences("cautious", np.array([1.0, 0.5]), np.array([2, 2])).round(2).tolist()

@@ -1,17 +1,18 @@
 """Noisy counts: in `central` a trusted server counts the answers, and draws noise once, as it closes the survey.
 
-Who answers which task is public, and so is how many do. Replacing one answer moves the counts of two labels of one task
-by 1 each; of two labels one count tells the other, and is told alone. So Δ₁ is 2 for an answer, or 1 to a task of two
-labels, and for all answers of a worker the sum of these. All counts have discrete Laplace noise of one scale, and an
-answer costs its Δ₁/scale: where answer sets differ, one of two labels costs half.
+It is public who answers which task, and so is the number of answers. Replacing one answer changes the counts of two
+labels of a task by 1 each. For a task of two labels, one count determines the other, so only one is released. So the ℓ₁
+sensitivity Δ₁ of an answer is 2, or 1 for a task of two labels; that of all answers of a worker is the sum. All counts
+have discrete Laplace noise of one scale, and an answer costs Δ₁/scale: half as much if it is one of two labels.
 
-In `masked` each worker adds to sums under masks, and a share of noise to each. Who skips a task is not seen, so that of
-two labels two sums are told, their difference and their total. Another answer moves the first by 2, none moves both by
-1: the total is free, Δ₁ is 2 for every answer, and either count is half of what has the noise of two sums.
+In `masked` each worker adds its answers and a share of noise to masked sums. It is not visible who skips a task. So for
+a task of two labels two sums are released, their difference and their total. Another answer changes the first by 2;
+skipping changes both by 1. So the total costs nothing more, Δ₁ is 2 for every answer, and each count is half of a
+number with the noise of two sums.
 
-Truths are the labels with the most noisy counts. A confidence is the share of the answers that the label is expected to
-have, by the noise's law (`mechanisms.discrete_laplace`, `mechanisms.polya`) and a flat prior over 0, …, n for each
-count by itself.
+Truths are the labels with the greatest noisy counts. A confidence is the expected share of the answers for the label,
+by the law of the noise (`mechanisms.discrete_laplace`, `mechanisms.polya`), with an independent flat prior over 0, …, n
+for each count.
 """
 
 import dataclasses
@@ -30,12 +31,12 @@ from ..mechanisms.polya import share_masses, share_reach
 
 @dataclasses.dataclass(frozen=True)
 class CountNoise:
-    """The noise on counts, in all.
+    """The total noise on counts.
 
     Args:
-        scale: of discrete Laplace noise.
-        planned: the number of shares that make a draw of it, in masked sums; None if a trusted server draws it.
-        num_workers: who have added a share each.
+        scale: the scale of the discrete Laplace noise.
+        planned: the number of shares that add up to a draw of it, in masked sums; None if a trusted server draws it.
+        num_workers: the number of workers, each of whom added a share.
     """
 
     scale: float
@@ -82,9 +83,11 @@ def majority_of_counts(
     """Return the label of the greatest count, for each task with an answer, and its expected share of the answers.
 
     Args:
-        counts: noisy ones, shape (tasks, labels), or twice (`CountNoise.parts_of`); of each task, how many
-            `num_answers` it has at most, and `sizes` labels.
-        noise: what was added to the counts; None where nothing was.
+        counts: noisy counts, shape (tasks, labels), or twice the counts (`CountNoise.parts_of`).
+        num_answers: the greatest number of answers of each task, shape (tasks,).
+        sizes: the number of labels of each task, shape (tasks,).
+        noise: the noise on the counts; None without noise.
+        ties: the choice among equal counts.
     """
     is_label = np.arange(counts.shape[1], dtype=np.int64) < sizes[:, None]
     truths = most_counted(counts, num_answers, sizes, ties=ties)
@@ -112,9 +115,10 @@ def most_counted(counts: IntArray, num_answers: IntArray, sizes: IntArray, *, ti
 
 
 def counted_limits(count: int, num_answers: int, noise: CountNoise, *, num_labels: int, level: float) -> SupportLimits:
-    """Return limits of how many gave a label, by its noisy count; of all labels of a task some miss at most at `level`.
+    """Return limits for the number of workers that gave a label, from its noisy count.
 
-    They hold by the noise's exact law; a trusted server tells one of two labels, and the other has its noise.
+    With probability at least 1 − `level` they hold for all labels of the task together, by the exact law of the noise.
+    For two labels, a trusted server releases one count, and the other count has the same noise.
     """
     is_told_once = num_labels == 2 and noise.planned is None  # noqa: PLR2004  two labels
     reach, parts = (
@@ -128,9 +132,9 @@ def counted_limits(count: int, num_answers: int, noise: CountNoise, *, num_label
 def _expected_counts(counts: IntArray, most: IntArray, scale: float) -> FloatArray:
     """Return E[c | noisy count] of counts that may be 0, …, n alike: P[c] is in proportion to a^|c − count|."""
     decay, gap = exp(-1 / scale), -expm1(-1 / scale)
-    nearest = np.clip(counts, 0, most)  # beyond, all are as likely in proportion
+    nearest = np.clip(counts, 0, most)  # beyond this range, all likelihood ratios are the same
 
-    def sums(steps: IntArray) -> tuple[FloatArray, FloatArray]:  # Σ a^j and Σ j·a^j for j from 1 to so many steps
+    def sums(steps: IntArray) -> tuple[FloatArray, FloatArray]:  # Σ a^j and Σ j·a^j for j from 1 to `steps`
         lost = -special.expm1(steps / -scale)  # 1 − a^steps
         first: FloatArray = decay * lost / gap
         return first, (first - steps * decay * (1 - lost)) / gap

@@ -1,4 +1,4 @@
-"""The estimators of a session: what each takes of its parameters, and what its confidences are worth."""
+"""The estimators of a session: their parameters, and the calibration of their confidences."""
 
 import dataclasses
 import functools
@@ -40,9 +40,9 @@ EstimatorName: TypeAlias = Literal[
 
 
 class EstimatorFunction(Protocol):
-    """An estimator of anybody's own, which a distribution registers as `psephos.estimators` under its name.
+    """A user-defined estimator, which a distribution registers in the group `psephos.estimators` under its name.
 
-    It is a pure function: equal answers give equal bits. See `psephos.scenarios.truth_discovery.testing`.
+    It must be a pure function: equal answers give equal bits. See `psephos.scenarios.truth_discovery.testing`.
     """
 
     def __call__(
@@ -51,22 +51,22 @@ class EstimatorFunction(Protocol):
         """Return the truths.
 
         Args:
-            answers: as they were reported.
-            noise: how they were perturbed, or how each worker's were.
-            ties: which of several labels that are equally good is taken.
-            max_iterations: rounds at most, if it has some.
+            answers: the reported answers.
+            noise: the law of the perturbation, for all workers or for each.
+            ties: the choice among equally good labels.
+            max_iterations: the most iterations, if the estimator iterates.
         """
         ...
 
 
 class Credit(NamedTuple):
-    """How much of what an estimator says beyond chance was worth keeping on published crowds.
+    """The factors by which an estimator's confidence above chance is shrunk, from published crowds.
 
     Args:
-        least: on the crowd that deserved least; 0 where confidences were worth nothing there, or crowds, made-up ones
-            of many sizes too, deserved so different ones that a range would say nothing.
-        average: on all of them together.
-        most: on the one that deserved most.
+        least: the factor for the worst crowd; 0 if confidences were worthless there, or if the factors of crowds
+            (including synthetic ones of many sizes) differ so much that a range would be useless.
+        average: the factor for all crowds together.
+        most: the factor for the best crowd.
     """
 
     least: float
@@ -79,16 +79,16 @@ _ALL: Final = Credit(1.0, 1.0, 1.0)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Estimator:
-    """One way to find truths.
+    """An estimator of the truths, with its properties.
 
     Args:
-        find: of the answers, of the noise where it is known, and of ties and what else it takes.
-        credit: of its confidences; shares of votes or weights claim no probability, and stay.
-        tried_from: the least ε of one answer at which all crowds that were tried are between the least credit and the
-            most.
-        knows_noise: whether it is told how answers were perturbed.
-        takes: of the parameters, by the names of its arguments.
-        is_baseline: whether it is there to be compared with, so that `psephos variants` does not offer it.
+        find: the function of the answers, of the noise if it is known, of ties and of further arguments.
+        credit: the credits of its confidences; 1 if these are shares of votes or weights, which are no probabilities.
+        tried_from: the least ε of one answer at which the credits of all tested crowds are between the least and the
+            greatest.
+        knows_noise: whether it gets the law of the perturbation.
+        takes: the parameters that it takes, by the names of its arguments.
+        is_baseline: whether it serves only for comparison, so that `psephos variants` does not offer it.
     """
 
     find: Callable[..., Inference]
@@ -135,6 +135,6 @@ ESTIMATORS: Final[Mapping[str, Estimator]] = {
         takes=_CLAMPED,
     ),
 }
-"""The estimators by name; "auto" is one of them."""
+"""The estimators by name; "auto" stands for one of them."""
 AUTO: Final[EstimatorName] = "cautious"
 """The estimator behind "auto"."""

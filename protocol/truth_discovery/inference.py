@@ -1,4 +1,4 @@
-"""How truths are found from reports: the estimators by name, and what each is told of the perturbation."""
+"""The inference of truths from reports: the choice of the estimator, and its knowledge of the perturbation."""
 
 from collections.abc import Sequence
 from typing import Any, Final, cast
@@ -25,10 +25,10 @@ from .estimators import AUTO, ESTIMATORS, EstimatorFunction
 from .noise import Perturbation
 from .parameters import Parameters
 
-# Equally likely values that stand for a hyper-distribution; points of a discrete one with a share below half of such a
-# part are left out.
+# The number of equally likely values that represent a hyper-distribution. Points of a discrete one are dropped if their
+# share is below half of such a part.
 _NUM_VALUES: Final = 15
-# Of a weight and of a label's code: what is more has no room on the public grid.
+# The limit of weights and label codes, which must fit on the public grid.
 _MOST: Final = 2.0**32
 
 
@@ -40,19 +40,20 @@ def find_truths(
     weight_function: WeightFunction | None = None,
     estimator: EstimatorFunction | None = None,
 ) -> tuple[str, Any]:
-    """Choose the session's estimator, and run it.
+    """Choose the session's estimator, and run it; return its name and its result.
 
-    That is an `Inference` of one crowd's answers, and an `InferenceBlock` of many crowds'.
+    The result is an `Inference` for one crowd's answers, and an `InferenceBlock` for many crowds.
 
     Args:
-        answers: as reported; your own estimator gets those of one crowd.
-        noise: the perturbation, or that of each worker; None for clean answers.
-        weight_function: the function that the parameters name; None for one of ours.
-        estimator: likewise.
+        answers: the reported answers; a user-defined estimator gets those of one crowd.
+        parameters: the parameters of the session.
+        noise: the perturbation, or that of each worker; None for unperturbed answers.
+        weight_function: the registered function that the parameters name; None for a built-in one.
+        estimator: the registered estimator that the parameters name; None for a built-in one.
 
     Raises:
-        ConfigurationError: nobody said what the parameters' weight function is, or it does not increase.
-        PluginError: an estimator that is not ours fails, or returns what is no inference from these answers.
+        ConfigurationError: the parameters name a weight function that is not given, or that does not increase.
+        PluginError: a registered estimator fails, or returns no inference from these answers.
 
     Examples:
         >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
@@ -87,11 +88,11 @@ def infer_by(
     ties: Ties,
     max_iterations: int,
 ) -> Inference:
-    """Run your own estimator.
+    """Run a user-defined estimator.
 
     Raises:
-        PluginError: it raises something, or what it returns is no inference from these answers: of another shape, with
-            a truth of a task without answers or none of one with some, with a number that is not finite or no share.
+        PluginError: it raises an exception, or returns no inference from these answers: it has another shape, a truth
+            for a task without answers or none for a task with answers, or a number that is not finite or no share.
 
     Examples:
         >>> from psephos.protocol.estimators.truth_inference import majority_vote
@@ -146,11 +147,11 @@ def infer_by(
 
 
 def known_noise(noise: Perturbation | None, sizes: Sequence[int]) -> KnownNoise:
-    """Return the perturbation's law as estimators take it.
+    """Return the law of the perturbation in the form for estimators.
 
     Args:
-        noise: the session's; None where nothing was perturbed.
-        sizes: of the answer sets.
+        noise: the perturbation of the session; None without one.
+        sizes: the sizes of the answer sets.
 
     Examples:
         >>> known_noise(None, (2, 3)).flips

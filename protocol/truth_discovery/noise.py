@@ -1,8 +1,8 @@
-"""How answers are perturbed, and what that costs: the mechanism of a session and the losses of a worker.
+"""The perturbation of answers and its loss: the mechanism of a session, and the losses of a worker.
 
-The price of a session is given by one of five parameters. `epsilon`, `flip_probability` and `hyper` are the paper's,
-whose claim (Theorems 6.2 and 6.3) holds for one answer by itself; `epsilon_answer` and `epsilon_worker` are proven
-losses, which mean the same for every mechanism. "auto" compares mechanisms at one proven price.
+One of five parameters sets the privacy cost of a session. `epsilon`, `flip_probability` and `hyper` are the paper's,
+whose claim (Theorems 6.2 and 6.3) holds for a single answer by itself. `epsilon_answer` and `epsilon_worker` are proven
+losses, with the same meaning for every mechanism. "auto" compares mechanisms at one proven loss.
 """
 
 import dataclasses
@@ -61,19 +61,20 @@ from .parameters import DEFAULT_EPSILON, Parameters
 _UNIT: Final = "all answers of a worker"
 _PART: Final = "one answer"
 _LAW_OF_SHARES: Final = "shares of discrete Laplace noise on sums"
-# More of a worker's other answers hardly tell more of what it drew.
+# The most other answers of a worker that count: more hardly reveal more about the drawn flip probability.
 _MOST_ANSWERS: Final = 500
-# Rows of answer sets that are tried one by one for the worst; a bound stands for more.
+# The most rows of answer sets that are tried one by one to find the worst; for more, a bound is used.
 _MOST_ROWS: Final = 500
-# What mechanisms are compared by is rounded to it.
+# The grid to which the comparison of mechanisms is rounded.
 _GRID: Final = 2.0**30
-# (s − 1)/s, at which nothing is lost, is not always a float.
+# The tolerance for (s − 1)/s, the flip probability without any loss, which may be no float.
 _ROUNDING: Final = 1e-12
-# Of a trusted server's noise, in answers: beyond, counts of a million workers would say nothing.
+# The greatest scale of a trusted server's noise, in answers; with more, counts of a million workers would be useless.
 _MOST_SCALE: Final = 2.0**30
-_MOST_MASKED_SCALE: Final = 2**13  # of which the law of sums is worked out
+_MOST_MASKED_SCALE: Final = 2**13  # the greatest scale for which the law of sums is computed
 MASKED_DISTANCE: Final = 2
-"""By how much replacing an answer moves the sums of its task, whatever its labels are (`phases.MaskedAnswers`)."""
+"""The ℓ₁ distance by which replacing an answer changes the sums of its task, for any labels
+(`phases.MaskedAnswers`)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,15 +83,15 @@ class Perturbation:
 
     Args:
         sizes: the number of labels of each answer set.
-        flip_probabilities: for each answer set the probability that an answer is reported as another label, on average
-            over what workers draw.
+        flip_probabilities: for each answer set the probability that an answer is reported as another label; the mean if
+            workers draw it.
         epsilons: for each answer set the ε of Theorems 6.2 and 6.3.
-        hyper: what a worker draws its own flip probability from, once for all its answers; None where answers are
-            perturbed independently of each other.
-        on_counts: what a trusted server adds to the counts, in the central model, or each worker to masked sums; None
-            where answers are perturbed.
-        num_sums: how many masked sums there are.
-        threshold: T of these.
+        hyper: the hyper-distribution from which a worker draws its flip probability once for all its answers; None if
+            answers are perturbed independently.
+        on_counts: the noise that a trusted server adds to the counts, or whose shares workers add to masked sums; None
+            if answers are perturbed.
+        num_sums: the number of masked sums.
+        threshold: T of masked sums.
 
     Examples:
         >>> parameters = Parameters(tasks=("bridge",), answer_sets=(("no", "yes"),), max_answers=1, epsilon=2.0)
@@ -151,11 +152,11 @@ class Perturbation:
             counts: one for each answer set; not all of them 0.
 
         Privacy:
-            LDP, replace-one, unit: all answers of a worker, of which one answer is a part. Independent perturbations
-            cost ε an answer, and m of them mε (exact). Answers that share a flip probability cost J together, and R
-            each (`psephos.protocol.mechanisms.joint_law`). Claimed is the ε of Theorems 6.2 and 6.3 for one answer,
-            and the sum of these for all. In the central and the distributed model an answer costs Δ₁/scale, and m
-            of them the sum (exact).
+            LDP, replace-one, unit: all answers of a worker; one answer is a part. With independent perturbation, an
+            answer costs ε, and m answers mε (exact). Answers that share a flip probability cost J together, and R each
+            (`psephos.protocol.mechanisms.joint_law`). The claimed loss is the ε of Theorems 6.2 and 6.3 for one answer,
+            and their sum for all. In the central and the distributed model an answer costs Δ₁/scale, and m answers the
+            sum (exact).
         """
         if self.hyper is None:
             return self._state(counts)
@@ -166,12 +167,12 @@ class Perturbation:
         """Return the greatest loss of a worker that gives this many answers, from any sets.
 
         Args:
-            num_answers: of the worker, at least 1.
-            num_tasks: how many tasks have each answer set; together at least as many.
+            num_answers: the number of answers, at least 1.
+            num_tasks: the number of tasks with each answer set; their sum is at least `num_answers`.
 
         Privacy:
-            As `loss_of`, whose losses never exceed this one: fewer answers never cost more. It is the greatest of them,
-            but for very many rows of answer sets of different sizes, where it is a bound that may be above all.
+            As `loss_of`, whose losses never exceed this one, since fewer answers never cost more. It is the greatest of
+            them, except for very many rows with different sizes, where it is an upper bound.
         """
         counts = self._costliest_answers(num_answers, num_tasks)
         if self.hyper is None:
@@ -186,7 +187,7 @@ class Perturbation:
             total_loss = self.loss_of(counts).proven
         else:
             total_loss = loss_of_longest_row(num_answers, sizes, self.hyper)
-        # One answer loses most as the only one of the largest set, or of the smallest: see `joint_law`.
+        # One answer loses most as the only one from the largest set, or from the smallest: see `joint_law`.
         lists = [[max(sizes)] + [min(sizes)] * (num_answers - 1), [min(sizes)] + [max(sizes)] * (num_answers - 1)]
         part = max(loss_of_one_answer(row, self.hyper) for row in lists)
         return self._state(counts, total_loss, part)
@@ -206,7 +207,7 @@ class Perturbation:
         elif isinstance(self.mechanism, TwoLayer):
             present = tuple(self.sizes[block] for block in blocks)
             return dataclasses.replace(self.mechanism, sizes=present).event_of(num_answers)
-        else:  # independent answers: those that cost most
+        else:  # independent answers: the ones with the greatest losses
             blocks.sort(key=lambda block: -_cost(self._event_of_answers([block])))
             places = [[block for block in blocks for _ in range(num_tasks[block])][:num_answers]]
         return max(map(self._event_of_answers, places), key=_cost)
@@ -270,9 +271,9 @@ def _cost(event: PrivacyEvent) -> float:
 
 
 def _is_dearest_in_largest(hyper: HyperDistribution, num_answers: int) -> bool:
-    """Return whether answers to the largest sets lose most: then J is a sum of terms that grow with each size.
+    """Return whether answers from the largest sets lose most, since J is a sum of terms that grow with each size.
 
-    That is so if no flip at all is likelier than any other pattern.
+    This holds if no flip at all is the most likely pattern.
     """
     return hyper.log_moment(num_answers, 0) >= hyper.log_moment(num_answers, num_answers) - _ROUNDING
 
@@ -296,11 +297,11 @@ def _rows_of(num_answers: int, sizes: Sequence[int], num_tasks: Sequence[int]) -
 
 
 def make_noise(parameters: Parameters) -> Perturbation:
-    """Return the perturbation that the parameters ask for.
+    """Return the perturbation for the parameters.
 
     Raises:
-        ConfigurationError: there is none: it would flip too often for the smallest answer set, lose everything, or not
-            reach the price.
+        ConfigurationError: there is none: it would flip too often for the smallest answer set, have an infinite loss,
+            or cannot have the given loss.
 
     Examples:
         >>> parameters = Parameters(
@@ -319,12 +320,12 @@ def make_noise(parameters: Parameters) -> Perturbation:
     refuse(parameters.epsilon == 0, "epsilon", 0.0, "above 0, where mechanisms are compared at one price")
     allowed = "epsilon, epsilon_answer or epsilon_worker, at which mechanisms are compared"
     refuse(parameters.flip_probability is not None, "flip_probability", parameters.flip_probability, allowed)
-    # What the paper calls ε is proven for one layer alone, so it is a price of one answer.
+    # The paper's ε is proven only for one layer, so here it is the loss of one answer.
     price = {} if parameters.epsilon is None else {"epsilon": None, "epsilon_answer": parameters.epsilon}
     if parameters.epsilon_worker is None and parameters.epsilon_answer is None and parameters.epsilon is None:
         price = {"epsilon_answer": DEFAULT_EPSILON}
     offers: list[Perturbation] = []
-    for mechanism in ("one_layer", "two_layer"):  # of equally good ones the first
+    for mechanism in ("one_layer", "two_layer"):  # the first of equally good ones
         try:
             offers.append(_make(msgspec.structs.replace(parameters, mechanism=mechanism, **price)))
         except ConfigurationError:
@@ -334,20 +335,21 @@ def make_noise(parameters: Parameters) -> Perturbation:
 
 
 def informativeness(noise: Perturbation, *, num_answers: int) -> float:
-    """Return the expected information of one report about an answer, to somebody who knows the worker's other answers.
+    """Return the expected information of one report about an answer if the worker's other answers are known.
 
-    A report whose flip probability is p moves the odds of its label by a weight that is, for reports that say little,
-    proportional to g = 1 − p·s/(s − 1), and what it tells is proportional to g². Of a worker whose m answers share a
-    flip probability P, the other m − 1 reports tell k flips, and with them E[P | k]: so E[(1 − E[P | k]·s/(s − 1))²],
-    which is exact for whoever knows these answers, and more than an estimator can have.
+    A report with flip probability p for s labels changes the log-odds of its label by a weight that is proportional to
+    g = 1 − p·s/(s − 1) for weakly informative reports; its information is proportional to g². If the m answers of a
+    worker share a flip probability P, the other m − 1 reports have k flips, which determine E[P | k]. So the
+    information is E[(1 − E[P | k]·s/(s − 1))²]. This assumes that the other answers are known, so it exceeds what an
+    estimator gets.
 
     Args:
-        noise: the perturbation; of its answer sets the smallest counts.
+        noise: the perturbation; the smallest of its answer sets counts.
         num_answers: m ≥ 1.
 
     Returns:
-        A number in [0, 1]: 0 where reports tell nothing, 1 where nothing is perturbed. It is on a grid, so that what is
-        chosen by it does not hang on a processor's last bit.
+        A number in [0, 1]: 0 if reports are uninformative, 1 if nothing is perturbed. It is on a grid, so that a choice
+        by it does not depend on a processor's last bit.
 
     Examples:
         >>> sets = (("no", "yes"),)
@@ -457,7 +459,7 @@ def _make_hyper(parameters: Parameters) -> HyperDistribution:
             return _hyper_of_price(parameters, "epsilon_worker", parameters.epsilon_worker, "all answers")
         if parameters.epsilon_answer is not None:
             return _hyper_of_price(parameters, "epsilon_answer", parameters.epsilon_answer, "one answer")
-    # What the paper claims is greatest for the largest set; the others claim less.
+    # The paper's claimed loss is greatest for the largest set.
     return uniform_for(flip_probability_of(_epsilon_of_answers(parameters), max(sizes)))
 
 
@@ -465,7 +467,7 @@ def _hyper_of_price(parameters: Parameters, field: str, price: float, unit: Loss
     """Return the hyper-distribution of workers that share a flip probability, for a proven loss."""
     smallest = min(parameters.sizes)
     most_flips = (smallest - 1) / smallest
-    # Who is asked the tasks with the largest sets pays most, with all that such a price may buy (`hyper_prices`).
+    # A worker with the tasks of the largest sets has the greatest loss, for every distribution of `hyper_prices`.
     sizes = sorted((parameters.sizes[number] for number in parameters.set_of_task), reverse=True)
     row = sizes[: parameters.max_answers]
     if not price >= (least := least_uniform_loss(row, unit=unit, most_flips=most_flips)):

@@ -1,4 +1,4 @@
-"""What a truth discovery session releases: truths for everybody, and to each worker its own weight."""
+"""The outcomes of a truth discovery session: public truths, and each worker's private weight."""
 
 from collections.abc import Mapping
 
@@ -22,7 +22,7 @@ class LevelReports(msgspec.Struct, frozen=True):
     """The reports of the workers of one level of ε.
 
     Args:
-        num_workers: who have it and gave an answer.
+        num_workers: the number of workers with this level who gave an answer.
 
     Examples:
         >>> LevelReports(0.5, 12, (0.38,), ((5, 7),)).num_workers
@@ -39,38 +39,39 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The public outcome; a tuple with an entry for each task is a column of one table.
 
     Args:
-        tasks: their names.
-        truths: for each task a label's name; None where nobody answered, or, in `masked`, where nobody was asked: who
-            skips is hidden there.
-        confidences: for each task how probably that label is right: `model_confidences`, drawn towards chance so that
-            they hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). Crowds differ:
-            see `confidence_ranges`. Of a majority it is the share of answers, and no probability. Multiples of 2**−20;
-            None where nobody answered, and by an estimator of somebody's own, which no crowd was held against.
-        model_confidences: what the estimator itself says for that label: the share of votes, of weighted votes, or the
-            posterior probability. It is as good as the estimator's model: the paper's truth discovery, for one, is
-            nearly sure of a tie that it has once broken.
+        tasks: the names of the tasks.
+        truths: the name of a label for each task. None if there are no answers; in `masked`, if nobody was asked, since
+            skipping is hidden.
+        confidences: the probability that each label is right: `model_confidences`, shrunk towards chance so that they
+            hold on average over published crowds (`psephos.protocol.truth_discovery.confidence`). Crowds differ: see
+            `confidence_ranges`. For a majority it is the share of answers, which is no probability. Multiples of
+            2**−20. None for tasks without answers, and for registered estimators, which were not calibrated.
+        model_confidences: the estimator's confidence in each label: the share of votes, of weighted votes, or the
+            posterior probability. It is only as good as the estimator's model: for example, the paper's truth discovery
+            is nearly certain about a tie once it is broken.
         answer_sets: the labels of each answer set.
-        answer_set_of_task: which of them each task has; empty where all have the first.
-        flip_probabilities: of each answer set: how probably a report is not the answer; of a flip probability that each
-            worker draws, the mean.
-        reports: for each task how many reports each label of its answer set has, in that order; perturbed. `supports`
-            has what they say of the answers.
-        num_answers: how many answers each task has; in the distributed model how many of those in the sum were asked
-            it, since nobody sees who skips it.
+        answer_set_of_task: the index of each task's answer set; empty if all tasks have the first.
+        flip_probabilities: for each answer set the probability that a report differs from the answer; the mean if
+            workers draw it.
+        reports: for each task the number of reports of each label, in the order of its answer set; perturbed.
+            `supports` estimates the numbers of answers.
+        num_answers: the number of answers to each task; in the distributed model the number of workers in the sum that
+            were asked, since skipping is hidden.
         num_workers: the number of workers that reported.
-        levels: where workers have their own ε, the levels at which somebody gave an answer, ascending; else unset, and
-            in no file. `reports` are theirs together; `flip_probabilities` and prices are those of the greatest level.
+        levels: with levels of ε, those at which workers gave an answer, ascending; else unset, and in no file.
+            `reports` contains the reports of all levels; `flip_probabilities` and losses are those of the greatest.
         estimator: the name of the estimator.
         num_iterations: its number of iterations; 0 if it does not iterate.
         has_converged: whether it stopped because nothing changed any more.
-        epsilon_answer: the proven loss of one answer, the worker's others being known, of who gives `max_answers`.
-        epsilon_worker: the proven loss of all answers of such a worker.
-        noise_scale: of the discrete Laplace noise on counts, which are then what `reports` has: in the central model a
-            trusted server added it, of two labels to the second one's, else to all.
-        planned: how many shares of noise make one draw of it, in the distributed model, where `num_workers` have added
-            one each to every sum; of two labels `reports` has then twice the counts. Else unset, and in no file.
-        is_calibrated: false where the estimator's settings or the noise are others than those by which confidences were
-            held against published crowds (`Parameters.are_tried`). Else unset, and in no file.
+        epsilon_answer: the proven loss of one answer of a worker with `max_answers`, if all its others are known, in
+            nats.
+        epsilon_worker: the proven loss of all answers of such a worker, in nats.
+        noise_scale: the scale of the discrete Laplace noise on counts, if `reports` are noisy counts. In the central
+            model a trusted server added it to all counts; for two labels, to that of the second.
+        planned: in the distributed model, the number of noise shares that add up to one draw; `num_workers` shares were
+            added to every sum. For two labels `reports` then has twice the counts. Else unset, and in no file.
+        is_calibrated: false if the estimator's settings or the noise differ from those for which confidences were
+            calibrated (`Parameters.are_tried`). Else unset, and in no file.
 
     Examples:
         >>> from psephos.protocol import SimulatedNoise, run_population
@@ -148,11 +149,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def confidence_ranges(self) -> tuple[tuple[float, float] | None, ...]:
-        """Each task's range for the probability that its label is right: on the worst published crowd, and on the best.
+        """Each task's range for the probability that its label is right: for the worst and the best published crowd.
 
-        It is the crowd that is better or worse, and so all of its tasks alike. None if nobody answered, for an
-        estimator whose confidences were worthless on some crowd, and for settings that were not tried there: such
-        confidences only rank the tasks.
+        A crowd is better or worse for all of its tasks together. None for a task without answers, for an estimator
+        whose confidences were worthless on some crowd, and for settings that were not tested; then confidences only
+        rank the tasks.
         """
         credit, ranges = CREDITS.get(self.estimator), list[tuple[float, float] | None]()
         for model, number in zip(self.model_confidences, self.set_of_task, strict=True):
@@ -166,11 +167,11 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def supports(self) -> tuple[Mapping[str, Estimate] | None, ...]:
-        """Each task's numbers of workers for each label before the perturbation, by the label's name.
+        """Each task's estimated numbers of workers for each label before the perturbation, by the label's name.
 
-        Without bias for a label that is named beforehand, whichever. The label that was found is chosen for its
-        reports, and of it the estimate is too high on average; see `limits_of_found`. None where nobody answered, or
-        the reports say nothing.
+        The estimate is unbiased for any label that is fixed in advance. The found label is selected by its reports, so
+        its estimate is too high on average; see `limits_of_found`. None for a task without answers, or if the reports
+        are uninformative.
         """
         supports: list[Mapping[str, Estimate] | None] = []
         for task, (number, reports, total) in enumerate(
@@ -196,11 +197,12 @@ class Outcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     def limits_of_found(self, level: float = DEFAULT_LEVEL) -> tuple[SupportLimits | None, ...]:
         """Return each task's limits for the number of workers that gave the found label; None if there is none.
 
-        They hold although the label was chosen by the same reports, since they hold for all labels of the task at once.
+        They hold although the label was selected by the same reports, since they hold for all labels of the task
+        simultaneously.
 
         Args:
-            level: the probability, at most, that the limits of a task miss; in (0, ½). Of k tasks, some miss with
-                probability at most k times that.
+            level: the greatest probability that the limits of a task fail, in (0, ½). For k tasks together it is at
+                most k times as large.
 
         Raises:
             ConfigurationError: the level is out of range.
@@ -236,10 +238,11 @@ class OwnOutcome(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """The private outcome of one worker.
 
     Args:
-        weight: its weight in the release: the log-odds of a report of its being right, or 1 in a majority vote.
-        quality: the estimated probability that it is right: of its answers, by estimators that know the perturbation,
-            of its reports, by the others.
-        num_answers: how many of its answers counted.
+        weight: the worker's weight in the release: the log-odds that one of its reports is right, or 1 in a majority
+            vote.
+        quality: the estimated probability that the worker is right: about its answers, for estimators that know the
+            perturbation; about its reports, for the others.
+        num_answers: the number of its answers that counted.
 
     Examples:
         >>> OwnOutcome(weight=1.386, quality=0.8, num_answers=10).quality

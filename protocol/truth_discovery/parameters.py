@@ -17,16 +17,16 @@ from .estimators import AUTO, ESTIMATORS
 MechanismName: TypeAlias = Literal["one_layer", "two_layer", "fresh_two_layer", "central", "masked", "auto"]
 
 SEPARATOR: Final = ";"
-"""Between the names of a list that is written as one text."""
+"""The separator between the names of a list in one text."""
 
 PRICES: Final = frozenset({"epsilon", "flip_probability", "hyper", "epsilon_answer", "epsilon_worker"})
-"""The parameters that say how much is perturbed, one of them."""
+"""The parameters that set the amount of perturbation; exactly one is used."""
 
 ROUNDED: Final = frozenset(name for name, each in ESTIMATORS.items() if "rounds" in each.takes)
-"""The estimators whose rounds end by a likelihood, unless their number is given."""
+"""The estimators that stop by their likelihood, unless `rounds` is given."""
 
 WEIGHTED: Final = frozenset(name for name, each in ESTIMATORS.items() if "weight_function" in each.takes)
-"""The estimators that weigh workers by a function that may be named."""
+"""The estimators that weight workers by a function that the parameters may name."""
 
 MAX_NAME_LENGTH: Final = 256
 _WITHOUT_LEVELS: Final[Mapping[MechanismName, str]] = {
@@ -36,7 +36,7 @@ _WITHOUT_LEVELS: Final[Mapping[MechanismName, str]] = {
 }
 MAX_ROUNDS: Final = 10_000
 MAX_LABELS: Final = 1_000
-MAX_CONFUSIONS: Final = 1 << 26  # numbers of confusions of tasks, and of workers, s² each: half a gigabyte
+MAX_CONFUSIONS: Final = 1 << 26  # numbers in all confusion matrices, s² for each task or worker; half a gigabyte
 MAX_LEVELS: Final = 20
 MAX_MASKED: Final = 1 << 14  # numbers of a masked row
 DEFAULT_EPSILON: Final = 1.0
@@ -46,44 +46,43 @@ _TOLERANCE: Final = 1e-9
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The parameters of a survey, on which both sides of a session agree.
 
-    One of `PRICES` says how much is perturbed; by default `epsilon` is 1.
+    One of `PRICES` sets the amount of perturbation; by default `epsilon` is 1.
 
     Args:
         tasks: distinct names of the tasks.
         answer_sets: the distinct sets of labels that an answer may have, each of two or more.
-        answer_set_of_task: the answer set of each task, by its place; by default the first.
+        answer_set_of_task: the index of each task's answer set; by default the first.
         max_answers: the greatest number of tasks that one worker is asked.
-        mechanism: the perturbation of answers (see the package). "auto" takes the more promising of the local ones at
-            the same price. "central" trusts the server with the answers; in "masked" it learns noisy sums alone; the
-            estimator of both is "majority".
+        mechanism: the perturbation of answers (see the package). "auto" takes the more informative of the local ones at
+            the same proven loss. "central" trusts the server with the answers. In "masked" the server learns only noisy
+            sums. Both use the estimator "majority".
         epsilon: the paper's ε of one answer, as Theorems 6.2 and 6.3 state it; in nats, ≥ 0. For "auto", "central" and
             "masked" it is the proven loss of one answer, `epsilon_answer`.
         flip_probability: the paper's p^f, the same for every answer set; at most (s − 1)/s for each set of s labels.
-        hyper: the distribution from which each worker draws its own p^f; of two layers only.
-        epsilon_answer: the proven loss of one answer of a worker who gives `max_answers`, the others being known; in
+        hyper: the distribution from which each worker draws p^f; only in "two_layer" and "fresh_two_layer".
+        epsilon_answer: the proven loss of one answer of a worker with `max_answers`, if all its others are known; in
             nats, > 0.
         epsilon_worker: the proven loss of all answers of such a worker; in nats, > 0.
-        epsilons: in place of `epsilon`, the public levels of ε, ascending, of which each worker has one; each is an
-            `epsilon` of "one_layer", "two_layer" or "fresh_two_layer". `epsilon` becomes the greatest. Both are on the
-            wire only where they are given.
-        chosen_by: who chooses a worker's level: the `roster`, which has a column for it (default), or each `worker` as
-            it joins.
-        estimator: the estimator of the truths (see the package): an `EstimatorName`, or the name under which you
-            registered your own.
-        ties: which of several equally good labels is taken, in the order of the answer set.
-        max_iterations: of the estimators that iterate.
-        rounds: the exact number of rounds of an estimator by EM (`ROUNDED`), instead of a stop by its likelihood; on
-            the wire only where it is given.
+        epsilons: instead of `epsilon`, the public levels of ε, ascending, one of which each worker has; each is an
+            `epsilon` of "one_layer", "two_layer" or "fresh_two_layer". `epsilon` becomes the greatest. On the wire only
+            if set, as is `chosen_by`.
+        chosen_by: who chooses a worker's level: the `roster`, with a column for it (default), or each `worker` as it
+            joins.
+        estimator: the estimator of the truths (see the package): an `EstimatorName`, or the name of a registered one.
+        ties: the choice among equally good labels, by the order of the answer set.
+        max_iterations: the most iterations of estimators that iterate.
+        rounds: the exact number of EM rounds of an estimator in `ROUNDED`, instead of stopping by its likelihood. On
+            the wire only if set.
         quality_clamp: the least distance from 0 and 1 of a worker's share of right answers in the paper's truth
-            discovery (reading T2); in CRH the least share of wrong ones.
-        weight_function: g of equation (3), of the estimator "truth_discovery": "log_odds", "linear", or the name under
-            which you registered your own; on the wire only where it is given.
-        normalization: the divisor of a worker's right answers in that estimator: "answered", the number of its own
-            answers, or "all", the number of tasks, as equation (3) prints it (reading T2); on the wire only where it is
-            given.
-        threshold: of "masked", T: the number of workers that must take part to the end; with fewer, nothing is
-            released. On the wire there alone.
-        colluders: of "masked", c: the greatest number of workers that collude with the server. Likewise.
+            discovery (reading T2); in CRH the least share of wrong answers.
+        weight_function: g of equation (3), for the estimator "truth_discovery": "log_odds", "linear", or the name of a
+            registered function. On the wire only if set.
+        normalization: the divisor of a worker's number of right answers in that estimator: "answered", the number of
+            its answers, or "all", the number of tasks, as printed in equation (3) (reading T2). On the wire only if
+            set.
+        threshold: in "masked": T, the number of workers that must take part to the end; with fewer, nothing is
+            released. On the wire only there, as is `colluders`.
+        colluders: in "masked": c, the greatest number of workers that collude with the server.
 
     Raises:
         ConfigurationError: a value is not allowed.
@@ -167,17 +166,17 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return tuple(msgspec.structs.replace(self, epsilon=level, **of_all) for level in levels) or (self,)
 
     def are_tried(self, flip_probabilities: Sequence[float]) -> bool:
-        """Return whether confidences, if they claim anything, were held against published crowds by such settings.
+        """Return whether confidences were calibrated on published crowds for such settings.
 
-        That was done with our estimators and their settings by default, one ε of all workers, the paper's law of flip
-        probabilities, and no less ε than where they all held.
+        This covers the built-in estimators with default settings, one ε for all workers, the paper's law of flip
+        probabilities, and every ε from the least one at which all crowds were in the range.
 
         Args:
-            flip_probabilities: of each answer set, of drawn ones the mean.
+            flip_probabilities: the flip probability of each answer set; the mean if workers draw it.
         """
         estimator = ESTIMATORS.get(AUTO if self.estimator == "auto" else self.estimator)
         if estimator is None:
-            return False  # somebody's own
+            return False  # a registered estimator
         if estimator.credit.average == 1:
             return True  # shares of votes or weights
         most = [(size - 1) / (size - 1 + exp(estimator.tried_from)) for size in self.sizes]
@@ -279,7 +278,7 @@ def _check_names(names: tuple[str, ...], field: str, *, forbidden: str) -> None:
     """Raise ConfigurationError unless the names are distinct, short, and without what a written list needs."""
     text = "".join(names)
     are_short = bool(names) and 0 < min(map(len, names)) <= max(map(len, names)) <= MAX_NAME_LENGTH
-    # Which one is wrong is looked for where one is: a survey has many, and most are right.
+    # A survey has many names, and most are right, so a fast test comes before the search for a wrong one.
     are_right = are_short and [*map(str.strip, names)] == [*names] and not any(sign in text for sign in forbidden)
     for name in () if are_right else names:
         if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or any(sign in name for sign in forbidden):

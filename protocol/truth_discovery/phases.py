@@ -1,4 +1,4 @@
-"""The phase of truth discovery, in each model of trust: answers that workers perturb, show, or add up under masks."""
+"""The phase of truth discovery in each trust model: workers perturb their answers, disclose them, or mask them."""
 
 import functools
 import math
@@ -26,12 +26,12 @@ PHASE: Final = "answers"
 class AnswersPhase(PersonalizedPhase):
     """The phase in which workers report their perturbed answers.
 
-    The tally has how often each label of each task is reported, shape (tasks, labels), and a row of worker, task and
-    label for each report; where workers have an ε of their own the first is by level, and a row ends with the level.
+    The tally counts the reports of each label of each task, shape (tasks, labels), and has a row with worker, task and
+    label for each report. With levels of ε, counts are by level, and each row ends with the level.
 
     Args:
-        noises: how answers are perturbed, at each level of ε.
-        columns: of a private row, that are reported; by default the answers.
+        noises: the perturbation of answers at each level of ε.
+        columns: the columns of a private row that are reported; by default the answers.
 
     Examples:
         >>> from psephos.protocol.truth_discovery import TruthDiscovery
@@ -63,14 +63,14 @@ class AnswersPhase(PersonalizedPhase):
 
     @property
     def event(self) -> PrivacyEvent:
-        """All answers of the worker who gives most, by the mechanism of the greatest ε. See `Phase.event`."""
+        """The event of all answers of a worker with the most answers, at the greatest ε. See `Phase.event`."""
         return self._event
 
     def values_of(self, public: Sequence[int]) -> Values:
         return [self._codes.values_of_task[task] for task in public[self._asked]]
 
     def protected_values_of(self, public: Sequence[int]) -> Values:
-        """Return the answers to each place's task: a skipped task shows. See `Phase.protected_values_of`."""
+        """Return the labels of each column's task; skipping is public. See `Phase.protected_values_of`."""
         return [values if len(values) == 1 else values[1:] for values in self.values_of(public)]
 
     def kinds_of(self, public: IntArray) -> Sequence[IntArray]:
@@ -123,7 +123,7 @@ class AnswersPhase(PersonalizedPhase):
         of_sessions = np.moveaxis(columns, 0, 2)
         if np.any(
             (workers[1:] == workers[:-1]) & (tasks[1:] == tasks[:-1])
-        ):  # not of one session: labels have an order
+        ):  # not the case within a session, since labels have an order
             of_sessions = np.stack([values[np.lexsort(values.T[::-1])] for values in of_sessions])
         return TallyBlock(reports.shape[1], counts, of_sessions)
 
@@ -155,10 +155,10 @@ class AnswersPhase(PersonalizedPhase):
 
 
 class CountedAnswers(CentralPhase, AnswersPhase):
-    """The phase in which workers show the server their answers; it counts them and draws noise (the central model).
+    """The phase in which workers send the server their answers; it counts them and draws noise (the central model).
 
-    The tally has the counts that are told, task by task: of two labels the second one's, else all. Then come the
-    numbers of answers by task, which are public. `noise` is what the server adds to each count.
+    The tally has the released counts, task by task: all of them, or only the second of two labels. Then come the
+    numbers of answers by task, which are public. `noise` is the noise that the server adds to each count.
 
     Examples:
         >>> from psephos.protocol.truth_discovery import TruthDiscovery
@@ -179,7 +179,7 @@ class CountedAnswers(CentralPhase, AnswersPhase):
         AnswersPhase.__init__(self, parameters, codes, [noise])
 
     def typical_row(self, public: Sequence[int]) -> Sequence[int]:
-        """Return a worker who is asked the first tasks of each answer set. See `GuardedRelease.typical_row`."""
+        """Return the row of a worker with the first tasks of each answer set. See `GuardedRelease.typical_row`."""
         (counts,) = self._counts_of(np.array([public], dtype=np.int64)).tolist()
         tasks_of_sets = [np.flatnonzero(self._codes.set_of_task == place)[:count] for place, count in enumerate(counts)]
         return [0, *np.concatenate(tasks_of_sets).tolist(), *[NO_TASK] * (self.num_values - sum(counts))]
@@ -221,15 +221,16 @@ class CountedAnswers(CentralPhase, AnswersPhase):
 
 
 class MaskedAnswers(MaskedPhase, AnswersPhase):
-    """The phase in which workers add up their answers under masks, and nobody is trusted (the distributed model).
+    """The phase in which workers add up their answers under masks, without a trusted party (the distributed model).
 
-    A private row is a worker's answers, then what it adds to the sums of all tasks in order: of two labels the answers
-    of the second less those of the first, then all answers; of more labels the answers of each. To a task that it is
-    not asked, or skips, it adds 0. The tally has the sums, then how many were asked each task, which is public.
+    A private row has a worker's answers, then its terms of the sums of all tasks in order. A task of two labels has the
+    answers of the second minus those of the first, then all answers; any other task has the answers of each label. For
+    a task that the worker is not asked, or skips, the terms are 0. The tally has the sums, then the number of workers
+    that were asked each task, which is public.
 
     Privacy:
-        Another answer, or none, moves the sums of its task by `MASKED_DISTANCE` at most. So who skips a task tells
-        nobody, at no price. How many are asked is public, and how many of them answered has noise.
+        Another answer, or none, changes the sums of its task by at most `MASKED_DISTANCE`. So skipping a task is hidden
+        at no extra cost. The number of workers that are asked is public; the number that answered has noise.
 
     Examples:
         >>> from psephos.protocol.truth_discovery import TruthDiscovery
@@ -259,7 +260,7 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         columns = range(parameters.max_answers, parameters.max_answers + len(self._task_of))
         AnswersPhase.__init__(self, parameters, codes, [noise], columns=columns)
 
-    check_report = Phase.check_report  # nobody sees one
+    check_report = Phase.check_report  # reports stay masked
 
     def check_parties(self, number: int) -> None:
         super().check_parties(number)
@@ -306,9 +307,9 @@ class MaskedAnswers(MaskedPhase, AnswersPhase):
         return Tally(len(public), np.concatenate([total, num_asked]))
 
     def counts_of(self, totals: IntArray) -> tuple[IntArray, IntArray]:
-        """Return noisy counts of each label of each task, shape (..., tasks, labels), and how many were asked it.
+        """Return noisy counts of each label of each task, shape (..., tasks, labels), and the numbers of workers asked.
 
-        Of two labels twice the counts: answers of both, and less or more those of the second that there are more of.
+        For two labels, it returns twice the counts: the total minus, and plus, the difference.
         """
         sizes, num_asked = self._codes.size_of_task, totals[..., self.num_values :]
         counts = np.zeros((*num_asked.shape, max(self._codes.sizes)), dtype=np.int64)

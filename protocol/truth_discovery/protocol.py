@@ -1,12 +1,12 @@
-"""Truth discovery as a list of phases: there is one, in which workers report answers; closing it finds the truths.
+"""Truth discovery as a protocol of one phase, in which workers report answers; closing it finds the truths.
 
-The server distributes tasks as it welcomes a worker, whose public row names them. Where counts alone are kept
-(`central`, `masked`), nobody is told a weight.
+The server distributes tasks in its Welcome: a worker's public row names them. If only counts are known (`central`,
+`masked`), workers get no weight.
 
-A private row holds one answer for each task of the public row, in that order: a code that tells answer set and
-label, or `NO_ANSWER`; under masks also what is added up. Which tasks a worker is asked, and which of them it skips, is
-public, and so is its ε where workers have their own, the end of its public row; the labels are not. Under masks nobody
-sees who skips a task.
+A private row has one answer for each task of the public row, in that order: a code of answer set and label, or
+`NO_ANSWER`; in `masked` also the terms of the sums. It is public which tasks a worker is asked, and which of them it
+skips; so is its level of ε, if there are levels, at the end of its public row. The labels are private. In `masked` it
+is hidden who skips a task.
 """
 
 import dataclasses
@@ -42,9 +42,9 @@ from .outcome import LevelReports, Outcome, OwnOutcome
 from .parameters import Parameters
 from .phases import AnswersPhase, CountedAnswers, MaskedAnswers
 
-# Confidences and weights come out of iterations in floating point; what is released is rounded to a public grid.
+# Confidences and weights are results of floating-point iterations, and are rounded to a public grid for release.
 _GRID: Final = 2.0**20
-# Of trials that estimators look at together: with more, arrays leave the processor's cache.
+# The most answers in trials that run together; with more, arrays would exceed the processor's cache.
 _MOST_ANSWERS: Final = 1 << 16
 _LONGEST_NAME: Final[EstimatorName] = "noise_aware_dawid_skene"
 
@@ -54,7 +54,7 @@ class TruthDecisions(Decisions):
     """The results of many sessions.
 
     Args:
-        truths: int64, shape (sessions, tasks): labels' codes; -1 where there is none.
+        truths: the codes of the found labels, int64, shape (sessions, tasks); -1 for a task without one.
 
     Examples:
         >>> TruthDecisions(truths=np.array([[1, -1]]), kinds=np.array([[40]])).truths.tolist()
@@ -65,25 +65,29 @@ class TruthDecisions(Decisions):
 
 
 class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
-    """Crowd answers under local differential privacy, and what is true by them.
+    """Truth discovery: infer true labels from crowd answers under differential privacy.
 
     Args:
-        weight_function: g of equation (3): your own function, if the parameters name one. Only the party that finds the
+        parameters: the parameters of the session.
+        weight_function: g of equation (3), if the parameters name a registered function. Only the party that finds the
             truths needs it.
-        estimator: likewise: your own estimator.
+        estimator: the estimator, if the parameters name a registered one. Only the same party needs it.
 
     Raises:
-        ConfigurationError: see `use_function`; a weight function does not increase over the shares that workers may
-            have, or is no number there.
+        ConfigurationError: see `use_function`; or a weight function does not increase over the possible shares of
+            workers, or returns no number.
 
     Privacy:
-        For a worker with m answers: one-layer and fresh two-layer mε-LDP, ε for each answer; two-layer J-LDP for all
-        answers, R-LDP for one of them where the others are known (`psephos.protocol.mechanisms.joint_law`): neither is
-        the paper's ε. Replace-one; against all others colluding. Which tasks a worker is asked, and which of them it
-        skips, is public; so is its ε, where workers have their own, and no ε bounds what its choice tells. "central"
-        ε-DP of the release for an answer, mε for m, against whoever sees that; the server sees all answers. "masked"
-        the same against the server and as many workers with it as `colluders` says (`phases.MaskedPhase`), for an
-        answer or none.
+        Replace-one; unit: all m answers of a worker, or one of them.
+
+        - Local mechanisms, against a coalition of all others: one-layer and fresh two-layer are mε-LDP, and ε-LDP for
+          one answer; two-layer is J-LDP, and R-LDP for one answer if the others are known
+          (`psephos.protocol.mechanisms.joint_law`). Neither is the paper's ε. It is public which tasks a worker is
+          asked, and which of them it skips. So is its level of ε, and no ε bounds what the choice of a level reveals.
+        - "central": the release is ε-DP for one answer and mε-DP for m, against an observer of the release; the server
+          sees all answers.
+        - "masked": the same against a coalition of the server and `colluders` workers (`phases.MaskedPhase`), and also
+          for skipping a task.
 
     Source:
         Li et al. (2018), Algorithms 1 and 2; readings T1 to T9.
@@ -126,9 +130,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         for field, function in (("weight_function", weight_function), ("estimator", estimator)):
             if function is not None:
                 self.use_function(field, function)
-        self._last_inference: tuple[Tally, tuple[str, Inference]] | None = (
-            None  # what was found last, and in which tally
-        )
+        self._last_inference: tuple[Tally, tuple[str, Inference]] | None = None  # the last result, with its tally
 
     def check_function(self, field: str, function: Callable[..., Any]) -> None:
         if field == "weight_function":
@@ -179,8 +181,8 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def encode(self, table: Mapping[str, Entries]) -> Inputs:
         """Turn tasks and answers into rows. See `PhasedProtocol.encode`.
 
-        Entries are lists of names, or texts with semicolons between them; or codes: int64 arrays of shape
-        (n, max_answers), padded with `NO_TASK` and `NO_ANSWER`.
+        Entries are lists of names, or texts with names separated by semicolons; or codes, as int64 arrays of shape (n,
+        max_answers), padded with `NO_TASK` and `NO_ANSWER`.
         """
         self.check_columns(table)
         is_table = len(table["tasks"]) == len(table["answers"])
@@ -216,13 +218,14 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """Return a worker's private row. See `PhasedProtocol.encode_own`.
 
         Args:
-            entries: `answers`: a table of labels by task, or one text of the form "task=label; task=label"; or beside
-                `tasks` labels alone, as `encode` takes them. Tasks that the worker is not asked are left out, and those
+            entries: `answers`: a table of labels by task, or a text of the form "task=label; task=label"; or, together
+                with `tasks`, only labels, as for `encode`. Tasks that the worker is not asked are ignored, and tasks
                 that it does not name are skipped.
+            public: the worker's public row.
 
         Raises:
-            ConfigurationError: a task is not the session's, a label is not in its answer set, or `tasks` or `epsilon`
-                is given and differs from the public row.
+            ConfigurationError: a task is unknown, a label is not in its answer set, or `tasks` or `epsilon` differs
+                from the public row.
         """
         self.check_public(public)
         self.parameters.own_levels.check_own(entries, public)
@@ -305,10 +308,10 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         )
 
     def decisions(self, tallies: Sequence[TallyBlock]) -> TruthDecisions:
-        """Return the results of many sessions, and the bytes of each kind that they take, to all and to single workers.
+        """Return the results of many sessions. See `PhasedProtocol.decisions`.
 
         Raises:
-            NotImplementedError: somebody's own estimator finds the truths, or workers skip other tasks here and there.
+            NotImplementedError: the estimator is a registered one, or workers skip different tasks in the sessions.
         """
         (block,) = tallies
         truths, num_iterations = self._infer_block(block, noise=self.noise)
@@ -381,13 +384,13 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         return self._infer_block(self.phase.tally_block(answers, earlier=(), public=inputs.public), noise=None)[0]
 
     def counts_of(self, tally: Tally | TallyBlock) -> tuple[IntArray, IntArray]:
-        """Return how often each label of each task is reported, shape (tasks, labels), and how many answers it has.
+        """Return the number of reports of each label of each task, shape (tasks, labels), and of answers to each task.
 
-        Of a block both have an axis of sessions before the others.
+        For a block, both have the sessions as first axis.
         """
         if isinstance(self.phase, CountedAnswers | MaskedAnswers):
             return self.phase.counts_of(tally.totals)
-        counts = tally.totals.sum(axis=-3) if self.phase.is_personal else tally.totals  # of all levels
+        counts = tally.totals.sum(axis=-3) if self.phase.is_personal else tally.totals  # summed over levels
         return counts, counts.sum(axis=-1)
 
     @property
@@ -457,7 +460,7 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
     def _infer(self, tally: Tally, *, noise: Perturbation | None) -> tuple[str, Inference]:
         if self.noise.on_counts is not None:
             (counts, numbers), sizes = self.counts_of(tally), self.codes.size_of_task
-            if noise is None:  # who skips a task is then seen under masks, too
+            if noise is None:  # exact masked sums also reveal who skips a task
                 numbers = counts.sum(axis=1)
             added = None if noise is None else noise.count_noise(tally.num_reports)
             return "majority", majority_of_counts(counts, numbers, sizes, added, ties=self.parameters.ties)

@@ -1,6 +1,6 @@
-"""One truth discovery session with all parties in one function, to be read beside the paper's Algorithms 1 and 2.
+"""A truth discovery session with all parties in one function, in the order of the paper's Algorithms 1 and 2.
 
-Agents, the array path and replays must equal it bit for bit; the tests hold them to that.
+Tests check that agents, the array path and replays equal it bit for bit.
 """
 
 import numpy as np
@@ -32,24 +32,24 @@ def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedN
     """
     codes, phase = protocol.codes, protocol.phase
     reports: list[list[int]] = []
-    # Line 1, the server distributes the questions: a worker's public row is its place, and the tasks that it is asked.
-    # Line 2, workers have their candidate answers: a private row is an answer to each of these, or none.
+    # Line 1, the server distributes the questions: a worker's public row has its index and its tasks.
+    # Line 2, workers have their candidate answers: a private row has an answer to each of these tasks, or none.
     for place, answers in enumerate(inputs.private.tolist()):
-        # Each worker has randomness of its own: a uniform for each answer, and before it, or before all of them, what
-        # its flip probability is drawn with; it tells nobody.
+        # Each worker has secret randomness: a uniform for each answer, and before each, or before all of them, the
+        # uniforms with which its flip probability is drawn.
         mechanism = phase.mechanism_of(inputs.public[place].tolist())
         slots = mechanism.slots_of(len(answers))
         (uniforms,) = noise.uniforms(
             protocol=protocol.name, phase=phase.name, start=place, stop=place + 1, slots=slots
         ).tolist()
         # It perturbs its answers by Definition 5.1 and submits them: with the session's flip probability (Algorithm 1,
-        # line 3), or with its own, which it draws from the hyper-distribution first (Algorithm 2, lines 3 and 4).
+        # line 3), or with one that it first draws from the hyper-distribution (Algorithm 2, lines 3 and 4).
         reports.append(mechanism.randomize_row(answers, uniforms))
-    # The server counts the submitted answers to each task, and keeps who gave which.
+    # The server counts the submitted answers to each task, and stores which worker gave which.
     counts = np.zeros((len(phase.mechanisms), len(codes.tasks), max(codes.sizes)), dtype=np.int64)
     rows_kept: list[tuple[int, ...]] = []
     for (worker, *public), report in zip(inputs.public.tolist(), reports, strict=True):
-        level_place = public[len(report) :]  # the place of its ε, where workers have their own
+        level_place = public[len(report) :]  # the index of its level of ε, if there are levels
         for task, code in zip(public, report, strict=False):
             if task == NO_TASK or code == NO_ANSWER:
                 continue
@@ -59,8 +59,8 @@ def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedN
     counts = counts if phase.is_personal else counts[0]
     tally = Tally(len(reports), counts, np.array(sorted(rows_kept), dtype=np.int64).reshape(-1, 3 + phase.is_personal))
     if phase.tally_mechanism is not None:
-        # Or it is trusted: it was shown the answers, of which it keeps nothing but counts with noise: of two labels the
-        # second one's.
+        # In the central model, the server has the exact answers, and keeps only noisy counts; for two labels, only that
+        # of the second.
         exact = [
             int(counts_of_task[label])
             for counts_of_task, size in zip(counts, codes.size_of_task.tolist(), strict=True)
@@ -69,5 +69,5 @@ def reference_run(protocol: TruthDiscovery, inputs: Inputs, *, noise: SimulatedN
         stream = f"release of {phase.name}"
         noisy = noise.randomize(phase.tally_mechanism, exact, protocol=protocol.name, phase=stream, place=0)
         tally = Tally(len(reports), np.array([*noisy, *counts.sum(axis=1)], dtype=np.int64))
-    # The last two lines: it applies truth discovery and returns the aggregated answers, and to each worker its weight.
+    # The last two lines: it applies truth discovery, releases the aggregated answers, and sends each worker its weight.
     return PopulationResult(protocol.outcome([tally]), (tally,), protocol.own_outcomes([tally]))

@@ -1,4 +1,4 @@
-"""Maxima of concave functions over an ℓ₁ ball, many at once, each certified by its duality gap."""
+"""Maximization of many concave functions over an ℓ₁ ball, each certified by its duality gap."""
 
 from .maximum import BallMaximum
 from .probit import fit_probit, log_likelihoods

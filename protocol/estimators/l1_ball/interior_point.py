@@ -1,13 +1,13 @@
-"""A primal-dual interior point method for the ℓ₁ ball, which many problems walk through in lockstep.
+"""A primal-dual interior point method for the ℓ₁ ball, for many problems in lockstep.
 
 To minimize a convex f over ‖β‖₁ ≤ B, write β = p − q with p, q > 0 and t = B − Σ(p + q) > 0. With multipliers y > 0 of
-p and q and ν > 0 of the sum, the path to the optimum is ±∇f + ν = y, p·y = q·y = t·ν = μ as μ falls to 0. Each step is
-Mehrotra's: Newton's direction for μ = 0 shows how far μ can fall, and a second right-hand side of the same system aims
-there and takes the first one's curvature into account. The unknowns p, q, y, t, ν are eliminated by hand; what is left
-is one system H + D of d unknowns. The method has no branches that a problem takes alone, no point that it needs to
-know, and no requirement of full rank: D is positive.
+p and q, and ν > 0 of the sum, the central path is ±∇f + ν = y, p·y = q·y = t·ν = μ as μ decreases to 0. Each step is
+Mehrotra's: Newton's direction for μ = 0 shows how far μ can decrease, and a second right-hand side of the same system
+aims there and corrects for curvature. The unknowns p, q, y, t, ν are eliminated analytically, which leaves one system H
++ D of d unknowns. The method has no branches for single problems, needs no special starting point, and no full rank,
+since D is positive.
 
-Every iterate is strictly inside the ball, so that each is certified by its gap, and the best one is returned.
+Every iterate is strictly inside the ball, so each is certified by its gap, and the best one is returned.
 
 Source: Mehrotra (1992) for the predictor and corrector; reading M10 for the certificate.
 """
@@ -24,19 +24,20 @@ from .objectives import ConvexFunctions, MaskArray
 
 DEFAULT_TOLERANCE: Final = 1e-6
 DEFAULT_MAX_ITERATIONS: Final = 100
-# The share of the way to the boundary that a step may go.
+# The share of the distance to the boundary that a step may take.
 _SHARE: Final = 0.995
-# How far the products are kept above what the misfit of the multipliers alone would make of the gap.
+# The products stay above this share of the gap that the multipliers' dual residual (misfit) alone would cause.
 _MISFIT_SHARE: Final = 0.01
-# A misfit along a feature a million times as large as the others is not worth its size, and holds the walk back for
-# good. Who has not arrived after so many steps, more than separable records of any scale take, goes on without regard.
+# After this many steps, more than separable records of any scale need, misfits are ignored: along a feature that is a
+# million times as large as the others, a misfit matters little, but would block progress forever.
 _REGARDS_MISFITS: Final = 60
-# A step is too long where f bends so many times more along it than at its beginning, and by so much of the gap besides.
+# A step is too long if the curvature of f along it is this many times that at its start, and its effect is also this
+# many times the gap.
 _MOST_BENDING: Final = 3.0
 _SHARE_OF_GAP: Final = 0.1
 _SHORTENING: Final = 0.25
 _MOST_SHORTENINGS: Final = 20
-# Lanes that have ended are dropped when so many of them stand idle.
+# Finished lanes are dropped when they are this share of all.
 _IDLE_SHARE: Final = 0.25
 
 
@@ -44,7 +45,7 @@ _IDLE_SHARE: Final = 0.25
 class _State:
     """The variables of all lanes, or a step in them.
 
-    Halves are p and q, duals their multipliers, shape (2, d, lanes); the slack is t and the price ν, shape (lanes,).
+    `halves` are p and q, `duals` their multipliers, shape (2, d, lanes); `slack` is t and `price` is ν, shape (lanes,).
     """
 
     halves: FloatArray
@@ -69,7 +70,7 @@ class _State:
         rates = np.maximum((-step.halves / self.halves).max(axis=(0, 1)), (-step.duals / self.duals).max(axis=(0, 1)))
         np.maximum(rates, -step.slack / self.slack, out=rates)
         np.maximum(rates, -step.price / self.price, out=rates)
-        return 1 / np.abs(np.maximum(rates, 0.0))  # no zero below 0, whose inverse would be -inf
+        return 1 / np.abs(np.maximum(rates, 0.0))  # abs avoids −0, whose inverse would be −inf
 
     def advance(self, step: "_State", lengths: FloatArray) -> "_State":
         """Return the state after a part of a step."""
@@ -97,19 +98,19 @@ def maximize_in_lanes(
     max_iterations: int,
     start: FloatArray | None = None,
 ) -> BallMaximum:
-    """Minimize convex functions over an ℓ₁ ball, that is maximize their negatives, one in a lane. See `maximum`.
+    """Minimize convex functions over an ℓ₁ ball (maximize their negatives), one function per lane. See `maximum`.
 
-    The objective is used up. A walk may begin at points of the ball, shape (d, lanes). Those of lanes that did not
-    converge, for whatever reason, are in the ball too.
+    The objective cannot be used again. The iteration may start at given points of the ball, shape (d, lanes). The
+    results of lanes that did not converge are in the ball, too.
     """
     best = _Best(num_features, num_lanes, tolerance)
     shares = np.ones(num_lanes)
     centers = np.zeros((num_features, num_lanes))
-    with np.errstate(all="ignore"):  # a lane whose numbers overflow ends by itself
+    with np.errstate(all="ignore"):  # a lane with an overflow ends
         if start is not None:
             gaps, steepest = _gaps(start, objective.descend(start), radius)
             is_going = best.update(start, gaps, 0)
-            # The further from the optimum, the nearer to the ball's center the walk begins.
+            # The farther from the optimum, the closer to the ball's center is the start.
             shares = np.sqrt(gaps / (2 * radius * steepest))[is_going]
             shares = np.where(shares < 1, shares, 1.0)
             centers = np.compress(is_going, start, axis=-1)
@@ -207,13 +208,17 @@ def _walk(
 ) -> tuple[_State, FloatArray]:
     """Return the state after one step, and the gradients there.
 
-    Where f bends along the step by far more than at its beginning, the step is shortened: Newton's direction knows
-    nothing of a record that was sure when the step began.
+    If the curvature of f along the step is much greater than at its start, the step is shortened: Newton's direction
+    does not see a record whose choice was nearly certain at the start.
 
     Args:
-        is_going: the lanes that count.
-        slips: shape (lanes,): an error of f that matters to nobody.
-        misfit_share: of what the multipliers' misfit makes of the gap: no less is aimed at.
+        objective: the functions.
+        state: the current state.
+        gradients: the gradients there.
+        is_going: the lanes that are not finished.
+        radius: the radius of the ball.
+        slips: a negligible error of f, shape (lanes,).
+        misfit_share: the products do not aim below this share of the gap from the multipliers' misfit.
     """
     step, bends = _find_step(objective, state, gradients, misfit_share * radius)
     points = step.points
@@ -243,10 +248,10 @@ def _find_step(
     then = state.advance(predictor, lengths).products()
     falls_to = then / now
     target = falls_to * falls_to * then
-    # While the multipliers do not fit the gradients, which bend, the products say too little of how far it is.
+    # As long as the multipliers do not fit the gradients, the products underestimate the distance to the optimum.
     misfits = np.abs(np.stack([gradients, -gradients]) + state.price - state.duals).max(axis=(0, 1))
     np.maximum(target, reach_of_misfits * misfits / (2 * len(gradients) + 1), out=target)
-    # The predictor's second order, no larger than the products themselves: beyond, it leads away from the path.
+    # The predictor's second-order term, limited to the size of the products; larger ones lead away from the path.
     most = np.maximum(now, target)
     return system.direct(
         target - np.clip(predictor.halves * predictor.duals, -most, most),
@@ -255,10 +260,11 @@ def _find_step(
 
 
 class _System:
-    """Newton's equations at one state, for any products p·y, q·y and t·ν aimed at.
+    """Newton's equations at one state, for any target products p·y, q·y and t·ν.
 
-    With a = y/p and b = y/q, D = ab/(a + b); e = ∓∇f − ν + (product aimed at)/p or q is what pulls at p and q.
-    The direction of β solves (H + D)·Δβ = (b·e_p − a·e_q)/(a + b) − Δν·(b − a)/(a + b), and Δν the sum's equation.
+    Let a = y/p, b = y/q and D = ab/(a + b), and let e = ∓∇f − ν + (target product)/p or q be the residuals of p and q.
+    The direction of β solves (H + D)·Δβ = (b·e_p − a·e_q)/(a + b) − Δν·(b − a)/(a + b). Δν solves the equation of the
+    sum.
     """
 
     def __init__(self, objective: ConvexFunctions, state: _State, gradients: FloatArray) -> None:
@@ -271,7 +277,7 @@ class _System:
         self._forces = np.stack([-gradients, gradients]) - state.price
         objective.factorize(self._inverse_diagonal)
         (self._tilted,) = objective.solve(self._tilt[None])
-        # By how much Σ(Δp + Δq) falls where Δν rises by 1.
+        # The decrease of Σ(Δp + Δq) if Δν increases by 1.
         self._yield = sum_over_features(
             self._inverse_diagonal - self._difference * (self._tilt - self._tilted / self._inverse_diagonal)
         )
@@ -292,7 +298,7 @@ class _System:
         halves[0] -= bends * inverse[0]
         halves[1] += bends * inverse[1]
         bends *= points
-        # The less certain of the two differs from the other by Δβ, which is known better.
+        # The less accurate of Δp and Δq is computed from the other one and Δβ.
         first = inverse[0] > inverse[1]
         np.copyto(halves[0], points + halves[1], where=first)
         np.copyto(halves[1], halves[0] - points, where=~first)

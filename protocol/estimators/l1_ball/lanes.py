@@ -1,8 +1,8 @@
-"""Sums and linear systems for many problems at once, in an order that is written out.
+"""Sums and linear systems for many problems at once, in a fixed order of operations.
 
-The last axis of every array holds the problems ("lanes"), and every operation is elementwise along it. So the bits of
-a lane depend neither on the other lanes nor on their number nor on the processor. Sums over features halve the
-axis; sums over records have `NUM_STRANDS` running totals, so that further records of zeros change nothing.
+The last axis of every array has the problems ("lanes"), and every operation is elementwise along it. So the bits of a
+lane depend neither on other lanes, nor on their number, nor on the processor. Sums over features are pairwise. Sums
+over records have `NUM_STRANDS` running totals, so that additional records of zeros change nothing.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ import numpy as np
 from ...arrays import FloatArray
 
 NUM_STRANDS: Final = 8
-"""Running totals of a sum over records."""
+"""The number of running totals of a sum over records."""
 
 
 def sum_over_features(terms: FloatArray) -> FloatArray:
@@ -47,8 +47,8 @@ def sum_over_records(terms: FloatArray) -> FloatArray:
 def factorize(matrices: FloatArray) -> None:
     """Replace symmetric positive definite matrices, shape (m, m, lanes), by their factors L·D·Lᵀ, in place.
 
-    The lower triangle is read: the diagonal becomes D, the part below it L without its ones. What stands above is
-    neither read nor of use afterwards.
+    Only the lower triangle is read. The diagonal becomes D, and the part below it L without its ones. The part above is
+    undefined afterwards.
     """
     size = len(matrices)
     for pivot in range(size - 1):

@@ -1,8 +1,8 @@
-"""What a maximization over ℓ₁ balls returns, and the checks that all of them share.
+"""The result of maximizations over ℓ₁ balls, and their common checks.
 
-Of all of them `radius` is B > 0, `tolerance` a gap that is small enough, > 0, and `max_iterations`, at least 1, after
-how many steps the best point so far is returned: a ConfigurationError refuses others. A ValueError refuses arrays of
-another shape, or with a number that is not finite.
+All of them take the `radius` B > 0; the `tolerance` > 0, the greatest gap of a converged result; and `max_iterations` ≥
+1, the number of steps after which the best point so far is returned. ConfigurationError is raised for other values, and
+ValueError for arrays of another shape, or with a number that is not finite.
 """
 
 import dataclasses
@@ -15,9 +15,9 @@ from ...arrays import FloatArray, IntArray
 from ...errors import refuse, require
 
 EPSILON: Final = float(np.finfo(np.float64).eps)
-"""The relative error of one operation, and some more."""
+"""A bound on the relative error of one operation."""
 SLIGHT: Final = 1e-3
-"""The share of the tolerance that no certificate need tell from 0."""
+"""The share of the tolerance that is negligible in a certificate."""
 
 _AXES_OF_ROWS: Final = 2
 
@@ -26,14 +26,14 @@ _AXES_OF_ROWS: Final = 2
 class BallMaximum:
     """The maxima of some concave functions over one ℓ₁ ball, each with a certificate.
 
-    A gap bounds from above how far the function at the point lies below its maximum over the ball: by concavity
-    f(x) − f(β) ≤ g·(x − β) ≤ radius·‖g‖_∞ − g·β for every x of the ball, where g is the gradient at β.
+    A gap is an upper bound on the difference between the function's maximum over the ball and its value at the point:
+    by concavity f(x) − f(β) ≤ g·(x − β) ≤ radius·‖g‖_∞ − g·β for every x in the ball, where g is the gradient at β.
 
     Args:
         points: float64, shape (m, d): β of each function, ‖β‖₁ ≤ radius.
-        gaps: float64, shape (m,): radius·‖g‖_∞ − g·β, with what rounding may have taken off it, where that is more than
-            a thousandth of the tolerance.
-        num_iterations: int64, shape (m,): steps of the interior point method; 0 where what it began at was good enough.
+        gaps: float64, shape (m,): radius·‖g‖_∞ − g·β, plus a bound on its rounding error, if that exceeds a thousandth
+            of the tolerance.
+        num_iterations: int64, shape (m,): the steps of the interior point method; 0 if the start was good enough.
         has_converged: bool, shape (m,): whether the gap is at most the tolerance.
 
     Source:

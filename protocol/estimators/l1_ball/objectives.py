@@ -1,8 +1,8 @@
-"""The functions that the interior point method minimizes: their gradients, and their Newton systems.
+"""The functions that the interior point method minimizes, with their gradients and Newton systems.
 
-All are convex; an array's last axis holds the functions ("lanes"), and nothing mixes them. A Newton system is
-(H + D)·x = r with the Hessian H and a positive diagonal D. It is brought into a form whose eigenvalues are all at
-least 1, so that its factorization cannot fail, however singular H is.
+All are convex. The last axis of an array has the functions ("lanes"), which are independent. A Newton system is (H +
+D)·x = r with the Hessian H and a positive diagonal D. It is transformed so that all eigenvalues are at least 1. So its
+factorization cannot fail, even if H is singular.
 
 Source: the probit likelihood is equation (3) of the paper on moral preferences; reading M10.
 """
@@ -20,7 +20,7 @@ MaskArray: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 _SQRT_HALF: Final = math.sqrt(0.5)
 _SQRT_TWO_OVER_PI: Final = math.sqrt(2 / math.pi)
-# Below it the curvature of −ln Φ, z·h + h², differs from 1 by less than 1e-6, and is lost in rounding soon after.
+# Below this z, the curvature of −ln Φ, z·h + h², differs from 1 by less than 1e-6, and soon is lost in rounding.
 _FLAT_BELOW: Final = -1e3
 
 
@@ -59,7 +59,7 @@ def probit_derivatives(arguments: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 class _Probit(ConvexFunctions):
-    """−Σ_j ln Φ(β·V_j), V of shape (n, d, lanes). Rows of zeros are records that do not exist, or say nothing."""
+    """−Σ_j ln Φ(β·V_j), V of shape (n, d, lanes). Rows of zeros are missing records, or records without information."""
 
     def __init__(self, differences: FloatArray) -> None:
         self._hold(differences, np.empty((len(differences), differences.shape[-1])))
@@ -81,7 +81,7 @@ class _Probit(ConvexFunctions):
 
 
 class ProbitByRecords(_Probit):
-    """−Σ_j ln Φ(β·V_j) for functions of fewer records than features: systems of the size of the records.
+    """−Σ_j ln Φ(β·V_j) for functions with fewer records than features: its systems have the size of the records.
 
     By Woodbury's identity (VᵀWV + D)⁻¹ = D⁻¹ − D⁻¹UᵀK⁻¹UD⁻¹ with U = W^½·V and K = 1 + U·D⁻¹·Uᵀ.
     """
@@ -134,7 +134,7 @@ class _FeatureSystem:
         factorize(self._factors)
 
     def solve(self, right: FloatArray) -> FloatArray:
-        """Return the solutions of the systems prepared last. See `ConvexFunctions.solve`."""
+        """Solve the systems that were prepared last. See `ConvexFunctions.solve`."""
         solutions = right * self._roots
         solve_factorized(self._factors, solutions)
         solutions *= self._roots

@@ -1,14 +1,14 @@
-"""Pairwise steps towards the maximum of a concave quadratic over an ℓ₁ ball, for many of them at once.
+"""Pairwise Frank-Wolfe steps towards the maximum of concave quadratics over an ℓ₁ ball, for many at once.
 
-A point of the ball is a mixture of the 2d vertices ±B·e_k and the center. Each step moves weight from one of these that
-the point is made of to the one in whose direction the function rises most, as far as is best along that line. The
-optimum of a quadratic whose coefficients are mostly noise mixes few vertices, which a few dozen cheap steps find; where
-they do not, the interior point method goes on from here.
+A point of the ball is a mixture of the 2d vertices ±B·e_k and the center. Each step moves weight from one of its
+vertices to the one in whose direction the function increases most, to the maximum along that line. If the coefficients
+of a quadratic are mostly noise, its optimum is a mixture of few vertices, which a few dozen cheap steps find. Otherwise
+the interior point method continues from the result.
 
 Every step is elementwise over the quadratics, so that bits do not depend on the batch.
 
-Source: Lacoste-Julien and Jaggi (2015) for pairwise steps of Frank and Wolfe's method; Fan, Chen and Lin (2005) for
-choosing what to move by its gain to second order.
+Source: Lacoste-Julien and Jaggi (2015) for pairwise Frank-Wolfe steps; Fan, Chen and Lin (2005) for choosing the source
+by its second-order gain.
 """
 
 from typing import Final
@@ -17,25 +17,25 @@ import numpy as np
 
 from ...arrays import FloatArray, IntArray
 
-# Above, the interior point method is the faster one.
+# With more steps, the interior point method is faster.
 _MOST_STEPS: Final = 160
-# Quadratics that are done leave the batch after so many steps.
+# Finished quadratics are removed from the batch after this many steps.
 _STEPS_BETWEEN_CHECKS: Final = 8
 
 
 def climb_pairwise(linear: FloatArray, hessians: FloatArray, *, radius: float, tolerance: float) -> FloatArray:
-    """Return points of the ball where linear·β − ½·βᵀ·hessian·β is great, mostly as great as it gets.
+    """Return points of the ball with a large linear·β − ½·βᵀ·hessian·β, mostly the maximum, without a certificate.
 
-    They bear no certificate. Shapes are (m, d) of the linear parts and of the points, and (m, d, d) of the Hessians,
-    which are symmetric and positive semidefinite. See `maximum`.
+    Linear parts and points have shape (m, d). Hessians have shape (m, d, d), and are symmetric and positive
+    semidefinite. See `maximum`.
     """
     num_quadratics, size = linear.shape
     maxima = np.zeros((num_quadratics, size))
     active: IntArray = np.arange(num_quadratics, dtype=np.int64)
     points = np.zeros((num_quadratics, size))
     slopes = linear.copy()  # the gradient
-    slack = np.full(num_quadratics, radius)  # the center's weight, as what is left of the radius
-    diagonals = np.ascontiguousarray(np.einsum("mkk->mk", hessians))  # a view's copy; nothing is added up
+    slack = np.full(num_quadratics, radius)  # the weight of the center: the rest of the radius
+    diagonals = np.ascontiguousarray(np.einsum("mkk->mk", hessians))  # copies the diagonals, without sums
     lanes: IntArray = np.arange(num_quadratics, dtype=np.int64)
     for step in range(1, _MOST_STEPS + 1):
         num_moved, slack = _move(points, slopes, slack, hessians, diagonals, lanes)
@@ -62,17 +62,17 @@ def _move(
     diagonals: FloatArray,
     lanes: IntArray,
 ) -> tuple[FloatArray, FloatArray]:
-    """Take one step in each of m quadratics, each in its lane: points and slopes, shape (m, d), change in place.
+    """Take one step for each of m quadratics; change points and slopes, shape (m, d), in place.
 
-    Return how much weight moved, and the slack that is left, shape (m,) each.
+    Return the moved weight and the new slack, shape (m,) each.
     """
-    # Where to: the vertex along which the function rises most.
+    # Target: the vertex in whose direction the function increases most.
     target = np.argmax(np.abs(slopes), axis=1)
     slope = slopes[lanes, target]
     sign = np.where(slope < 0, -1.0, 1.0)
     rise = slope * sign
     row = hessians[lanes, target]
-    # Where from: of the vertices that the point is made of, and the center, the one whose exchange gains most.
+    # Source: of the point's vertices and the center, the one whose exchange gains most.
     signs = np.sign(points)
     gains = rise[:, None] - signs * slopes
     diagonal = diagonals[lanes, target]
@@ -86,7 +86,7 @@ def _move(
     gain = np.where(is_center, rise, gains[lanes, source])
     curvature = np.where(is_center, diagonal, curvatures[lanes, source])
     most = np.where(is_center, slack, np.abs(points[lanes, source]))
-    # How far: to the maximum along the line, or until the source is used up.
+    # Step size: to the maximum along the line, or until the source has no weight.
     with np.errstate(divide="ignore", invalid="ignore"):
         best = np.where(curvature > 0, gain / curvature, np.inf)
     length = np.where(gain > 0, np.minimum(best, most), 0.0)

@@ -1,8 +1,8 @@
 """Probit maximum likelihood of many voters at once, over an ℓ₁ ball.
 
-A voter chose one of two alternatives some times; V = features of the chosen − features of the rejected. Under the
-probit model with preferences β the likelihood is Π_j Φ(β·V_j), whose logarithm is concave. The voters are solved in
-blocks of bounded memory; what a voter gets depends on no other voter, nor on the block, to the last bit.
+In each record a voter chose one of two alternatives: V = features of the chosen − features of the rejected. In the
+probit model with preferences β, the likelihood is Π_j Φ(β·V_j), whose logarithm is concave. Voters are solved in blocks
+of bounded memory; a voter's result does not depend on other voters or on the block, to the last bit.
 
 Source: equation (3) of the paper on moral preferences; reading M10.
 """
@@ -20,10 +20,10 @@ from .lanes import NUM_STRANDS, sum_over_features, sum_over_records
 from .maximum import EPSILON, SLIGHT, BallMaximum, check_limits, check_points, check_rows, considerable
 from .objectives import ProbitByFeatures, ProbitByRecords, probit_derivatives
 
-# The numbers of a block's records (4 MiB): so many lanes that a step's work outweighs its calls, and a bounded memory.
+# The numbers in a block's records (4 MiB): enough lanes that a step's work dominates its overhead, in bounded memory.
 _NUMBERS_IN_A_BLOCK: Final = 1 << 19
 _MOST_LANES: Final = 4096
-# Roundings of φ(z)/Φ(z), of its products, where the strands of a sum meet, and of the gap's own two terms.
+# The roundings of φ(z)/Φ(z), of its products, of adding the strands of a sum, and of the gap's two terms.
 _OTHER_ROUNDINGS: Final = 16
 
 
@@ -39,12 +39,13 @@ def fit_probit(
     """Maximize each voter's Σ_j ln Φ(β·V_j) over ‖β‖₁ ≤ radius. See `maximum`.
 
     Args:
-        differences: float64, shape (records, d), d ≥ 1: V of all voters, one voter's records after the other's.
-        offsets: int64, shape (voters + 1,): voter i has the records offsets[i] … offsets[i+1] − 1, perhaps none.
+        differences: V of all voters, float64, shape (records, d), d ≥ 1, voter by voter.
+        offsets: int64, shape (voters + 1,): voter i has the records from offsets[i] up to offsets[i + 1], possibly
+            none.
 
     Returns:
-        One entry a voter. A voter without records has β = 0 and the gap 0. A gap bounds what is lost up to a thousandth
-        of the tolerance: where the rounding of its gradient may be more, that is added.
+        One entry per voter. A voter without records has β = 0 and gap 0. A gap is a bound up to a thousandth of the
+        tolerance; if the rounding error of its gradient may be greater, a bound on this is added.
 
     Source:
         Equation (3); reading M10.
@@ -80,7 +81,7 @@ def fit_probit(
 
 @exact_arguments
 def log_likelihoods(differences: FloatArray, offsets: IntArray, points: FloatArray) -> FloatArray:
-    """Return each voter's Σ_j ln Φ(β·V_j), at most 0, for records as of `fit_probit` and points of shape (voters, d).
+    """Return each voter's Σ_j ln Φ(β·V_j), at most 0, for records as in `fit_probit` and points of shape (voters, d).
 
     Source:
         Equation (3).
@@ -97,7 +98,7 @@ def log_likelihoods(differences: FloatArray, offsets: IntArray, points: FloatArr
         lanes = _gather(differences, offsets, voters)
         lanes *= points[voters].T
         terms = np.asarray(log_ndtr(sum_over_features(lanes)), dtype=np.float64)
-        # What stands in for missing records is certain.
+        # Missing records contribute 0.
         terms[np.arange(len(terms))[:, None] >= np.diff(offsets)[voters]] = 0.0
         sums[voters] = sum_over_records(terms)
     return sums
@@ -129,14 +130,14 @@ def _gather(differences: FloatArray, offsets: IntArray, voters: IntArray) -> Flo
 
 
 def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, tolerance: float) -> FloatArray:
-    """Return how far above the computed gaps of points the true ones may be; 0 where that is slight.
+    """Return bounds on the rounding errors of the computed gaps of points; 0 if negligible.
 
-    The gap is B·‖g‖_∞ − g·β, and ‖β‖₁ ≤ B: it is off by 2B times an entry of g at most. Of that, z = β·V is off by so
-    many roundings of Σ|β·V|; φ/Φ and its slope, which fall in z, by what they are at the lower end. Lanes are records
-    of shape (n, d, voters).
+    The gap is B·‖g‖_∞ − g·β with ‖β‖₁ ≤ B, so its error is at most 2B times that of an entry of g. For the latter, z =
+    β·V has an error of some roundings of Σ|β·V|. φ/Φ and its slope decrease in z, so they are bounded by their values
+    at the lower end. Lanes are records of shape (n, d, voters).
     """
     num_records, num_features, _ = lanes.shape
-    in_sums = (num_features.bit_length() + 1) * EPSILON  # by halves
+    in_sums = (num_features.bit_length() + 1) * EPSILON  # sums are pairwise
     in_gradients = (num_records / NUM_STRANDS + in_sums / EPSILON + _OTHER_ROUNDINGS) * EPSILON
     largest = float(np.abs(lanes).max(initial=0.0))
     with np.errstate(all="ignore"):
@@ -147,7 +148,7 @@ def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, toleranc
         shifts = in_sums * sum_over_features(sizes * np.abs(points.T))
         slopes, curvatures = probit_derivatives(sum_over_features(lanes * points.T) - shifts)
         errors = shifts * curvatures + in_gradients * slopes
-        # Records of no size are those that are missing, of which nothing is rounded.
+        # Records of size 0 are missing ones, and have no rounding errors.
         bounds = 2 * radius * sum_over_records(sizes * errors[:, None]).max(axis=0)
     return considerable(bounds, tolerance)
 

@@ -19,10 +19,10 @@ _ALMOST_ONE: Final = 1 - 2.0**-51
 
 @exact_arguments
 def project_to_l1_ball(points: FloatArray, *, radius: float) -> FloatArray:
-    """Return the nearest point of the ball ‖x‖₁ ≤ radius to each point, float64 of shape (m, d), d ≥ 1. See `maximum`.
+    """Return the nearest point of the ball ‖x‖₁ ≤ radius to each point, float64, shape (m, d), d ≥ 1. See `maximum`.
 
-    Points of the ball are returned as they are, so that projecting twice changes nothing; the ℓ₁ norms that decide it
-    are added in the order of the features, so that a point's bits do not depend on the others.
+    Points in the ball are returned unchanged, so that projecting twice changes nothing. The ℓ₁ norms for this decision
+    are added in the order of the features, so that a point's bits do not depend on others.
 
     Examples:
         >>> project_to_l1_ball(np.array([[3.0, 1.0], [0.5, -0.5]]), radius=2.0).tolist()
@@ -35,11 +35,11 @@ def project_to_l1_ball(points: FloatArray, *, radius: float) -> FloatArray:
     if len(outside) == 0:
         return projected
     sizes = np.abs(points[outside])
-    # Relative to the greatest, nothing overflows; what lies a radius below it becomes 0 in any case.
+    # Relative to the greatest component, nothing overflows; components a radius below it become 0 in any case.
     sizes = np.maximum(sizes - sizes.max(axis=1, keepdims=True), -radius)
     thresholds = _thresholds(sizes, radius)
     sizes = np.maximum(sizes - thresholds[:, None], 0.0)
-    while (too_long := _norms(sizes) > radius).any():  # by rounding
+    while (too_long := _norms(sizes) > radius).any():  # rounding may leave a point slightly outside
         sizes[too_long] *= _ALMOST_ONE
     projected[outside] = np.where(sizes > 0, np.copysign(sizes, points[outside]), 0.0)
     return projected
@@ -61,6 +61,6 @@ def _thresholds(sizes: FloatArray, radius: float) -> FloatArray:
     for number, column in enumerate(np.sort(sizes, axis=1).T[::-1], start=1):
         total += column
         candidates = (total - radius) / number
-        # The greatest sizes are the ones that remain: as long as each is above the threshold that includes it.
+        # The greatest components remain, as long as each is above the threshold computed with it.
         np.copyto(thresholds, candidates, where=column > candidates)
     return thresholds

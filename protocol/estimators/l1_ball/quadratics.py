@@ -1,4 +1,4 @@
-"""Concave quadratics over an ℓ₁ ball, many at once: pairwise steps first, then the interior point method.
+"""Maximization of many concave quadratics over an ℓ₁ ball: pairwise steps first, then the interior point method.
 
 Source: the functional mechanism's objective, once its quadratic part is negative semidefinite; readings M3 and M10.
 """
@@ -18,9 +18,9 @@ from .pairwise import climb_pairwise
 from .projection import project_to_l1_ball
 
 _NUMBERS_IN_A_BLOCK: Final = 1 << 15
-# Pairwise steps are so cheap that a small batch would pay for their calls alone.
+# The batch for pairwise steps, which are so cheap that overhead would dominate in a small batch.
 _LANES_OF_PAIRWISE_STEPS: Final = 4096
-# Of the products in a sum, of c, and of the gap's own two terms.
+# The roundings of the products in a sum, of c, and of the gap's two terms.
 _OTHER_ROUNDINGS: Final = 6
 
 
@@ -37,7 +37,7 @@ def maximize_quadratics(
 
     Args:
         linear: float64, shape (m, d), d ≥ 1.
-        quadratic: float64, shape (m, d, d), symmetric, or a ValueError refuses it, and negative semidefinite.
+        quadratic: float64, shape (m, d, d), negative semidefinite, and symmetric; otherwise ValueError is raised.
 
     Source:
         Readings M3 and M10.
@@ -82,7 +82,7 @@ def maximize_quadratics(
 
 
 def _roundings(linear: FloatArray, hessians: FloatArray, points: FloatArray, *, radius: float) -> FloatArray:
-    """Return how far above the computed gaps the true ones may be: 2B times an entry's share of so many roundings.
+    """Return bounds on the rounding errors of the computed gaps: 2B times that of an entry of the gradient.
 
     The gradient is H·β − c, with Hessians of shape (d, d, lanes), and c and β of shape (d, lanes).
     """
