@@ -1,9 +1,9 @@
 """Linear estimates from the reports of a finite local randomizer.
 
-Each report r contributes a number d(r); the estimate is their sum. Everything about it follows from the channel
-C[x][r] = P[report r | value x]: its expectation for a value, hence its bias; its variance for a value, hence the
-standard error, with the unknown numbers of values replaced by their unbiased estimates. Sums are exact or exactly
-rounded, so that the bits do not depend on the order or on vector instructions.
+The estimate is Σ d(r) over all reports r. Its properties follow from the channel C[x][r] = P[report r | value x]. The
+expectation of d(r) for each value gives the bias, and its variance for each value gives the standard error. There the
+unknown numbers of values are replaced by their unbiased estimates. Sums are exact or exactly rounded, so that results
+do not depend on the order of the terms or on vector instructions.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from ..estimate import Estimate
 from .sum_tests import Alike
 
 GREATEST_ROW: Final = 1e5
-"""The greatest entry of an inverse, without signs: beyond, rounding would decide between variances that are alike."""
+"""The greatest sum of absolute values in a row of an inverse that is used; beyond it, rounding errors would show."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,10 +29,10 @@ class LinearEstimator:
     """The sum over reports of a contribution that depends on the report alone.
 
     Args:
-        contributions: d(r), one for each report; fractions where the sum must be exact.
-        channel: rows C[x][·], one for each value; columns are reports.
-        inverse: rows with Σ_r inverse[x][r]·C[y][r] = 1 if x = y else 0; debiases counts. None where the reports are
-            too few to tell the values apart: standard errors are then upper bounds.
+        contributions: d(r) for each report r, shape (reports,); fractions where the sum must be exact.
+        channel: C[x][r], shape (values, reports).
+        inverse: debiases counts of reports: shape (values, reports), with Σ_r inverse[x][r]·C[y][r] = 1 if x = y and 0
+            otherwise. None if the channel has no such inverse; standard errors are then upper bounds.
 
     Raises:
         ValueError: the shapes do not fit.
@@ -69,7 +69,7 @@ class LinearEstimator:
 
     @exact_arguments
     def total(self, counts: Sequence[int]) -> Fraction:
-        """Return the estimate's value exactly, so that a tie is a tie, from how often each report came in."""
+        """Return the exact value of the estimate, so that ties are exact, from the number of reports of each kind."""
         numerators, denominator = self._exact
         return Fraction(
             sum(count * numerator for count, numerator in zip(counts, numerators, strict=True)), denominator
@@ -79,9 +79,9 @@ class LinearEstimator:
     def total_variance(self, counts: Sequence[int]) -> float:
         """Return Σ_x n_x·Var[d(r) | x], the variance of `total`, with the n_x estimated from the same counts.
 
-        It is unbiased, and raised to n times the least term where it is below: so on average it is not too small, which
-        a limit from above would make it where the truth is the worst. Where the n_x cannot be estimated, it is n times
-        the greatest term.
+        The estimate is unbiased before it is raised to n·min_x Var[d(r) | x], the least possible variance. It is not
+        lowered to the greatest possible variance, which would make it too small on average in the worst case. If the
+        n_x cannot be estimated, the result is n·max_x Var[d(r) | x].
         """
         num_reports = sum(counts)
         if (of_report := self._variance_of_report) is None:
@@ -95,7 +95,7 @@ class LinearEstimator:
         return Estimate(float(self.total(counts)), math.sqrt(self.total_variance(counts)))
 
     def reports(self, number: int) -> Alike:
-        """Return a number of reports as a part of a sum."""
+        """Return this number of reports as a part of a sum for the tests of `sum_tests`."""
         return Alike(self._numbers, self._channel, number)
 
     @functools.cached_property
@@ -124,9 +124,9 @@ class LinearEstimator:
 
     @functools.cached_property
     def _variance_of_report(self) -> tuple[float, ...] | None:
-        """Each report's part of the estimated variance: Σ_x inverse[x][r]·Var[d | x]; None without an inverse.
+        """Each report's part of the estimated variance: Σ_x inverse[x][r]·Var[d | x].
 
-        Also with one that is so great that rounding would show.
+        None without an inverse, or with a nearly singular channel, where rounding errors would show.
         """
         if self.inverse is None or is_nearly_singular(inverse := np.array(self.inverse)):
             return None
@@ -139,5 +139,5 @@ def is_nearly_singular(inverse: FloatArray) -> bool:
 
 
 def _exact_sums(terms: FloatArray) -> FloatArray:
-    """Return the sum of each row, exactly rounded: in whichever order it is taken."""
+    """Return the exactly rounded sum of each row, which does not depend on the order of the terms."""
     return np.array([math.fsum(row) for row in terms.tolist()])

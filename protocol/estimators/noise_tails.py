@@ -1,22 +1,22 @@
-"""How far noise reaches: tails of sums of Laplace noise, for tests that hold whatever the truth is.
+"""Tails of sums of Laplace noise, for tests whose level holds whatever the truth is.
 
-Noise has a symmetric law whose characteristic function is Π (1 + bⱼ²u²)^(−λⱼ): a part with λ = n is the sum of n draws
-of Laplace noise of scale b. A coordinate of noise in d dimensions with density ∝ e^(−‖x‖₂/b) is the part with
-λ = (d + 1)/2.
+The noise has a symmetric law with the characteristic function Π (1 + bⱼ²u²)^(−λⱼ). A part with λ = n is the sum of n
+independent draws of Laplace noise of scale b. A coordinate of noise in d dimensions with density ∝ e^(−‖x‖₂/b) is a
+part with λ = (d + 1)/2. A normal law of the same variance has lighter tails: it exceeds 2.33 standard deviations with
+probability 1 %, and one draw of Laplace noise exceeds 2.77.
 
-The normal law of the same variance is no substitute: of one draw, 1 % is beyond 2.77 standard deviations and not 2.33.
+Discrete noise on a grid is continuous noise minus an independent fractional part, since exponential noise is the sum of
+a geometric integer part and an independent fractional part. Each draw has two fractional parts. By Hoeffding's
+inequality their sum is within `_STEPS` root mean squares of 0 except with probability e^(−_STEPS²/2). So P[discrete sum
+≥ t] is at most that probability plus P[continuous sum ≥ t − that distance].
 
-Noise on a grid is noise on the continuum less a part of its own: exponential noise has an integer part that is
-geometric, and a fractional part that does not depend on it. A sum of the fractional parts, two to a draw, is within
-`_STEPS` root mean squares of 0 but for e^(−_STEPS²/2) (Hoeffding), so that a sum on grids reaches t with no more than
-the probability that one on the continuum reaches t less that.
+Noise shares on a grid add up to a λ that need not be an integer. Their characteristic function is (1 + c(1 − cos
+u))^(−λ) with c = 2a/(1 − a)² and a = e^(−1/b), b in steps of the grid. For the numerical inversion, the difference of
+two uniform numbers in [0, 1) is added to each sum of shares, which makes its law continuous, symmetric and unimodal.
+The added numbers are within `_STEPS`/√2 root mean squares of 0 except with probability e^(−_STEPS²/2).
 
-Noise shares on a grid add up to a λ that need not be an integer, and their characteristic function is
-(1 + c(1 − cos u))^(−λ), c = 2a/(1 − a)², a = e^(−1/b) in steps. With the difference of two uniform numbers in [0, 1)
-added to each sum of shares the law has a density, symmetric with one mode: that sum is added up in steps as it is, and
-what was added is within `_STEPS`/√2 root mean squares of 0 but for e^(−_STEPS²/2).
-
-Source: Gil-Pelaez (1951) for the tail by a characteristic function, Abate and Whitt (1992) for its sum in steps.
+Source: Gil-Pelaez (1951) for the tail as an integral of the characteristic function; Abate and Whitt (1992) for its
+discretization.
 """
 
 import functools
@@ -33,10 +33,11 @@ from ..arrays import FloatArray
 from ..elementary import exp, expm1, square
 
 GRID: Final = 2.0**-20
-"""Tails are rounded up to it, so that a library's last bit, and the sum's error of about 1e-9, are not seen."""
+"""Tails are rounded up to multiples of this, which hides rounding errors and the discretization error of about 1e-9."""
 # In standard deviations; the probability beyond is below 1e-12 for every such law.
 _FARTHEST: Final = 20.0
-# The sum's period: what is beyond it less the farthest, again below 1e-12, is counted in.
+# The period of the discretized integral, in standard deviations. It adds the probability beyond `_PERIOD` − `_FARTHEST`
+# to a tail, which is below 1e-12 too.
 _PERIOD: Final = 44.0
 _MOST_STEPS: Final = 1 << 14
 _FIRST_STEPS: Final = 64
@@ -45,7 +46,7 @@ _BISECTIONS: Final = 30
 _STEPS: Final = 6.0
 _DIGITS: Final = 12
 _TAIL_STEPS: Final = 1 << 13
-"""Of a period, of tails on a grid."""
+"""The number of grid points in a period, for tails on a grid."""
 
 
 class NoisePart(NamedTuple):
@@ -53,9 +54,9 @@ class NoisePart(NamedTuple):
 
     Args:
         scale: b ≥ 0.
-        shape: λ ≥ 1: how many draws of Laplace noise of this scale it is worth. With a step it is no integer of noise
-            shares alone.
-        step: of the grid that each draw is on, in the scale's unit; 0 for noise on the continuum.
+        shape: λ ≥ 1, the number of draws of Laplace noise of this scale. With a step it may be a fraction only for
+            noise shares.
+        step: the step of the grid of each draw, in the unit of the scale; 0 for continuous noise.
     """
 
     scale: float
@@ -74,9 +75,9 @@ class NoisePart(NamedTuple):
 
 
 def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
-    """Return the probability that the sum of independent noises is `reach` ≥ 0 or more, rounded up to a public grid.
+    """Return P[sum of independent noises ≥ `reach`] for a reach ≥ 0, rounded up to a multiple of `GRID`.
 
-    It is in [2^−20, ½]; 0 where there is no noise and the reach is above 0.
+    The result is in [2^−20, ½]; it is 0 if there is no noise and the reach is above 0.
     """
     noises = [part for part in parts if part.scale > 0]
     deviation = math.sqrt(math.fsum(part.variance for part in noises))
@@ -90,7 +91,7 @@ def tail_of_noise(parts: Iterable[NoisePart], reach: float) -> float:
 
 
 def reach_of_steps(noises: Iterable[NoisePart]) -> float:
-    """Return how far the fractional parts of noise on grids reach, but for less than a hundredth of `GRID`.
+    """Return a bound on the sum of fractional parts of noise on grids; it fails with probability below `GRID`/100.
 
     Examples:
         >>> reach_of_steps([NoisePart(scale=5.0, shape=4.0, step=0.5)])
@@ -102,7 +103,7 @@ def reach_of_steps(noises: Iterable[NoisePart]) -> float:
 
 
 class _Law:
-    """The law of a sum of noises, at least one, in its standard deviations."""
+    """The law of a sum of at least one noise, in units of its standard deviation."""
 
     def __init__(self, parts: Sequence[NoisePart], deviation: float) -> None:
         shapes: dict[float, float] = defaultdict(float)
@@ -112,7 +113,7 @@ class _Law:
                 shapes[part.scale] += part.shape
         squares = np.array([square(scale / deviation) for scale in shapes])
         weights = np.array(list(shapes.values()))
-        # Of each block of places: these, the points, and the characteristic function there.
+        # For each block: the indices of the points, the points, and the characteristic function at them.
         self._blocks: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         start, stop = 0, _FIRST_STEPS
         while start < _MOST_STEPS:
@@ -127,13 +128,13 @@ class _Law:
             start, stop = stop, 2 * stop
 
     def tail(self, reach: float) -> float:
-        """Return how likely `reach` deviations or more are, rounded up to the grid."""
+        """Return P[sum ≥ `reach` standard deviations], rounded up to a multiple of `GRID`."""
         near = min(reach, _FARTHEST)
         total = sum(float(np.sum(np.sin(near * points) / places * law)) for places, points, law in self._blocks)
         return min(max(math.ceil((0.5 - total / math.pi) / GRID), 1) * GRID, 0.5)
 
     def tails(self) -> FloatArray:
-        """Return how likely each multiple of a step and more is, up to half of the period, by one transform."""
+        """Return P[sum ≥ k·spacing] for k = 0, 1, …, up to half of the period, by one Fourier transform."""
         size = 2 * _MOST_STEPS
         weights = np.zeros(size, dtype=np.complex128)
         for places, _, law in self._blocks:
@@ -146,16 +147,16 @@ class _Law:
 
 
 _law_of: Final = functools.lru_cache(maxsize=64)(_Law)
-"""Sessions on the same parameters have the same noise."""
+"""Laws are cached, since sessions with the same parameters have the same noise."""
 
 
 class NoiseTails(NamedTuple):
     """The tails of a sum of independent noises on a fine grid.
 
     Args:
-        deviation: the sum's standard deviation; all else is in units of it.
-        spacing: of the grid.
-        beyond: how likely each multiple of the spacing, from 0 on, is reached; right to 1e-7.
+        deviation: the standard deviation of the sum; spacing and tails are in units of it.
+        spacing: the spacing of the grid, in standard deviations.
+        beyond: P[sum ≥ k·spacing] for k = 0, 1, …, within 1e-7.
     """
 
     deviation: float
@@ -164,7 +165,7 @@ class NoiseTails(NamedTuple):
 
     @classmethod
     def from_parts(cls, parts: Iterable[NoisePart], farthest: float) -> Self:
-        """Return the tails of a sum of noises, not all of them 0, up to so many standard deviations."""
+        """Return the tails of a sum of noises, not all of them 0, up to `farthest` standard deviations."""
         noises = [part for part in parts if part.scale > 0]
         deviation = math.sqrt(math.fsum(part.variance for part in noises))
         spacing = _PERIOD / _TAIL_STEPS
@@ -172,21 +173,21 @@ class NoiseTails(NamedTuple):
 
     @property
     def farthest(self) -> int:
-        """The last place of the grid."""
+        """The last index of the grid."""
         return len(self.beyond) - 1
 
     def tail(self, place: int) -> float:
-        """Return the tail at a place of the grid, on either side of 0; beyond the farthest, that one's."""
+        """Return P[sum ≥ place·spacing] for an integer `place` of any sign; beyond the grid, the tail at its end."""
         return float(self.tails(np.array([place]))[0])
 
     def tails(self, places: NDArray[Any]) -> FloatArray:
-        """Return the tails at many places."""
+        """Return `tail` for each of many places."""
         tails = self.beyond[np.minimum(np.abs(places), self.farthest)]
         return np.where(places < 0, 1 - tails, tails)
 
 
 def _share_characteristic(part: NoisePart, points: FloatArray) -> FloatArray:
-    """Return the characteristic function of shares with the difference of two uniform numbers of a step."""
+    """Return the characteristic function of a sum of shares plus the difference of two uniform numbers in [0, step)."""
     half = points * (part.step / 2)
     decay = exp(-part.step / part.scale)
     spread = 4 * decay / square(expm1(-part.step / part.scale))
@@ -198,7 +199,7 @@ def _share_characteristic(part: NoisePart, points: FloatArray) -> FloatArray:
 def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:
     """Return a reach of the sum of independent noises at which `tail_of_noise` is at most `tail` > 0.
 
-    It is hardly above the least one; infinite where the tail is below 2^−20, the least that is told.
+    It is slightly above the least such reach, and infinite if the tail is below 2^−20, the least tail that is computed.
     """
     noises = [part for part in parts if part.scale > 0]
     deviation = math.sqrt(math.fsum(part.variance for part in noises))
@@ -208,7 +209,8 @@ def reach_of_noise(parts: Iterable[NoisePart], tail: float) -> float:
     tail -= GRID if steps else 0.0
     if tail < GRID:
         return math.inf
-    # Many sums differ in nothing but their size. The reach is stretched by more than digits that are left out make.
+    # Many sums differ only in their scale: standardized and rounded, they share a cached reach. The reach is enlarged
+    # by more than the rounding can change it.
     standardized = sorted((float(f"{part.scale / deviation:.{_DIGITS}g}"), part.shape) for part in noises)
     reach = deviation * _standardized_reach(tuple(standardized), tail) * (1 + 10.0 ** (2 - _DIGITS))
     return reach + steps

@@ -1,22 +1,24 @@
-"""Tests on sums of independent reports: from where on a sum decides, at a level that is proven for every truth.
+"""Tests on sums of independent reports, at a level that is proven for every truth.
 
-Where reports have two kinds, their number is held against the binomial law, exactly. Elsewhere the sum S of finite
-reports d, with ψ(s) the greatest ln E[e^(s·(d − E d))] over the values of a report, is held against
+A test of a number of reports of one of two kinds uses the binomial law exactly. Otherwise the test of a sum S of
+independent reports d from finite sets uses the bound
 
     P[S − E S ≥ t] ≤ e^(Σψ(s) − s·t)·min{1, 1/(s·√(2πV)) + 2C·R/V^(3/2)}   for every s > 0,
 
-Chernoff's bound, and what Berry and Esseen's theorem says of the sum under the law that e^(s·d) tilts, whose variance
-is V and whose absolute third moments add up to R: 1/(s·√(2πV)) is what a normal law adds, C = .56 how far from normal
-the sum can be. At 5 % and a hundred reports a margin has to be larger than under the normal law by a tenth to a fifth.
-So where the sum of few hundred reports is held against an adversary in .3 s (`adaptive_sums`), the smaller of the two
-bounds counts: then by a twentieth, which is what the choice of values is worth.
+where ψ(s) is the greatest ln E[e^(s·(d − E d))] over the values of a report, V is the variance of S under the law
+tilted by e^(s·d), R is the sum of the absolute third central moments under that law, and C = .56.
 
-The first factor is Chernoff's. For the second, tilt each report's law by e^(s·d): P(S ≥ c) = e^(Σψ − sc) · E[e^(−s(S
-− c)); S ≥ c] under the tilted law, and the expectation is ∫ s·e^(−sx)·P(c ≤ S ≤ c + x) dx. There S differs from a
-normal law with variance V by at most C·R/V^(3/2) (Berry and Esseen, C = .56 by Shevtsova 2010), and the normal law
-puts at most x/√(2πV) into [c, c + x]. With R at its greatest, the exponent plus the logarithm of the second factor is
-convex in how many voters of a group have which ranking, so that it is greatest where all have the same; of the other
-groups V is taken at its least.
+The first factor is Chernoff's bound. For the second factor, tilt the law of each report by e^(s·d). Then P(S ≥ c) =
+e^(Σψ − sc)·E[e^(−s(S − c)); S ≥ c] under the tilted law, and the expectation is ∫ s·e^(−sx)·P(c ≤ S ≤ c + x) dx. There
+S differs from a normal law with variance V by at most C·R/V^(3/2) (Berry and Esseen, C = .56 by Shevtsova 2010), and
+the normal law puts at most x/√(2πV) into [c, c + x]. With R at its greatest, the exponent plus the logarithm of the
+second factor is convex in the numbers of voters of a group with each ranking. It is therefore greatest where all voters
+of the group have the same ranking. For the other groups V is taken at its least.
+
+At a level of 5 % and a hundred reports the margin that decides is larger than under the normal law by a tenth to a
+fifth. For sums of at most a few hundred reports, `adaptive_sums` computes a second bound, against an adversary that
+chooses the values, and the smaller of the two bounds is used. The margin is then larger by a twentieth, the effect of
+the adversary's choice.
 
 Source: Hoeffding (1956), On the distribution of the number of successes in independent trials, Theorem 5; Chernoff
 (1952), Bahadur and Rao (1960) for the tilted law, Shevtsova (2010) for C.
@@ -38,9 +40,10 @@ from .adaptive_sums import Stratum, TailCurve, tail_curve
 from .noise_tails import GRID
 from .verdict import check_level
 
-# Terms below this part of the greatest one do not change a sum of floats.
+# Terms below this fraction of the greatest one do not change a sum of floats.
 _NEGLIGIBLE = 1e-25
-# The bound holds for every slope. These are multiples of what is best where a sum is normal, and how they are apart.
+# The bound holds for every slope s. The slopes that are tried are between these multiples of the best slope for a
+# normal sum, at a coarse and a fine ratio of adjacent slopes.
 _FLATTEST: Final = 2.0**-8
 _STEEPEST: Final = 4.0
 _COARSE: Final = 2.0
@@ -48,31 +51,30 @@ _FINE: Final = 2.0**0.25
 _GREATEST_EXPONENT: Final = 300.0
 _LEAST_VARIANCE: Final = 1e-200
 _MOST_LOOKED_AT: Final = 100_000
-"""Sums times values."""
-# Thresholds are raised by this, more than all rounding errors, to a grid on which a processor's last bit does not show;
-# so numpy's exp and log will do.
+"""Sums times values: beyond, `log_bounds` takes the least variance for every part."""
+# Thresholds are raised by this relative amount, which exceeds all rounding errors, and rounded up to a grid, so that
+# they do not depend on the last bits of numpy's exp and log.
 _RAISED: Final = 2.0**-20
 _GRID: Final = 2.0**-24
 _SHIFTS: Final = tuple(number / 4 for number in range(9))
 _NORMAL_ERROR: Final = 0.56
 """The constant of Berry and Esseen's bound for sums whose parts have different laws: Shevtsova (2010)."""
 _MOST_CURVES: Final = 4
-"""Sums that are held against an adversary, a tenth of a second each."""
+"""The most sums for which the bound of `adaptive_sums` is computed, which takes a tenth of a second each."""
 _FARTHEST: Final = 4.5
-"""The greatest excess that curves have, in standard deviations."""
+"""The greatest excess over the mean that curves of tails cover, in standard deviations."""
 _MOST_NORMAL: Final = 0.1
-"""The square of the skewness and the excess kurtosis of a sum that a normal law stands for, at most."""
+"""The greatest squared skewness and excess kurtosis of a sum that is approximated by a normal law."""
 
 
 class Alike(NamedTuple):
-    """Independent reports, each by one of several laws, which depends on an unknown value.
+    """Independent reports through one channel, each of an unknown value.
 
     Args:
-        contributions: what each report stands for, shape (reports,); or of several parts of a sum, shape
-            (parts, reports).
-        channel: rows of the reports' probabilities, one for each value.
-        number: of reports; of several parts, that of each.
-        places: of several sums of one part, the row of `contributions` that each has.
+        contributions: d(r) for each report r, shape (reports,); for several parts of a sum, shape (parts, reports).
+        channel: P[report r | value x], shape (values, reports).
+        number: the number of reports; for several parts, the number of each, shape (parts,).
+        places: for several sums of one part each, the row of `contributions` of each sum, shape (sums,).
     """
 
     contributions: Sequence[float] | FloatArray
@@ -82,15 +84,16 @@ class Alike(NamedTuple):
 
 
 def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
-    """Return how likely each sum of independent reports is `reach` ≥ 0 or more above its mean, for every truth.
+    """Return bounds on P[sum − mean ≥ `reach`] for sums of independent reports, which hold for every truth.
 
-    Bounds have shape (sums,), in [2^−20, ½], rounded up to a public grid; ½ where nothing was reported.
+    The bounds have shape (sums,). They are in [2^−20, ½], rounded up to a multiple of `GRID`, and ½ if nothing was
+    reported.
     """
     sums = _Sums(parts)
     if not reach > 0 or not sums.laws:
         return np.full(sums.number, 0.5)
     reaches_so_far = sums.spans >= reach
-    # What rounding alone has left of equal numbers may have a span, and no variance: nothing is said of it.
+    # A rounding error between equal contributions may give a span without a variance; such sums keep the trivial bound.
     varies = reaches_so_far & (sums.variances > _LEAST_VARIANCE)
     tails = np.where(reaches_so_far, 0.5, 0.0)
     if varies.any():
@@ -104,18 +107,18 @@ def tails_of_sums(parts: Sequence[Alike], reach: float) -> FloatArray:
 
 
 def decisive_reach(parts: Sequence[Alike], level: float, *, is_quick: bool = False) -> float:
-    """Return how far above its mean a sum of independent reports must be to decide at a level, whatever the truth is.
+    """Return the distance above its mean at which a sum of independent reports decides at a level, for every truth.
 
-    It is ∞ where nothing was reported. With another sign of what reports stand for, it is the other side's reach.
+    It is ∞ if nothing was reported. For the distance below the mean, negate the contributions.
 
     Args:
-        parts: of the sum.
+        parts: the parts of the sum.
         level: in (0, ½).
-        is_quick: whether the bound that is found at once will do, which is some hundredths to a quarter more: for many
-            questions about votes that nobody has held.
+        is_quick: whether to skip the slower bound of `adaptive_sums`. The result is then larger by some hundredths to a
+            quarter; this is for forecasts of many hypothetical votes.
     """
     check_level(level)
-    # Of sessions alike, such as trials, all strata are the same but for who drew them; and so are both sides of many.
+    # Repeated sessions, such as trials, have the same strata up to order, and so do both sides of many tests.
     return _decisive_reach(tuple(map(_freeze, _Sums(parts).strata(0))), level, is_quick)
 
 
@@ -123,7 +126,7 @@ _Frozen: TypeAlias = tuple[bytes, bytes, int]
 
 
 def _freeze(stratum: Stratum) -> _Frozen:
-    """Return a stratum in one order of reports and values, whatever their numbers in the protocol are."""
+    """Return a stratum as a cache key, with reports and values in a canonical order."""
     order = np.argsort(stratum.contributions, kind="stable")
     channel = stratum.channel[:, order]
     return stratum.contributions[order].tobytes(), channel[np.lexsort(channel.T)].tobytes(), stratum.number
@@ -152,7 +155,7 @@ def _decisive_reach(frozen: tuple[_Frozen, ...], level: float, is_quick: bool) -
 
 
 def _tail_by_curve(strata: Sequence[Stratum], reach: float) -> float:
-    """Return the bound on the tail by a curve that is cached, 1 where there is none."""
+    """Return the bound on the tail by a cached curve, or 1 if there is no curve."""
     curve = _curve_of(tuple(map(_freeze, strata)))
     return 1.0 if curve is None else curve.tail(reach)
 
@@ -165,9 +168,10 @@ def _curve_of(frozen: tuple[_Frozen, ...]) -> TailCurve | None:
 
 
 def is_nearly_normal(variance: float, third: float, excess: float) -> bool:
-    """Return whether a normal law may stand for one of this variance, third central moment and fourth cumulant.
+    """Return whether a law with these second and third central moments and fourth cumulant is nearly normal.
 
-    Its squared skewness and its excess kurtosis are .1 at most; tails that are lighter than normal ones do no harm.
+    That is, its squared skewness and its excess kurtosis are at most .1. A negative excess kurtosis is accepted, since
+    the tails are then lighter than normal ones.
     """
     if not variance:
         return True
@@ -176,7 +180,7 @@ def is_nearly_normal(variance: float, third: float, excess: float) -> bool:
 
 
 def are_nearly_normal(parts: Sequence[Alike]) -> bool:
-    """Return whether a normal law may stand for a sum, whatever the values are: not of few reports that hardly lie."""
+    """Return whether the sum is nearly normal, whatever the values are: not for few reports that are rarely flipped."""
     moments = np.zeros(3)
     unit = max((float(np.abs(part.contributions).max()) for part in parts), default=0.0) or 1.0
     for part in parts:
@@ -186,13 +190,13 @@ def are_nearly_normal(parts: Sequence[Alike]) -> bool:
         variance = second - first**2
         excess = fourth - 4 * first * third + 6 * first**2 * second - 3 * first**4 - 3 * variance**2
         skewed = np.abs(third - 3 * first * second + 2 * first**3).max(axis=1)
-        # The mean variance stands for that of each value.
+        # The mean over values stands for the variance at each value.
         moments += np.stack([variance.mean(axis=1), skewed, np.maximum(excess.max(axis=1), 0.0)]) @ numbers
     return is_nearly_normal(*moments.tolist())
 
 
 class _Sums:
-    """Sums of reports, and how their laws look when numbers are made e^(s·d) times as likely."""
+    """Sums of reports, with their laws tilted by e^(s·d)."""
 
     def __init__(self, parts: Sequence[Alike]) -> None:
         self.number = 1
@@ -207,10 +211,10 @@ class _Sums:
                 places.append(of_sums + sum(map(len, rows)))
                 rows.append(contributions)
                 numbers.append(times)
-        # Of each channel the numbers that its reports stand for, shape (rows, reports), which row each part of each sum
-        # has, shape (sums, parts), and how many reports.
+        # For each channel: contributions, shape (rows, reports); the channel, shape (reports, values); the row of each
+        # part of each sum, shape (sums, parts); the number of reports of each part.
         self.laws: list[tuple[FloatArray, FloatArray, IntArray, IntArray]] = []
-        # How far each may be from its mean: by a bound on its variance, and at most.
+        # For each sum: a bound on its variance, and on its distance from the mean.
         self.variances, self.spans, farthest = (np.zeros(self.number) for _ in range(3))
         for channel, own_rows, own_places, own_numbers in groups.values():
             rows, times = np.concatenate(own_rows), np.concatenate(own_numbers)
@@ -232,12 +236,14 @@ class _Sums:
         ]
 
     def least_bounds(self, best: FloatArray, bound: Callable[[FloatArray, float], FloatArray]) -> FloatArray:
-        """Return the least bound of each sum over slopes about those that are best where a sum is normal.
+        """Return the least bound of each sum over slopes around the best ones for normal sums.
 
-        A bound is made from what `log_bounds` returns for a slope, and the slope.
+        Args:
+            best: the best slope of each sum if it were normal, shape (sums,).
+            bound: a function of the result of `log_bounds` for a slope, and the slope.
         """
         ends = float(best[best > 0].min()), float(best.max())
-        # Of reports that hardly ever lie these would be too steep: a lie is rarer than it is far off.
+        # For reports that are rarely flipped these slopes would be too steep: flips are large but rare.
         slopes = _slopes_between(
             _FLATTEST * min(ends[0], self._steepest), min(_STEEPEST * ends[1], self._steepest), _COARSE
         )
@@ -251,11 +257,15 @@ class _Sums:
     def log_bounds(self, slope: float, *, is_coarse: bool = False) -> FloatArray:
         """Return ln of a bound on P[sum − mean ≥ t]·e^(s·t), for a slope s > 0 and every t and truth.
 
-        The exponents alone are one. For a truth with the exponents E, and V and R the sums of the tilted variances and
-        third moments, so is E + ln[1/(s·√(2πV)) + 2C·R/V^(3/2)], which with the greatest R is convex in how many
-        reports of a part have which value: it is greatest where all have the same. This is looked at for the part with
-        most variance; of all others, and of all where sums are many, V is taken least, and E greatest, each for itself.
-        Coarse bounds are the exponents.
+        The exponent E = Σψ is a bound (Chernoff). So is E + ln[1/(s·√(2πV)) + 2C·R/V^(3/2)], with V and R the sums of
+        the tilted variances and third moments. With R at its greatest, this is convex in the numbers of reports of a
+        part with each value, so that it is greatest where all reports of the part have the same value. This maximum is
+        taken for the part with the most variance. For all other parts, and for all parts if sums are many, V is taken
+        at its least and E at its greatest.
+
+        Args:
+            slope: s.
+            is_coarse: whether to return the exponents alone.
         """
         exponent, variance, third = (np.zeros(self.number) for _ in range(3))
         tilted: list[tuple[FloatArray, FloatArray]] = []
@@ -281,7 +291,7 @@ class _Sums:
             remaining_variance = np.maximum(
                 variance[:, None] - spreads.min(axis=1, keepdims=True) + spreads, _LEAST_VARIANCE
             )
-            with np.errstate(over="ignore"):  # then the exponents alone are the bound
+            with np.errstate(over="ignore"):  # on overflow the exponents are the smaller bound
                 normal_error = (
                     1 / (slope * np.sqrt(2 * math.pi * remaining_variance))
                     + 2 * _NORMAL_ERROR * third[:, None] / remaining_variance**1.5
@@ -296,9 +306,12 @@ def _slopes_between(least: float, greatest: float, ratio: float) -> list[float]:
 
 
 def _moments(weights: FloatArray, numbers: FloatArray, channel: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return variance and a bound on E|d − mean|³ of weighted laws, shape (rows, values) each.
+    """Return the variance and a bound on E|d − mean|³ of tilted laws, each of shape (rows, values).
 
-    Weights of reports and what they stand for have shape (rows, reports), the channel (reports, values).
+    Args:
+        weights: the factors of the reports' probabilities, shape (rows, reports).
+        numbers: the contributions, shape (rows, reports).
+        channel: shape (reports, values).
     """
     totals = weights @ channel
     off = numbers - ((weights * numbers) @ channel / totals).mean(axis=1, keepdims=True)
@@ -317,12 +330,12 @@ def _moments(weights: FloatArray, numbers: FloatArray, channel: FloatArray) -> t
 def reach_of_products(moments: Sequence[float], number: int, level: float) -> float:
     """Return the distance above the mean that decides, for a sum of independent reports with bounded moments.
 
-    For every u ≥ 0 and k, P[S ≥ t] ≤ E[(S + u)^(2k)]/(t + u)^(2k) (Markov): for reports whose tails are too heavy for
-    Chernoff's bound, as products of Laplace noise are.
+    It uses P[S ≥ t] ≤ E[(S + u)^(2k)]/(t + u)^(2k) for u ≥ 0 and k ≥ 1 (Markov), since the tails of some reports, such
+    as products of Laplace noise, are too heavy for Chernoff's bound.
 
     Args:
-        moments: bounds on |E d^j|, j = 0, 1, …, of one report less its mean: 1, 0, the variance and so on.
-        number: of reports, at least one.
+        moments: bounds on |E (d − E d)^j| of one report, j = 0, 1, …: 1, 0, the variance and so on.
+        number: the number of reports, at least one.
         level: in (0, 1/2).
     """
     check_level(level)
@@ -338,7 +351,7 @@ def reach_of_products(moments: Sequence[float], number: int, level: float) -> fl
 
 
 def _power_of_series(series: FloatArray, exponent: int) -> FloatArray:
-    """Return a power of a series, cut off where the series is."""
+    """Return a power of a power series, truncated to the same number of terms."""
     size, power = len(series), np.eye(1, len(series))[0]
     while exponent:
         if exponent % 2:
@@ -352,17 +365,18 @@ def _power_of_series(series: FloatArray, exponent: int) -> FloatArray:
 def binomial_bounds(number: int, probability: float, level: float) -> tuple[int, int]:
     """Return numbers of successes that decide: the greatest that is too few, and the least that is too many.
 
-    Of independent trials with a mean probability of at least `probability`, as few as the first, or fewer, succeed
-    with probability `level` at most; with at most `probability`, as many as the second, or more. The binomial law is
-    the worst for numbers that are at least one off the mean (Hoeffding's Theorem 5), and nearer ones never decide.
+    Consider independent trials. If their mean probability is at least `probability`, the number of successes is at most
+    the first result with probability at most `level`. If it is at most `probability`, the number is at least the second
+    result with probability at most `level`. The binomial law is the worst case for numbers that differ from the mean by
+    at least one (Hoeffding's Theorem 5); numbers nearer to the mean never decide.
 
     Args:
-        number: of trials, at least one.
+        number: the number of trials, at least one.
         probability: in [0, 1].
-        level: of either side, below ½.
+        level: the level of each one-sided test, below ½.
 
     Returns:
-        −1 where no number is too few, and number + 1 where none is too many.
+        The two numbers: −1 if no number is too few, and number + 1 if none is too many.
 
     Raises:
         ConfigurationError: an argument is out of range.
@@ -400,13 +414,13 @@ def _binomial_bounds(number: int, probability: float, level: float) -> tuple[int
 
 
 def least_probability(number: int, successes: float, level: float) -> float:
-    """Return a mean probability from which on at most `successes` successes are too few, by `binomial_bounds`.
+    """Return the least mean probability at which at most `successes` successes are too few, by `binomial_bounds`.
 
-    It is the least one, up to 2^−30; ∞ if there is none. Between whole numbers of successes it rises smoothly, and is
-    larger than necessary.
+    The result is exact up to 2^−30 for whole numbers of successes, and ∞ if there is no such probability. Between whole
+    numbers it is interpolated smoothly and larger than necessary.
 
     Args:
-        number: of independent trials, at least one.
+        number: the number of independent trials, at least one.
         level: below ½.
     """
     if successes < 0:
@@ -421,7 +435,7 @@ def least_probability(number: int, successes: float, level: float) -> float:
 
 
 def _num_leading_terms(terms: Sequence[float], most: float) -> int:
-    """Return the first term from which the sum of all remaining ones is at most `most`."""
+    """Return the index of the first term from which the sum of all remaining terms is at most `most`."""
     total, place = 0.0, len(terms)
     while place and (total := total + terms[place - 1]) <= most:
         place -= 1

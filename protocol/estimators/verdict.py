@@ -1,8 +1,9 @@
-"""A test's verdict on a decision: one of three answers, and the level at which they hold.
+"""Verdicts of tests on decisions: "passes", "fails" or "too close to tell", at a stated level.
 
-A decision is always made; a verdict may decline. The level is the greatest probability, whatever the truth is, of a
-verdict "passes" on what does not pass, or "fails" on what does: over the noise alone, with fixed inputs, for one
-decision. For several decisions, each at its own level, the probability that any verdict is wrong is at most the sum.
+A protocol always makes a decision, whereas a verdict may be undecided. The level bounds the probability of a wrong
+verdict on one decision ("passes" on what does not pass, or "fails" on what does). The probability is over the noise
+alone, for the worst fixed inputs. For several decisions, the probability that any verdict is wrong is at most the sum
+of their levels.
 """
 
 import enum
@@ -14,7 +15,7 @@ from ..errors import require
 DEFAULT_LEVEL: Final = 0.05
 """The default level of one decision."""
 UNDECIDED: Final = "undecided"
-"""The words for a test that cannot tell. Messages keep the older words of `Verdict.TOO_CLOSE`."""
+"""The name of an undecided verdict in reports. Protocol messages use the value of `Verdict.TOO_CLOSE` instead."""
 _HALF: Final = 0.5
 
 
@@ -33,7 +34,7 @@ class Verdict(enum.Enum):
 
 @exact_arguments
 def check_level(level: float) -> None:
-    """Raise ConfigurationError unless a test can have this level: above 0, below ½.
+    """Raise ConfigurationError unless the level of a test is in (0, ½).
 
     Examples:
         >>> check_level(0.05)

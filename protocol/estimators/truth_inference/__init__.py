@@ -1,18 +1,22 @@
 """Truth inference: the true label of each task from the answers of a crowd, on arrays.
 
-What estimators have in common means the same in all of them, and a ValueError refuses what is out of range:
+All estimators share these arguments. They raise ValueError for an argument out of range.
 
-- `answers` may be any number, none included: then every truth is missing. They are those of one crowd (`Answers`), of
-  which an `Inference` is returned; or of many side by side that answered the same tasks (`AnswerBlock`), of which an
-  `InferenceBlock` has what each crowd has by itself, bit for bit;
-- `noise` is the perturbation, for each size of answer set, or each worker's own; every size needs its flip probability;
-- `ties` says which label is taken where several have the largest score: the smallest code ("first", with which the
-  paper's data set has the published error), the largest ("last"), or none ("missing"). Inside of rounds a tie that is
-  left open counts as the smallest code;
-- `max_iterations` are rounds at most, at least 1: of each size of answer set where confusions are fitted, and of each
-  estimator where there are several. Rounds of votes end when the truths repeat, and those of EM when the
-  log-likelihood, its bound, or with a prior the log-posterior, rises by less than `tolerance`, in nats per answer, at
-  least 0. With `rounds` there are exactly so many, at least 1. The probabilities of EM tie within 2⁻³⁰.
+- `answers`: the answers of one crowd (`Answers`), for which an `Inference` is returned; or of many crowds that answered
+  the same tasks (`AnswerBlock`), for which an `InferenceBlock` is returned. A block has the same bits as the inference
+  of each crowd alone. Without any answers every truth is missing.
+- `noise`: the perturbation, with a flip probability for each size of answer set; the same for all workers
+  (`KnownNoise`) or different between workers (`OwnNoise`).
+- `ties`: which label is chosen if several have the largest score: the smallest code ("first", which reproduces the
+  published error on the paper's data set), the largest code ("last"), or none ("missing"). Between rounds, "missing" is
+  treated as "first".
+- `max_iterations`: the greatest number of rounds, at least 1. It applies to each size of answer set where confusion
+  matrices are fitted, and to each estimator where several are combined. Weighted votes stop when the truths repeat. EM
+  stops when the log-likelihood (or its lower bound, or the log-posterior if there is a prior) rises by less than
+  `tolerance`, in nats per answer, at least 0.
+- `rounds`: the exact number of rounds, at least 1, in place of the stopping rule.
+
+Posterior probabilities of EM within 2⁻³⁰ of each other are ties.
 """
 
 from .answers import AnswerBlock, Answers

@@ -1,4 +1,4 @@
-"""Crowd answers as arrays: who answered which task how, one row for each answer; of one crowd, or of many alike."""
+"""Answers of crowds as arrays: one entry for each answer, of one crowd or of many crowds with the same tasks."""
 
 import dataclasses
 import functools
@@ -17,9 +17,9 @@ class Answers:
         tasks: int64, shape (n,), in [0, num_tasks).
         workers: int64, shape (n,), in [0, num_workers).
         labels: int64, shape (n,); the label of an answer to task t is in [0, sizes[t]).
-        num_tasks: tasks without an answer count too.
-        num_workers: workers without an answer count too.
-        sizes: int64, shape (num_tasks,): how many labels each task's answer set has, at least 2.
+        num_tasks: the number of tasks, with and without answers.
+        num_workers: the number of workers, with and without answers.
+        sizes: int64, shape (num_tasks,): the number of labels in the answer set of each task, at least 2.
 
     Raises:
         ValueError: shapes differ, or a code is out of range.
@@ -69,11 +69,11 @@ class Answers:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AnswerBlock:
-    """The answers of many crowds that differ in their labels alone: the same workers answer the same tasks.
+    """The answers of many crowds in which the same workers answer the same tasks, with different labels.
 
     Args:
-        first: the answers of one of them, whose labels do not count.
-        labels: int64, shape (crowds, n): those of each.
+        first: the answers of any one of the crowds; its labels are ignored.
+        labels: int64, shape (crowds, n): the labels of each crowd.
 
     Raises:
         ValueError: there is no crowd, or a label is outside its task's answer set.

@@ -1,23 +1,24 @@
-"""The paper's truths, but where models that know the perturbation think another label likely enough.
+"""The truths of the paper, except where noise-aware estimators consider another label sufficiently more probable.
 
-Whoever knows the perturbation finds more truths than the paper's weights do on most crowds, and fewer on some: each
-model is wrong about some crowd. So the posterior distributions of three, which err on different crowds, are averaged:
+Noise-aware estimators find more truths than the paper's weights on most crowds and fewer on some, since each model is
+misspecified for some crowds. Therefore the posterior distributions of three models with different errors are averaged:
 
-- one coin a worker, all labels alike beforehand: sound everywhere, and behind where one label is far more frequent;
-- the paper's rounds of votes, with weights that know the perturbation: follows the paper where noise is weak, and the
-  majority where it is strong;
-- confusion matrices at a class prior that is *fixed*, at what the first one finds on average: ahead where labels are
-  unequally frequent. At a uniform prior it fails there, and a prior that it estimates itself collapses on some crowds.
+- the one-coin model with a uniform class prior: robust, but worse than others if one label is far more frequent;
+- the paper's weighted votes with noise-aware weights: close to the paper under weak noise, and to the majority under
+  strong noise;
+- confusion matrices with a fixed class prior, the mean posterior of the first model: better if labels are unequally
+  frequent. With a uniform prior it fails there, and an estimated prior collapses to one label on some crowds.
 
-And the paper's label is given a head start: it is kept unless another one is at least so many times likelier.
+The paper's label is kept unless another label is more probable by a given factor.
 
-Where noise is strong and one label is that of most answers, whoever always says that label is right more often than all
-of these. The noisy counts tell its share of all answers without bias. If that exceeds a half, and what the first
-model's confidences are worth, by two standard errors each, the first model alone counts, with this share as its class
-prior: the more a task's answers say otherwise, the more they change.
+Under strong noise with one dominant label, always answering that label is more accurate than all of these models. The
+noisy counts give an unbiased estimate of its share of all answers. If this share less two standard errors exceeds both
+a half and the expected accuracy of the first model, the result is that of the first model alone with this share as its
+class prior.
 
-How sure a label is, the first model alone says. It errs alike whatever the noise is, and crowd by crowd differently
-(`truth_discovery.confidence`); the average of the three finds more truths, and is too sure here and too doubtful there.
+Confidences are those of the first model alone. Their calibration error does not depend on the noise but varies between
+crowds (`truth_discovery.confidence`). The average of the three models finds more truths, but is overconfident on some
+crowds and underconfident on others.
 """
 
 import dataclasses
@@ -39,11 +40,12 @@ from .vote_table import VoteTable
 from .votes import discover
 
 CREDIT: Final = 0.74
-"""The average worth of the first model's confidences beyond chance, over published crowds."""
+"""The accuracy of the first model above chance, as a fraction of its confidence above chance: mean over published
+crowds."""
 _MOST_COMPETENCE: Final = 0.9
-"""In the rounds of votes: believing in perfect workers, they would follow single ones on clean answers."""
+"""The greatest competence in the weighted votes; at 1 they would follow single workers on answers without noise."""
 _ERRORS: Final = 2.0
-"""Standard errors of a share."""
+"""The number of standard errors that are subtracted from a share."""
 _ADDED: Final = 2
 _HALF: Final = 0.5
 _MOST_SHARE: Final = 0.98
@@ -61,18 +63,17 @@ def cautious_truth_discovery(
     tolerance: float = 1e-6,
     ties: Ties = "first",
 ) -> InferenceBlock[Inference]:
-    """Return the truths of `truth_discovery`, but where noise-aware estimators think another label likely enough.
+    """Return the truths of `truth_discovery`, except where noise-aware estimators prefer another label clearly.
 
     Args:
-        least_odds: how many times likelier another label has to be than the paper's, in the average of the three
-            posterior distributions, to take its place; at least 1. `docs/truth-discovery-auto.md` says how the default
-            was chosen.
-        clamp: of the paper's truth discovery.
+        least_odds: the ratio of probabilities, in the average of the three posterior distributions, above which another
+            label replaces the paper's; at least 1. See `docs/truth-discovery-auto.md` for the choice of the default.
+        clamp: `clamp` of `truth_discovery`.
 
     Returns:
-        Probabilities are the average of the three, or those at a frequent label's share. Confidences are what
-        `noise_aware_one_coin` gives the labels that were chosen, so that another one may have more; weights and
-        qualities are its, too.
+        The inference. Probabilities are the average of the three models, or those with the dominant label's share as
+        class prior. Confidences are the probabilities of the chosen labels by `noise_aware_one_coin`, which may give
+        another label more. Weights and qualities are those of `noise_aware_one_coin` too.
 
     Examples:
         >>> from psephos.protocol.estimators.truth_inference import Answers
@@ -124,17 +125,22 @@ def cautious_truth_discovery(
 def frequent_labels(
     answers: AnswerBlock, noise: KnownNoise | OwnNoise, inferences: InferenceBlock[Inference]
 ) -> tuple[FixedPrior, NDArray[np.bool_]]:
-    """Return class priors where always saying one label is worth more than what was found, and for which sizes it is.
+    """Return class priors for crowds on which always answering one label is more accurate than the model, and which.
 
-    They have the most frequent label's share of the answers, less two standard errors, and others' alike: for each size
-    s shape (crowds, s), and where nothing is worth more all labels alike. For which it is has shape (crowds, sizes).
-    What was found is of a model with a uniform class prior, whose confidences beyond chance are worth `CREDIT` of them.
+    Args:
+        inferences: of a model with a uniform class prior. Its accuracy above chance is taken as `CREDIT` times its mean
+            confidence above chance.
+
+    Returns:
+        For each size s, the class prior, shape (crowds, s): the most frequent label has its share of the answers less
+        two standard errors, and the others share the rest equally. It is uniform where the model is more accurate. And
+        whether always answering one label is more accurate, shape (crowds, sizes).
     """
     first, number_of_crowds = answers.first, len(answers)
     priors: dict[int, FloatArray] = {}
     takes: list[NDArray[np.bool_]] = []
     is_answered = np.bincount(first.tasks, minlength=first.num_tasks) > 0
-    means = np.atleast_2d(noise.means_of(sizes := np.unique(first.sizes)))  # of all workers, or each its own
+    means = np.atleast_2d(noise.means_of(sizes := np.unique(first.sizes)))  # shape (1 or workers, sizes)
     for size, flips in zip(sizes.tolist(), means.T.tolist(), strict=True):
         priors[size] = np.full((number_of_crowds, size), 1 / size)
         takes.append(np.zeros(number_of_crowds, dtype=np.bool_))
@@ -150,7 +156,8 @@ def frequent_labels(
         if not 1 - flip - lie > 0:
             continue
         counts = counts_of_rows(answers.labels[:, is_of_size], size)
-        # With two reports more on either side, so that a few which agree are not sure (Agresti and Coull 1998).
+        # Two reports are added to either side, so that few unanimous reports have a standard error above 0 (Agresti and
+        # Coull 1998).
         labels, reported = counts.argmax(axis=1), (counts.max(axis=1) + float(_ADDED)) / (number + 2 * _ADDED)
         errors = np.sqrt(reported * (1 - reported) / (number + 2 * _ADDED))
         shares = np.minimum((reported - _ERRORS * errors - lie) / (1 - flip - lie), _MOST_SHARE)
@@ -164,9 +171,13 @@ def frequent_labels(
 
 
 def keep_unless_likelier(truths: IntArray, probabilities: FloatArray, *, least_odds: float, ties: Ties) -> IntArray:
-    """Return the truths, each replaced by the likeliest label where that is more than `least_odds` times as likely.
+    """Return the truths, each replaced by the most probable label if that is more than `least_odds` times as probable.
 
-    A truth that is missing stays so. Truths have shape (..., tasks), and probabilities (..., tasks, labels).
+    Missing truths stay missing.
+
+    Args:
+        truths: shape (..., tasks).
+        probabilities: shape (..., tasks, labels).
     """
     new_truths = truths.copy()
     places = truths >= 0

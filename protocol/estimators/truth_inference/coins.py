@@ -1,4 +1,4 @@
-"""The one-coin model of Dawid and Skene: a worker is right with one probability, and wrong uniformly.
+"""The one-coin model of Dawid and Skene: each worker has one probability of a right answer; wrong answers are uniform.
 
 Source: Dawid and Skene (1979), with the error matrix of Zhang, Chen, Zhou and Jordan (2016), section 2.
 """
@@ -27,14 +27,13 @@ def one_coin(
     rounds: int | None = None,
     ties: Ties = "first",
 ) -> InferenceBlock[Inference]:
-    """Return the most probable truths when each worker is right with a probability of its own, by EM.
+    """Return the most probable truths under the one-coin model, by EM from the shares of votes.
 
-    It starts from the shares of votes. A worker's quality is the expected share of its answers that are the truth, one
-    for all sizes of answer sets.
+    The quality of a worker is its expected fraction of right answers, over all sizes of answer sets.
 
     Args:
-        class_prior: "estimated" takes each label's mean posterior probability, apart for each size of answer set.
-        smoothing: added to the number of right and to that of wrong answers of each worker; at least 0.
+        class_prior: "estimated" uses the mean posterior probability of each label, for each size of answer set.
+        smoothing: added to both the number of right and of wrong answers of each worker; at least 0.
         clamp: qualities are kept within [clamp, 1 − clamp]; in (0, 1/2).
 
     Examples:
@@ -52,7 +51,7 @@ def one_coin(
     if not 0 <= smoothing < np.inf:
         raise ValueError(f"smoothing must be at least 0, got {smoothing}")
     table = VoteTable(answers)
-    # A worker without answers has no share; its quality is not used.
+    # The quality of a worker without answers is not used.
     totals = np.maximum(table.answers_of_workers.sum(axis=1), 1.0) + 2 * smoothing
     log_num_others = log(table.sizes - 1.0)
 

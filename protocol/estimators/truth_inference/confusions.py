@@ -1,7 +1,7 @@
-"""Dawid and Skene's model: a worker has a probability for each report and each truth.
+"""Dawid and Skene's model: each worker has a confusion matrix, P[answer | truth].
 
-Labels of answer sets of different size need not mean the same thing, so that a worker has a matrix for each size, and
-each size is inferred by itself.
+Labels of answer sets of different size may have different meanings. Therefore a worker has a matrix for each size, and
+the sizes are fitted independently.
 
 Source: Dawid and Skene (1979), section 3.
 """
@@ -29,7 +29,8 @@ class Confusions(Inference):
 
     Args:
         confusions: for each size s of answer sets, shape (num_workers, s, s): the probability of each answer (last
-            axis) given each truth. Of a worker without answers of that size it is what the prior says, or nan.
+            axis) given each truth. For a worker without answers of that size it is the prior mean, or uniform without a
+            prior.
 
     Examples:
         >>> first = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
@@ -45,10 +46,10 @@ class ConfusionFit:
     """The result of an M-step.
 
     Args:
-        confusions: of answers, shape (crowds, workers, truths, answers).
-        reports: of reports, shape (crowds, workers, truths, reports); the same where nothing was perturbed.
-        right: the expected number of each worker's right answers, shape (crowds, workers).
-        log_prior: the log-density of the confusions' prior, shape (crowds,); 0 where there is none.
+        confusions: P[answer | truth], shape (crowds, workers, truths, answers).
+        reports: P[report | truth], shape (crowds, workers, truths, reports); the same without perturbation.
+        right: the expected number of right answers of each worker, shape (crowds, workers).
+        log_prior: the log-density of the prior at the confusions, shape (crowds,); 0 without a prior.
     """
 
     confusions: FloatArray
@@ -58,11 +59,11 @@ class ConfusionFit:
 
 
 FitConfusions: TypeAlias = Callable[[FloatArray, FloatArray | None], ConfusionFit]
-"""A function of expected counts, shape (crowds, workers, truths, reports), and the previous confusions, if any."""
+"""An M-step: a function of expected counts, shape (crowds, workers, truths, reports), and the previous confusions."""
 
 
 class _Reports(Model[ConfusionFit]):
-    """Workers with confusion matrices, and their answers to tasks of one size by what they said."""
+    """The model of workers with confusion matrices, for answers to tasks with answer sets of one size."""
 
     def __init__(self, votes: VoteTable, fit_confusions: FitConfusions) -> None:
         self.votes, self._fit_confusions, answers = votes, fit_confusions, votes.answers
@@ -76,7 +77,7 @@ class _Reports(Model[ConfusionFit]):
         self._by_task = self._by_report.T
 
     def fit(self, probabilities: FloatArray, previous: ConfusionFit | None) -> ConfusionFit:
-        """Return the M-step from how often each worker is expected to have said what."""
+        """Return the M-step from the expected number of each worker's answers for each pair of truth and answer."""
         of_tasks = np.ascontiguousarray(probabilities.reshape(self._size, -1).T)
         counts = np.asarray(self._by_report @ of_tasks, dtype=np.float64)
         shape = self.votes.num_crowds, self.votes.num_workers, self._size, self._size
@@ -114,17 +115,16 @@ def dawid_skene(
     rounds: int | None = None,
     ties: Ties = "first",
 ) -> InferenceBlock[Confusions]:
-    """Return the most probable truths when each worker has a confusion matrix, by EM.
-
-    It starts from the shares of votes.
+    """Return the most probable truths if each worker has a confusion matrix, by EM from the shares of votes.
 
     Args:
-        class_prior: "estimated" takes each label's mean posterior probability, apart for each size of answer set.
-        smoothing: added to the number of times that a worker said each label for each truth; at least 0.
-        floor: the least such number; above 0, at most 1.
+        class_prior: "estimated" uses the mean posterior probability of each label, for each size of answer set.
+        smoothing: added to a worker's expected count of each pair of truth and answer; at least 0.
+        floor: the least such count; in (0, 1].
 
     Returns:
-        Also the confusion matrices. A quality is the expected share of right answers, a weight its log-odds.
+        The inference with confusion matrices. A quality is the expected fraction of right answers, and a weight is the
+        log-odds of the quality.
 
     Examples:
         >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
@@ -152,7 +152,7 @@ def dawid_skene(
 def maximize_confusions(
     table: VoteTable, fit_of_size: Callable[[int], FitConfusions], fitting: Fitting
 ) -> InferenceBlock[Confusions]:
-    """Return the truths after rounds of M-step and E-step from the shares of votes on, for each size by itself."""
+    """Run EM from the shares of votes, independently for each size of answer set."""
     first, number = table.answers.first, table.num_crowds
     truths = np.full((number, first.num_tasks), MISSING, dtype=np.int64)
     probabilities = np.full((number, first.num_tasks, first.num_classes), np.nan)

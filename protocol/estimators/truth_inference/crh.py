@@ -1,12 +1,13 @@
 """CRH: truths and weights that minimize the weighted loss, for categorical answers with the 0-1 loss.
 
-CRH (conflict resolution on heterogeneous data) minimizes Σ_u w_u Σ_q [x_q^u ≠ x_q] subject to Σ_u e^(−w_u) = 1, in
-turns: a truth is the label with the largest sum of weights, and a worker's weight is −log of its share of all losses.
-Workers answer different numbers of tasks, so that a loss is a share: of the worker's answers, those that are not the
-truth.
+CRH (conflict resolution on heterogeneous data) minimizes Σ_u w_u Σ_q [x_q^u ≠ x_q] subject to Σ_u e^(−w_u) = 1, where
+x_q^u is the answer of worker u to task q and x_q the truth. It alternates between truths and weights. A truth is the
+label with the largest sum of weights, and the weight of a worker is −log of its fraction of the total loss. Workers
+answer different numbers of tasks; hence the loss of a worker is the fraction of its answers that differ from the truth.
 
-Where the perturbation is known, the loss is that of the answers before it: of reports r are right, r = λ·a + μ with
-μ = p/(s − 1) and λ = 1 − p − μ, hence a = (r − μ)/λ, drawn into [0, 1].
+If the perturbation is known, the loss refers to the answers before it. With a fraction a of right answers, reports are
+right with probability r = λ·a + μ, where μ = p/(s − 1), λ = 1 − p − μ, p is the flip probability and s the size of the
+answer set. Hence a is estimated by (r − μ)/λ; the loss is clipped.
 
 Source: Li, Li, Gao, Zhao, Fan and Han, Resolving Conflicts in Heterogeneous Data by Truth Discovery and Source
 Reliability Estimation, SIGMOD 2014, Sections 2.2 to 2.4; its variant with the greatest loss in place of the sum is the
@@ -27,7 +28,7 @@ from .vote_table import VoteTable
 from .votes import vote_in_turns
 
 LossScale: TypeAlias = Literal["sum", "greatest"]
-"""The divisor of a worker's loss: the sum of all workers' losses, or the greatest of them."""
+"""The divisor of a worker's loss: the sum of the losses of all workers, or the greatest loss."""
 
 _LEAST_SIGNAL: Final = 1e-9
 
@@ -43,19 +44,19 @@ def crh(
     max_iterations: int = 10,
     ties: Ties = "first",
 ) -> InferenceBlock[Inference]:
-    """Return the label with the largest sum of weights, for each task, where a weight is −log of a share of the losses.
+    """Return the label with the largest sum of CRH weights for each task.
 
-    It starts from the majority's truths, and ends when the truths repeat, or after `max_iterations`.
+    The iteration starts from the majority vote. It ends when the truths repeat, or after `max_iterations`.
 
     Args:
-        noise: the perturbation, where it is known: then a loss is that of the answers before it. Of a flip probability
-            that each worker draws, the mean is used. Where reports say nothing, all losses are equal.
-        scale: "sum" as the theorem has it, or "greatest", by which the worst worker weighs nothing.
-        clamp: a loss is at least this, so that no worker's weight is infinite; in (0, 1/2).
+        noise: the perturbation, if it is known; losses then refer to the answers before it. If each worker draws a flip
+            probability, the mean is used. If reports are independent of answers, all losses are equal.
+        scale: "sum" as in the paper's theorem, or "greatest", which gives the worst worker a weight of 0.
+        clamp: the least loss, which keeps weights finite; in (0, 1/2).
 
     Returns:
-        Qualities are 1 less the losses. Probabilities are shares of the weights, and claim no more. Where all weights
-        are 0 (one worker, or equal losses at the scale "greatest") it is a majority.
+        The inference. Qualities are 1 − loss. Probabilities are fractions of the weights, not posterior probabilities.
+        If all weights are 0 (one worker, or equal losses with scale "greatest"), the result is the majority vote.
 
     Examples:
         >>> from psephos.protocol.estimators.truth_inference import Answers
@@ -73,7 +74,7 @@ def crh(
     lies = flips / (table.sizes - 1)
     kepts = 1 - flips - lies
     tells = np.abs(kepts) >= _LEAST_SIGNAL
-    # Only answers of a kind of which reports say something tell a worker's loss.
+    # Only answers whose reports depend on them contribute to the loss.
     telling = np.where(tells, table.answers_of_workers, 0.0)
     totals = telling.sum(axis=1)
     is_active = ~table.is_silent

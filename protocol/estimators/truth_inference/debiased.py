@@ -1,6 +1,6 @@
-"""How many workers gave each answer before the perturbation, for each task: unbiased, with standard errors.
+"""Unbiased estimates of the number of workers with each answer before the perturbation, for each task.
 
-Source: Li et al. (2018), Definition 5.1, for the channel; its inverse is Warner's (1965).
+Source: Li et al. (2018), Definition 5.1, for the channel; Warner (1965) for its inverse.
 """
 
 import dataclasses
@@ -20,12 +20,12 @@ _LEAST_SIGNAL = 1e-9
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class DebiasedCounts(Inference):
-    """Truths, with estimates of the clean counts.
+    """Truths, with estimates of the counts of answers before the perturbation.
 
     Args:
-        counts: shape (num_tasks, largest answer set): how many answers (or how much weight) each label had before the
-            perturbation, estimated without bias; it may be negative. nan beyond a task's answer set.
-        standard_errors: of `counts`, the same shape: over the perturbation's draws, the answers held fixed.
+        counts: shape (num_tasks, largest answer set): unbiased estimates of the number of answers of each label before
+            the perturbation, which may be negative; nan beyond a task's answer set.
+        standard_errors: of `counts`, same shape, over the perturbation with fixed answers.
 
     Examples:
         >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
@@ -40,26 +40,27 @@ class DebiasedCounts(Inference):
 
 @exact_arguments
 def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "first") -> DebiasedCounts:
-    """Return the label with the largest estimate of its clean count, for each task.
+    """Return the label with the largest estimated count before the perturbation, for each task.
 
-    A task's answers have gone through one channel, P[report = l | answer = x] = λ[l = x] + μ with μ = p/(s − 1) and
-    λ = 1 − p − μ, so that (reports of l − μ·answers)/λ is unbiased for the answers of l. The largest estimate is the
-    label with the most reports: the estimate adds how sure that is.
+    The channel of a task with s labels and flip probability p is P[report = l | answer = x] = λ[l = x] + μ with μ =
+    p/(s − 1) and λ = 1 − p − μ. Hence (reports of l − μ·answers)/λ is unbiased for the number of answers l. If λ > 0,
+    the largest estimate is that of the label with the most reports; the estimates add its confidence.
 
-    Each report's variance is that of a coin: λ + μ = 1 − p for an answer l, μ for another, so that the variance of the
-    estimate is (n_l·(1 − p)p + (n − n_l)·μ(1 − μ))/λ² for n_l of n answers, which are estimated in turn.
+    A report is l with probability λ + μ = 1 − p for an answer l, and μ for another answer. For n_l answers l of n the
+    variance of the estimate is therefore (n_l·(1 − p)p + (n − n_l)·μ(1 − μ))/λ², with n_l replaced by its estimate.
 
     Args:
-        noise: the perturbation; of a flip probability that each worker draws, the mean is used. Then the estimate stays
-            unbiased, and so does the standard error's square as long as no worker answers a task twice.
+        noise: the perturbation. If each worker draws a flip probability, the mean is used. The estimate remains
+            unbiased then, and so does the squared standard error if no worker answers a task twice.
 
     Returns:
-        Confidences are the probability that the label with the largest estimate truly has more than the runner-up, both
-        taken as normal; qualities are nan: nothing is inferred of workers.
+        The inference with estimated counts. A confidence is the probability that the label with the largest estimate
+        has a larger true count than the runner-up, in the normal approximation. Qualities are nan, since workers are
+        not modelled.
 
     Raises:
-        ValueError: `ties` is not a rule, a size has no flip probability, or one is (s − 1)/s, where a report says
-            nothing.
+        ValueError: `ties` is unknown, a size has no flip probability, or a flip probability is (s − 1)/s, which makes
+            reports independent of answers.
 
     Examples:
         >>> rows = np.array([[0, 0, 0, 1, 1, 1], [0, 1, 2, 0, 1, 2], [1, 1, 0, 0, 0, 0]])  # tasks, workers, labels
@@ -75,14 +76,14 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     if not np.all(np.abs(keeps) >= _LEAST_SIGNAL):
         raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
     lie, keep = lies[table.kinds_of_tasks], keeps[table.kinds_of_tasks]
-    # The sign turns round where a report speaks against its label. Scores stay exact, so that ties do.
+    # If λ < 0, a report of a label is evidence against it. Scores are integers, so that ties are exact.
     (truths,) = table.choose(table.counts * np.sign(keep), ties=ties)
     totals = table.counts.sum(axis=0)
     counts = (table.counts - lie * totals) / keep
     truly = np.clip(counts, 0.0, totals)
     flip = flips[table.kinds_of_tasks]
     hit_variances, lie_variances = flip * (1 - flip), lie * (1 - lie)
-    # Raised to what is possible, and not lowered: on average it is not too small then.
+    # The variance is raised to the least possible one but not lowered, so that it is not too small on average.
     least = totals * np.minimum(hit_variances, lie_variances)
     variances = np.maximum(counts * hit_variances + (totals - counts) * lie_variances, least) / keep**2
     possible = table.fill_absent(counts.copy(), -np.inf)[:, 0], table.fill_absent(truly, 0.0)[:, 0]
@@ -105,15 +106,15 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
 def _reversal_probabilities(
     counts: FloatArray, truly: FloatArray, totals: FloatArray, *, lie: FloatArray, keep: FloatArray
 ) -> FloatArray:
-    """Return each task's probability that the runner-up truly has more votes, in the normal approximation.
+    """Return each task's probability that the runner-up has the larger true count, in the normal approximation.
 
-    A report adds 1 to one of the two, −1 to the other, or nothing. Its variance is λ + 2μ − λ² if the answer was one of
-    the two, and 2μ otherwise.
+    A report changes the difference between the two by 1, −1 or 0. The variance of this change is λ + 2μ − λ² if the
+    answer is one of the two, and 2μ otherwise.
 
     Args:
-        counts: estimates, shape (labels, tasks); -inf for a label that a task does not have.
-        truly: the estimated answers of each label, within what is possible.
-        totals: the answers to each task.
+        counts: estimated counts, shape (labels, tasks); -inf for a label that a task does not have.
+        truly: the estimated counts, clipped to [0, total], shape (labels, tasks).
+        totals: the number of answers to each task, shape (tasks,).
         lie: μ of each task.
         keep: λ of each task.
     """
@@ -125,5 +126,5 @@ def _reversal_probabilities(
     margins = leader - second
     is_noisy = deviations > 0
     reversals = 0.5 * np.asarray(erfc(margins / np.where(is_noisy, deviations, 1.0)), dtype=np.float64)
-    # Without noise nothing is reversed, unless there is no margin.
+    # Without noise only ties can be reversed.
     return np.where(is_noisy, reversals, np.where(margins > 0, 0.0, 0.5))

@@ -1,6 +1,6 @@
-"""Logarithms and exponentials of arrays, and the grids that make sums exact.
+"""Logarithms and exponentials of arrays, and the grids on which sums are exact.
 
-The functions are `scipy.special`'s: unlike numpy's, their bits do not change with the processor's vector instructions.
+The functions use `scipy.special`, whose results, unlike those of numpy, do not depend on vector instructions.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def log_odds(probabilities: FloatArray) -> FloatArray:
 
 
 def exp_in_place(values: FloatArray) -> FloatArray:
-    """Return e^x for x ≤ 0, or -inf, in the same array; within 2⁻⁵³ of it, absolutely."""
+    """Replace each x ≤ 0, which may be -inf, by e^x in place, with an absolute error of at most 2⁻⁵³."""
     expm1(values, out=values)
     values += 1.0
     return values

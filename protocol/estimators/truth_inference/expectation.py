@@ -1,10 +1,10 @@
-"""Expectation-maximization with one number for each worker: the probability of a right report.
+"""Expectation-maximization for models with one parameter for each worker, the probability of a right report.
 
-The model: a task's truth is drawn from a class prior, and a worker reports it with the worker's quality r and each of
-the other s − 1 labels with (1 − r)/(s − 1). The E-step weighs votes by log(r(s − 1)/(1 − r)); how r is found from the
-expected number of right reports is the M-step, which differs (`one_coin`, `noise_aware`).
+Model: the truth of a task is drawn from a class prior. A worker of quality r reports it with probability r, and each of
+the other s − 1 labels with probability (1 − r)/(s − 1). The E-step weights votes by log(r(s − 1)/(1 − r)). The M-step
+computes r from the expected number of right reports and depends on the estimator (`one_coin`, `noise_aware`).
 
-Many crowds are fitted side by side, and each stops by its own likelihood.
+Many crowds are fitted in parallel, with a separate stopping rule for each.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from .rounds import Rounds, rows_of
 from .vote_table import VoteTable, sum_of_each
 
 ClassPrior: TypeAlias = Literal["estimated", "uniform"]
-"""How probable each label is before any answer: its mean posterior, apart for each size of answer set, or alike."""
+"""The prior of labels: the mean posterior probability, for each size of answer set, or uniform."""
 
 FixedPrior: TypeAlias = Mapping[int, FloatArray]
 """A class prior that is known: for each size s of answer sets, shape (crowds, s)."""
@@ -33,10 +33,10 @@ _LEAST_PRIOR = 1e-10
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Fitting:
-    """How long EM goes on, and which label is taken in the end where several are as probable; see the package.
+    """The stopping rule, the rule for ties and the class prior of EM; see the package for the other arguments.
 
     Args:
-        class_prior: see `ClassPrior`; or what it is.
+        class_prior: a rule (see `ClassPrior`) or a fixed prior.
     """
 
     max_iterations: int
@@ -60,8 +60,8 @@ class Fitted(Generic[FitT]):
 
     Args:
         probabilities: shape (crowds, labels, tasks).
-        log_priors: of classes, shape (crowds, labels, kinds).
-        fit: what the last M-step found.
+        log_priors: logarithms of the class priors, shape (crowds, labels, kinds).
+        fit: the result of the last M-step.
     """
 
     probabilities: FloatArray
@@ -72,7 +72,7 @@ class Fitted(Generic[FitT]):
 
 
 class FittingRounds(Rounds[Fitted[FitT]]):
-    """Rounds of crowds that each end by their own log-likelihood, as a fitting says."""
+    """Rounds of many crowds with a stopping rule on the log-likelihood of each."""
 
     def __init__(self, num_crowds: int, fitting: Fitting) -> None:
         super().__init__(num_crowds)
@@ -81,7 +81,7 @@ class FittingRounds(Rounds[Fitted[FitT]]):
         self._last_likelihoods: FloatArray = np.full(num_crowds, -np.inf)
 
     def add(self, log_likelihoods: FloatArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Take up a round; return which crowds it raised by less than the tolerance, and which are done."""
+        """Record the log-likelihoods of a round, and return which crowds have converged and which are done."""
         fitting = self._fitting
         have_converged = log_likelihoods - self._last_likelihoods < fitting.tolerance
         self.number += 1
@@ -98,7 +98,7 @@ class FittingRounds(Rounds[Fitted[FitT]]):
 
     @property
     def log_likelihoods(self) -> FloatArray:
-        """The log-likelihoods of all rounds, shape (crowds, rounds); after a crowd's last round they mean nothing."""
+        """The log-likelihoods of all rounds, shape (crowds, rounds); undefined after a crowd's last round."""
         table = np.full((self._num_crowds, self.number), np.nan)
         for column, (crowds, log_likelihoods) in enumerate(self._by_round):
             table[crowds, column] = log_likelihoods
@@ -112,9 +112,9 @@ class WorkerFit:
     Args:
         weights: log(r(s − 1)/(1 − r)), or its expectation, shape (crowds, workers, kinds).
         log_misses: log((1 − r)/(s − 1)), or its expectation, shape (crowds, workers, kinds).
-        qualities: the stated quality of each worker, shape (crowds, workers).
-        divergence: the information that the workers' posteriors have beyond their priors, in nats, shape (crowds,); 0
-            for point estimates.
+        qualities: the quality of each worker, shape (crowds, workers).
+        divergence: the Kullback-Leibler divergence of the workers' posteriors from their priors, in nats, shape
+            (crowds,); 0 for point estimates.
     """
 
     weights: FloatArray
@@ -124,9 +124,9 @@ class WorkerFit:
 
 
 def mean_posteriors(answers: Answers, inferences: InferenceBlock[Inference]) -> FixedPrior:
-    """Return each label's mean probability over the answered tasks, for each size s of answer sets: (crowds, s).
+    """Return each label's mean probability over the answered tasks, for each size s: shape (crowds, s).
 
-    A size of which no task is answered has all labels alike.
+    It is uniform for a size without answered tasks.
     """
     priors: dict[int, FloatArray] = {}
     is_answered = np.bincount(answers.tasks, minlength=answers.num_tasks) > 0
@@ -139,10 +139,7 @@ def mean_posteriors(answers: Answers, inferences: InferenceBlock[Inference]) -> 
 
 
 def class_log_priors(table: VoteTable, probabilities: FloatArray, class_prior: ClassPrior | FixedPrior) -> FloatArray:
-    """Return the logarithm of each label's prior probability, shape (labels, crowds, kinds).
-
-    By the class prior these are the mean probabilities, with a floor, or all alike, or what each size has.
-    """
+    """Return the logarithm of each label's prior probability, bounded below, shape (labels, crowds, kinds)."""
     shape = table.num_labels, table.num_crowds, table.num_kinds
     if isinstance(class_prior, Mapping):
         fixed = np.zeros(shape)
@@ -154,7 +151,7 @@ def class_log_priors(table: VoteTable, probabilities: FloatArray, class_prior: C
     priors = np.empty(shape)
     for kind in range(table.num_kinds):
         members = table.is_answered & (table.kinds_of_tasks == kind)
-        # Task by task, since the first round's are shares of votes, whose sums depend on their order.
+        # In a fixed order of tasks, since sums of the shares of votes of the first round depend on the order.
         of_tasks = np.ascontiguousarray(probabilities.transpose(2, 0, 1)[members])
         priors[:, :, kind] = of_tasks.sum(axis=0) / max(len(of_tasks), 1)
     return snap_weights(log(np.maximum(priors, _LEAST_PRIOR)))
@@ -166,12 +163,12 @@ def priors_of(log_priors: FloatArray, sizes: IntArray) -> dict[int, FloatArray]:
 
 
 class Model(Protocol[FitT]):
-    """How answers depend on the truths: what EM fits to the answers of some crowds, `votes`."""
+    """A model of answers given truths, which EM fits to the answers `votes`."""
 
     votes: VoteTable
 
     def fit(self, probabilities: FloatArray, previous: FitT | None) -> FitT:
-        """Return the M-step, from the truths' probabilities and the last one."""
+        """Return the result of the M-step, from the probabilities of the truths and the previous result."""
         ...
 
     def vote(self, fit: FitT) -> FloatArray:
@@ -179,7 +176,7 @@ class Model(Protocol[FitT]):
         ...
 
     def add_evidence(self, fit: FitT) -> FloatArray:
-        """Return the log-likelihood's other terms, shape (crowds,)."""
+        """Return the remaining terms of the log-likelihood, shape (crowds,)."""
         ...
 
     def select(self, places: IntArray) -> Self:
@@ -247,10 +244,11 @@ class _Coins(Model[WorkerFit]):
 def maximize(
     table: VoteTable, fit_workers: Callable[[FloatArray], WorkerFit], fitting: Fitting
 ) -> InferenceBlock[Inference]:
-    """Return the truths after rounds of M-step and E-step from the shares of votes on.
+    """Run EM from the shares of votes.
 
     Args:
-        fit_workers: from the expected number of right reports, shape (crowds, workers, kinds). Crowds become fewer.
+        fit_workers: the M-step, a function of the expected number of right reports, shape (crowds, workers, kinds). It
+            is called with fewer crowds as crowds stop.
     """
     last, log_likelihoods = iterate(_Coins(table, fit_workers), fitting)
     probabilities = np.ascontiguousarray(last.probabilities.swapaxes(0, 1))

@@ -1,4 +1,4 @@
-"""What truth inference returns, of one crowd or of many side by side, and the rule for ties."""
+"""Results of truth inference, for one crowd or for many, and the rule for ties."""
 
 import dataclasses
 import functools
@@ -25,10 +25,10 @@ from .answers import AnswerBlock, Answers
 P = ParamSpec("P")
 
 MISSING = -1
-"""The truth of a task that has no answer, or of a tie that is left open."""
+"""The truth of a task without answers, or of a tie with the rule "missing"."""
 
 Ties: TypeAlias = Literal["first", "last", "missing"]
-"""The label that is taken of those with the largest score: the smallest code, the largest code, or none of them."""
+"""The label that is chosen among those with the largest score: the smallest code, the largest code, or none."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -36,20 +36,21 @@ class Inference:
     """The inferred truths of all tasks and qualities of all workers.
 
     Args:
-        truths: int64, shape (num_tasks,): label codes; -1 for a task without answers (a truth is never invented), and
-            for a tie where ties are left open.
-        confidences: float64, shape (num_tasks,): the probability, or the share of votes, of the label that was chosen
-            (of the most probable one where a tie is left open); nan for a task without answers.
-        probabilities: float64, shape (num_tasks, largest answer set): of each label; 0 beyond a task's answer set, a
-            row of nan for a task without answers.
+        truths: int64, shape (num_tasks,): label codes; -1 for a task without answers, and for a tie with the rule
+            "missing".
+        confidences: float64, shape (num_tasks,): the probability, or the share of votes, of the chosen label (of the
+            most probable label if a tie is missing); nan for a task without answers.
+        probabilities: float64, shape (num_tasks, largest answer set): the probability of each label; 0 beyond a task's
+            answer set, and nan for a task without answers.
         qualities: float64, shape (num_workers,): the probability of a right report; nan for a worker without answers.
-        weights: float64, shape (num_workers,): how much a worker's vote counts, in nats where it is a log-odds; nan for
-            a worker without answers.
-        num_iterations: rounds of weights and truths; 0 where there are none.
-        has_converged: whether the last round changed nothing, or less than the tolerance.
-        log_likelihoods: one for each round, in nats per answer; empty where the estimator has no likelihood.
-        class_priors: for each size s of answer sets, shape (s,): how probable each label is before any answer; empty
-            where the estimator has no such thing.
+        weights: float64, shape (num_workers,): the weight of a worker's vote, in nats if it is a log-odds; nan for a
+            worker without answers.
+        num_iterations: the number of rounds; 0 for an estimator without rounds.
+        has_converged: whether the last round changed nothing, or the likelihood by less than the tolerance.
+        log_likelihoods: the log-likelihood after each round, in nats per answer; empty for an estimator without
+            likelihood.
+        class_priors: for each size s of answer sets, the prior probability of each label, shape (s,); empty for an
+            estimator without class prior.
 
     Examples:
         >>> from psephos.protocol.estimators.truth_inference import majority_vote
@@ -75,14 +76,14 @@ InferenceT = TypeVar("InferenceT", bound=Inference)
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class InferenceBlock(Generic[InferenceT]):
-    """The inferences of many crowds, side by side: what each has by itself, bit for bit.
+    """The inferences of many crowds; each has the same bits as the inference of that crowd alone.
+
+    The other arrays are those of `Inference`, with a first axis of crowds.
 
     Args:
-        kind: of each inference.
-        log_likelihoods: float64, shape (crowds, rounds), nan behind a crowd's last.
-        extras: for each field of a kind's own, for each size of answer sets, an array with a row for each crowd.
-
-    All other arrays are those of `Inference`, with an axis of crowds before the others.
+        kind: the class of each inference.
+        log_likelihoods: float64, shape (crowds, rounds); nan after a crowd's last round.
+        extras: for each additional field of the class and each size of answer sets, an array with a row for each crowd.
 
     Examples:
         >>> from psephos.protocol.estimators.truth_inference import majority_vote
@@ -125,7 +126,7 @@ class InferenceBlock(Generic[InferenceT]):
 
     @classmethod
     def from_inferences(cls, inferences: Sequence[Inference]) -> "InferenceBlock[Inference]":
-        """Return the inferences of crowds, at least one, side by side, without likelihoods and what a kind adds."""
+        """Combine the inferences of at least one crowd, without likelihoods and additional fields of subclasses."""
         arrays: Any = {
             name: np.stack([getattr(inference, name) for inference in inferences])
             for name in ("truths", "confidences", "probabilities", "qualities", "weights")
@@ -140,7 +141,7 @@ class InferenceBlock(Generic[InferenceT]):
 
 
 class OneOrMany(Protocol[P, InferenceT]):
-    """An estimator: of one crowd's answers, or of many crowds' side by side."""
+    """An estimator that accepts the answers of one crowd or of many."""
 
     @overload
     def __call__(self, answers: Answers, /, *args: P.args, **kwargs: P.kwargs) -> InferenceT: ...
@@ -152,7 +153,7 @@ class OneOrMany(Protocol[P, InferenceT]):
 def accept_one_or_many(
     find: Callable[Concatenate[AnswerBlock, P], InferenceBlock[InferenceT]],
 ) -> OneOrMany[P, InferenceT]:
-    """Let an estimator of many crowds take one, of which it returns the inference; use it as a decorator."""
+    """Decorate an estimator of many crowds to accept one crowd too, for which it returns one inference."""
 
     @functools.wraps(find)
     def find_either(answers: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -164,7 +165,7 @@ def accept_one_or_many(
 
 
 def apply_one_by_one(find: Callable[Concatenate[Answers, P], Inference]) -> OneOrMany[P, Inference]:
-    """Let an estimator of one crowd take many, of which it finds one after another; use it as a decorator."""
+    """Decorate an estimator of one crowd to accept many crowds too, which it processes one after another."""
 
     @functools.wraps(find)
     def find_either(answers: Any, *args: P.args, **kwargs: P.kwargs) -> Any:
@@ -184,7 +185,7 @@ def check_choice(name: str, value: str, choices: Any) -> None:
 
 
 def check_clamp(clamp: float) -> None:
-    """Raise ValueError unless shares can be kept within [clamp, 1 − clamp]: 1/2 would make all of them alike."""
+    """Raise ValueError unless the clamp of shares is in (0, 1/2): at 1/2 all shares would be equal."""
     if not 0 < clamp < 0.5:  # noqa: PLR2004  a half
         raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
 
@@ -201,10 +202,10 @@ def check_rounds(max_iterations: int, ties: str, *, tolerance: float = 0.0, roun
 
 
 def choose_labels(scores: FloatArray, *, ties: Ties) -> IntArray:
-    """Return the label with the largest score for each task, shape (..., tasks); -1 for a tie where ties are left open.
+    """Return the label with the largest score for each task, shape (..., tasks); -1 for a tie with the rule "missing".
 
-    Scores have shape (labels, ..., tasks), and are -inf for a label that a task does not have. They tie if they are
-    equal.
+    Args:
+        scores: shape (labels, ..., tasks); -inf for a label that a task does not have. Equal scores tie.
     """
     best = scores[0].copy()
     labels = np.zeros(best.shape, dtype=np.int64)

@@ -1,8 +1,9 @@
-"""Minimax conditional entropy: each worker may mistake each label for each other one, and so may each task.
+"""Minimax conditional entropy: a model with a confusion matrix for each worker and for each task.
 
-The answers' law P is the one of the greatest entropy that has, about, each worker's and each task's counts of answers k
-to truths c; the truths are those that make this entropy least. Its dual is a penalized likelihood, of which `Inference`
-has the value of each round: P(k | c) ∝ exp(σ[c, k] of the worker + τ[c, k] of the task), less α·Σσ²/2 and β·Στ²/2.
+The law P of the answers maximizes the entropy among laws that approximately have the observed counts of answers k to
+truths c of each worker and of each task. The truths minimize this greatest entropy. The dual problem maximizes a
+penalized likelihood with P(k | c) ∝ exp(σ[c, k] of the worker + τ[c, k] of the task) and the penalties α·Σσ²/2 and
+β·Στ²/2. `Inference.log_likelihoods` has its value after each round.
 """
 
 from typing import Final
@@ -18,9 +19,9 @@ from .vote_table import VoteTable
 
 _LEAST_QUALITY: Final = 1e-10
 _NEAR: Final = 2.0**-10
-"""Probabilities that are no further below the greatest one are alike."""
+"""Probabilities that are at most this much below the greatest one tie with it."""
 _MOST_PENALTY: Final = 1e6
-"""The greatest penalty: with more the parameters are 0, to the digits of probabilities."""
+"""The greatest penalty; beyond it the parameters are 0 up to the precision of probabilities."""
 
 
 @apply_one_by_one
@@ -33,23 +34,25 @@ def minimax_entropy(
     tolerance: float = 1e-5,
     ties: Ties = "first",
 ) -> Inference:
-    """Return the most probable truths where workers and tasks have confusions, by minimax conditional entropy.
+    """Return the most probable truths under minimax conditional entropy.
 
-    It starts from the shares of votes. A round takes one step of σ, one of τ, and then the truths' probabilities, and
-    never lowers the penalized likelihood: a step goes to the maximum of a bound whose curvature is half the number of
-    answers, since a log-sum-exp has no more.
+    The iteration starts from the shares of votes. A round updates σ, then τ, then the probabilities of the truths. It
+    never lowers the penalized likelihood: each update maximizes a quadratic lower bound, whose curvature is half the
+    number of answers since the curvature of a log-sum-exp is at most 1/2.
 
-    Labels that are all alike, with probabilities of 1/s, may explain few answers best: the value has the entropy of
-    truths, too. Where probabilities are alike, within 2⁻¹⁰, more votes decide.
+    With few answers the optimum may be uniform, with a probability of 1/s for each label, since the objective includes
+    the entropy of the truths. If probabilities tie within 2⁻¹⁰, the label with more votes is chosen.
 
-    A round is three passes over n answers with s² exponentials each, and needs memory for a few times n·s numbers.
+    A round makes three passes over n answers with s² exponentials per answer, and needs memory for a few times n·s
+    numbers.
 
     Args:
-        penalty: γ, in (0, 10⁶]: α = γ·s² of answer sets of s labels, and β = α·(tasks/workers) of those with answers.
-        ties: of labels with as many votes whose probabilities are alike.
+        penalty: γ, in (0, 10⁶]: α = γ·s² for answer sets of s labels, and β = α·(tasks/workers), where tasks and
+            workers are numbers of those with answers.
+        ties: the rule for labels that tie both in probability and in votes.
 
     Returns:
-        A quality is the expected share of right answers, a weight its log-odds.
+        The inference. A quality is the expected fraction of right answers, and a weight is the log-odds of the quality.
 
     Source:
         Zhou, Platt, Basu and Mao, Learning from the Wisdom of Crowds by Minimax Entropy, NeurIPS 2012; Zhou, Liu, Platt
@@ -93,11 +96,11 @@ def minimax_entropy(
 
 
 class _Side:
-    """The parameters of all workers, or of all tasks: shape (truths, answers, places).
+    """The parameters σ of all workers, or τ of all tasks, shape (truths, answers, workers or tasks).
 
     Args:
         places: the worker, or the task, of each answer, shape (n,).
-        penalties: α of each worker's answers to tasks of one size, or β of each task.
+        penalties: α for each worker and size of answer set, or β for each task.
     """
 
     def __init__(self, places: IntArray, penalties: FloatArray, size: int) -> None:
@@ -105,7 +108,7 @@ class _Side:
         self.parameters: FloatArray = np.zeros((size, size, len(penalties)))
 
     def sum(self, numbers: FloatArray) -> FloatArray:
-        """Return sums over each place's answers, of multiples of 2⁻³⁰ or 2⁻³²: exact in any order."""
+        """Return the sum over the answers of each worker or task; exact in any order for multiples of 2⁻³⁰ or 2⁻³²."""
         return np.asarray(np.bincount(self.places, numbers, minlength=len(self.penalties)), dtype=np.float64)
 
     @property
@@ -114,7 +117,7 @@ class _Side:
 
 
 class _Confusions:
-    """The law of answers by the parameters of both sides."""
+    """The law of answers given the parameters of workers and tasks."""
 
     def __init__(self, answers: Answers, table: VoteTable, penalty: float) -> None:
         self._table, self._labels = table, answers.labels
@@ -131,7 +134,7 @@ class _Confusions:
         return self.sides[0].penalty + self.sides[1].penalty
 
     def fit(self, side: _Side, probabilities: FloatArray) -> None:
-        """Raise the penalized likelihood by one side's parameters, given the probabilities of truths."""
+        """Update the parameters of workers or of tasks, given the probabilities of the truths."""
         for truth, values in enumerate(side.parameters):
             expectations = snap_probabilities(probabilities[truth][self._tasks.places])
             _, likelihoods, totals = self._law(truth)
@@ -141,7 +144,7 @@ class _Confusions:
                 values[label] += (side.sum(snap_probabilities(surprise)) - side.penalties * values[label]) / curvatures
 
     def log_likelihoods(self) -> FloatArray:
-        """Return the log-likelihood of each truth, shape (labels, 1, tasks); -inf for what a task does not have."""
+        """Return the log-likelihood of each truth, shape (labels, 1, tasks); -inf for labels a task does not have."""
         scores = np.empty((self._table.num_labels, 1, self._table.num_tasks))
         for truth, (row,) in enumerate(scores):
             logits, _, totals = self._law(truth)
@@ -149,7 +152,7 @@ class _Confusions:
         return self._table.fill_absent(scores, -np.inf)
 
     def _law(self, truth: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return log P of each answer, given a truth, but for a constant, and P, and its sum: shape (labels, n)."""
+        """Return log P of each label for each answer given a truth, unnormalized, shape (labels, n), P, and its sum."""
         workers, tasks = (side.parameters[truth][:, side.places] for side in self.sides)
         logits = np.where(self._is_absent, -np.inf, workers + tasks)
         logits -= logits.max(axis=0)

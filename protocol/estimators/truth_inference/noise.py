@@ -1,4 +1,4 @@
-"""What an estimator is told about the perturbation that the answers went through.
+"""Laws of the perturbation of answers, as inputs of noise-aware estimators.
 
 Source: Li et al. (2018), Definition 5.1 and section 5.2.
 """
@@ -16,12 +16,13 @@ from ...arrays import FloatArray, IntArray
 class KnownNoise:
     """The law of the flip probability of Definition 5.1, for each size of answer set.
 
-    One layer, and two layers with a fresh draw for each answer, whose answers have the same law: the mean alone. Two
-    layers with one draw for each worker: that draw, as equally likely values.
+    With one layer, or with two layers and an independent draw for each answer, the law of a report depends on the mean
+    flip probability alone, which is then the only value. With two layers and one draw for each worker, the law of the
+    draw is represented by equally likely values.
 
     Args:
-        flips: for each size s, equally likely flip probabilities of a worker in ascending order, each in [0, 1]; as
-            many for every size. A worker has the value at the same place for all sizes.
+        flips: for each size s, the equally likely flip probabilities of a worker, in ascending order, each in [0, 1].
+            All sizes have the same number of values, and a worker has the value of the same index for all sizes.
 
     Raises:
         ValueError: there is no size, a size is below 2, the numbers of values differ, or a value is out of range.
@@ -59,28 +60,28 @@ class KnownNoise:
     @classmethod
     @exact_arguments
     def from_flip_probabilities(cls, flip_probabilities: Mapping[int, float]) -> "KnownNoise":
-        """Return the noise of a flip probability that is known: one layer, or a fresh draw for each answer.
+        """Return the noise of one layer, or of two layers with an independent draw for each answer.
 
         Args:
-            flip_probabilities: p^f (one layer) or the hyper-distribution's mean, for each size of answer set.
+            flip_probabilities: for each size of answer set, p^f (one layer) or the mean of the hyper-distribution.
         """
         return cls({size: (value,) for size, value in flip_probabilities.items()})
 
     @classmethod
     @exact_arguments
     def uniform(cls, bounds: Mapping[int, tuple[float, float]], *, num_values: int = 15) -> "KnownNoise":
-        """Return the noise of two layers where each worker draws p_u ~ U(a, b) once and uses it for all its answers.
+        """Return the noise of two layers in which each worker u draws p_u ~ U(a, b) once for all its answers.
 
         Args:
-            bounds: a and b, for each size of answer set.
-            num_values: the midpoints of as many intervals of equal length stand for the interval.
+            bounds: (a, b) for each size of answer set.
+            num_values: the number of equal subintervals of [a, b] whose midpoints are the equally likely values.
         """
         places = [(2 * index + 1) / (2 * num_values) for index in range(num_values)]
         return cls({size: tuple(low + (high - low) * at for at in places) for size, (low, high) in bounds.items()})
 
     @exact_arguments
     def means_of(self, sizes: IntArray) -> FloatArray:
-        """Return the mean flip probability for each of `sizes`. See `values_of`."""
+        """Return the mean flip probability for each of `sizes`, shape (sizes,). See `values_of`."""
         return self.values_of(sizes).mean(axis=1)
 
     @exact_arguments
@@ -88,7 +89,7 @@ class KnownNoise:
         """Return the equally likely flip probabilities for each of `sizes`, shape (sizes, values).
 
         Raises:
-            ValueError: a size is not known.
+            ValueError: a size is unknown.
         """
         unknown = sorted(set(sizes.tolist()) - set(self.flips))
         if unknown:
@@ -98,14 +99,14 @@ class KnownNoise:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OwnNoise:
-    """The law of each worker's flip probability, where workers have an ε of their own.
+    """The law of the flip probability of each worker, if workers choose different privacy levels ε.
 
     Args:
-        levels: the laws, of the same sizes of answer sets.
-        level_of_worker: int64, shape (workers,): the place of each worker's own.
+        levels: the law of each privacy level, for the same sizes of answer sets.
+        level_of_worker: int64, shape (workers,): the index of each worker's level.
 
     Raises:
-        ValueError: there is no level, or a worker has none of them.
+        ValueError: there is no level, or an index is out of range.
 
     Examples:
         >>> levels = tuple(KnownNoise.from_flip_probabilities({2: flip}) for flip in (0.4, 0.1))

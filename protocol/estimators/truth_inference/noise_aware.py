@@ -1,10 +1,10 @@
-"""Truth inference that knows the perturbation (reading T6).
+"""Noise-aware truth inference: estimators that use the known law of the perturbation (reading T6).
 
-Perturbed answers of a few tasks say little of a worker, and plain maximum likelihood takes chance for quality: it is
-often worse than a majority. Two things help. The law of the reports is known up to the worker's quality: a report is
-right with r = α(1 − p) + (1 − α)·p/(s − 1), α the probability of a right answer and p the flip probability, so that no
-weight exceeds what the perturbation allows. And a prior on the quality keeps weights near each other until the answers
-tell workers apart.
+Few perturbed answers contain little information about a worker. Maximum likelihood overfits them and is often worse
+than a majority vote. Two remedies are used here. First, the law of a report is known up to the worker's quality: it is
+right with probability r = α(1 − p) + (1 − α)·p/(s − 1), where α is the probability of a right answer, p the flip
+probability and s the size of the answer set. This bounds the weight of any vote. Second, a prior on the quality keeps
+weights close to each other until there are enough answers to distinguish workers.
 
 Source: Li et al. (2018), Definition 5.1, for the channel; the estimators are ours.
 """
@@ -29,14 +29,14 @@ from .votes import vote_in_turns
 
 _NUM_COMPETENCES = 40
 _MAX_CELLS = 2**19
-"""Nodes times workers that are held at once."""
+"""The greatest number of grid nodes times workers in memory at once."""
 _MOST_BESIDE = 2**16
-"""Of them where crowds stand side by side."""
+"""The same, if several crowds are processed together."""
 _MOST_CODES = 2**62
 _LONGEST_ROW = 1 << 10
-"""Of those that are summed at once."""
+"""The greatest length of rows that are summed by one numpy reduction."""
 _INNER_ROUNDS = 5
-"""The rounds of inferring the hidden answers in each M-step: they converge slowly under strong noise."""
+"""The rounds of inferring the unperturbed answers in each M-step; they converge slowly under strong noise."""
 _LEAST_PROBABILITY = 1e-9
 
 
@@ -54,22 +54,24 @@ def noise_aware_one_coin(
     rounds: int | None = None,
     ties: Ties = "first",
 ) -> InferenceBlock[Inference]:
-    """Return the most probable truths when the perturbation is known and each worker has a competence, by EM.
+    """Return the most probable truths under the one-coin model with known perturbation, by variational EM.
 
-    A worker of competence c knows the truth with probability c and guesses otherwise: its answer is right with
-    probability α = c + (1 − c)/s, whatever the answer set's size s. The EM is variational: each worker's posterior over
-    c, and over its flip probability where each worker draws one, is kept whole, on a grid, and a vote weighs the
-    expectation of log(r(s − 1)/(1 − r)). A point estimate would trust few answers too much.
+    A worker of competence c knows the truth with probability c and guesses uniformly otherwise. For an answer set of
+    size s, its answer is right with probability α = c + (1 − c)/s. The M-step computes the posterior of each worker's c
+    on a grid, jointly with its flip probability if each worker draws one. The weight of a vote is the posterior mean of
+    log(r(s − 1)/(1 − r)), where r is the probability of a right report. A point estimate of c would be overconfident
+    for workers with few answers.
 
     Args:
-        competence_prior: a Beta distribution's two parameters, each at least 1, over [least_competence, 1].
-        least_competence: in (−1, 1). 0 means that nobody is worse than guessing, which keeps very noisy answers from
-            being read upside down; below 0 also workers who are wrong on purpose are recognized.
-        class_prior: "estimated" takes each label's mean posterior probability, which under noise runs away to one
-            label; hence "uniform".
+        competence_prior: the two parameters of a Beta distribution on [least_competence, 1], each at least 1.
+        least_competence: in (−1, 1). With 0 nobody is worse than guessing, which keeps the estimator from inverting
+            very noisy answers. Below 0 it also detects workers who are wrong on purpose.
+        class_prior: "estimated" uses the mean posterior probability of each label, which under strong noise collapses
+            to one label; therefore the default is "uniform".
 
     Returns:
-        Qualities are of the answers, before the perturbation: α's posterior mean over the answers of a worker.
+        The inference. A quality refers to the answers before the perturbation: the posterior mean of α over the answers
+        of the worker.
 
     Examples:
         >>> from psephos.protocol.estimators.truth_inference import Answers
@@ -103,14 +105,14 @@ def fit_coins(
 def noise_aware_votes(
     table: VoteTable, noise: KnownNoise | OwnNoise, *, most_competence: float, max_iterations: int, ties: Ties
 ) -> InferenceBlock[Inference]:
-    """Return the truths of the paper's truth discovery with weights that know the perturbation.
+    """Return the truths of the paper's truth discovery with noise-aware weights.
 
-    A vote weighs the expectation of log(r(s − 1)/(1 − r)) given how many of the worker's reports are the current
-    truths: where reports say little, all weights are alike, and it is a majority.
+    The weight of a vote is the posterior mean of log(r(s − 1)/(1 − r)) given how many of the worker's reports equal the
+    current truths. Under strong noise all weights are nearly equal, and the result is the majority vote.
 
     Args:
-        most_competence: a worker's competence (see `noise_aware_one_coin`) is uniform on [0, most_competence]. Below 1,
-            so that nobody is believed alone against many.
+        most_competence: the prior of a worker's competence (see `noise_aware_one_coin`) is uniform on [0,
+            most_competence]. Below 1 no single worker outweighs many others.
     """
     fit_workers = _fit_by_level(table, noise, are_counts=True, prior=(1.0, 1.0), least=0.0, most=most_competence)
 
@@ -124,9 +126,11 @@ def noise_aware_votes(
 def _fit_by_level(
     table: VoteTable, noise: KnownNoise | OwnNoise, *, are_counts: bool = False, **prior: Any
 ) -> Callable[[FloatArray], WorkerFit]:
-    """Return a function that fits workers from their right reports, each by the `_CompetenceGrid` of its own law.
+    """Return an M-step that fits each worker on the `_CompetenceGrid` of its noise level.
 
-    Of right reports that are counted there is no divergence.
+    Args:
+        are_counts: whether numbers of right reports are integers; the divergence is not computed then.
+        prior: the other arguments of `_CompetenceGrid`.
     """
     grids = [(_CompetenceGrid(table.sizes, law, **prior), places) for law, places in noise.level_noises]
 
@@ -155,8 +159,8 @@ class _CompetenceGrid:
     """The grid of a worker's possible states: all pairs of a competence and a flip probability.
 
     Args:
-        sizes: of the answer sets, one for each kind of task.
-        prior: a Beta distribution's parameters, for competences between the least and the most.
+        sizes: the size of the answer set of each kind of task, shape (kinds,).
+        prior: the parameters of a Beta distribution of competences on [least, most].
     """
 
     def __init__(
@@ -165,7 +169,7 @@ class _CompetenceGrid:
         places = (np.arange(_NUM_COMPETENCES) + 0.5) / _NUM_COMPETENCES
         competences = least + (most - least) * places
         flips, choices = noise.values_of(sizes), sizes[:, None]
-        # Competences below −1/(s − 1) would make a right answer less than impossible.
+        # Competences below −1/(s − 1) would give a right answer a negative probability.
         rights = np.clip(competences + (1 - competences) / choices, 0.0, 1.0)
         density = np.asarray(xlogy(prior[0] - 1, places) + xlog1py(prior[1] - 1, -places), dtype=np.float64)
         # From here on shape (kinds, nodes).
@@ -178,10 +182,11 @@ class _CompetenceGrid:
         self._log_prior -= log(exp_in_place(self._log_prior.copy()).sum())
 
     def fit(self, agreements: FloatArray, num_answers: FloatArray) -> WorkerFit:
-        """Return expected weights, from posteriors over the nodes by right reports, shape (crowds, workers, kinds).
+        """Return the posterior means of weights and qualities.
 
         Args:
-            num_answers: the same in all crowds, shape (workers, kinds).
+            agreements: the expected number of right reports, shape (crowds, workers, kinds).
+            num_answers: the number of reports, the same in all crowds, shape (workers, kinds).
         """
         shape, kinds = agreements.shape, range(agreements.shape[2])
         disagreements = num_answers - agreements
@@ -205,7 +210,7 @@ class _CompetenceGrid:
         )
 
     def fit_counts(self, agreements: FloatArray, num_answers: FloatArray) -> WorkerFit:
-        """Return `fit` of counts, without its divergence: workers with as many right reports and answers are alike."""
+        """Return `fit` of integer counts, without divergence; workers with equal counts are fitted once."""
         shape, kinds = agreements.shape, agreements.shape[2]
         pairs = np.concatenate([agreements, np.broadcast_to(num_answers, shape)], axis=2).reshape(-1, 2 * kinds)
         limits = [int(most) + 1 for most in np.tile(num_answers.max(axis=0, initial=0), 2)]
@@ -213,7 +218,7 @@ class _CompetenceGrid:
             return self.fit(agreements, num_answers)
         codes = np.ravel_multi_index(tuple(pairs.astype(np.int64).T), limits)
         _, firsts, places = np.unique(codes, return_index=True, return_inverse=True)
-        firsts = np.resize(firsts, max(len(firsts), 2))  # one by itself would be added up in another order
+        firsts = np.resize(firsts, max(len(firsts), 2))  # a single column would be summed in another order
         if max(len(firsts), shape[1]) > self._batch_size:
             return self.fit(agreements, num_answers)
         rights, answers = pairs[firsts, :kinds], pairs[firsts, kinds:]
@@ -227,11 +232,11 @@ class _CompetenceGrid:
 
     @property
     def _batch_size(self) -> int:
-        """How many workers are looked at together at most."""
+        """The greatest number of workers that are processed together."""
         return max(_MAX_CELLS // len(self._log_prior), 1)
 
     def _pieces(self, num_crowds: int, num_workers: int) -> Iterator[tuple[range, range]]:
-        """Yield crowds, and workers of each of them, that are looked at together: some crowds, or a part of one."""
+        """Yield crowds and workers to be processed together: several whole crowds, or a part of one."""
         most = self._batch_size
         if num_workers > most:
             for crowd in range(num_crowds):
@@ -245,10 +250,11 @@ class _CompetenceGrid:
     def _posterior(
         self, agreements: FloatArray, disagreements: FloatArray, *, are_alone: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the probabilities of the nodes, shape (nodes, workers), and the logarithms of their normalizers.
+        """Return the posterior of the nodes, shape (nodes, workers), and the logarithms of the normalizers.
 
         Args:
-            are_alone: whether each has nobody of its crowd beside it. A single column is added up in another order.
+            are_alone: whether each crowd has only one worker here. Then sums use the order of a single column, so that
+                results do not depend on the number of crowds.
         """
         logs = self._log_hits[0][:, None] * agreements[:, 0]
         logs += self._log_prior[:, None]
@@ -265,10 +271,11 @@ class _CompetenceGrid:
 
 
 def _expectation(posterior: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the mean of `values` for each worker.
+    """Return the posterior mean of `values` for each worker.
 
-    Rows are added to each other, in the same order on every processor, as a matrix product would not. So does a sum
-    over the first axis, but for a single column; of long rows the products no longer stay in the processor's cache.
+    Rows are added one by one, in the same order on every processor, which a matrix product does not guarantee. A
+    reduction over the first axis has the same order except for a single column; it is not used for long rows, whose
+    products exceed the processor's cache.
     """
     if 1 < posterior.shape[1] <= _LONGEST_ROW:
         return np.add.reduce(posterior * values[:, None], axis=0)
@@ -292,19 +299,21 @@ def noise_aware_dawid_skene(
     rounds: int | None = None,
     ties: Ties = "first",
 ) -> InferenceBlock[Confusions]:
-    """Return the most probable truths when the perturbation is known and each worker has a confusion matrix, by EM.
+    """Return the most probable truths if the perturbation is known and each worker has a confusion matrix, by EM.
 
-    A report's law is the worker's row of answers times the perturbation's channel: λ·C + μ, with μ = p/(s − 1) and
-    λ = 1 − p − μ. The answer behind each report is hidden and is inferred as well.
+    The law of a report given the truth is λ·C + μ, where C is the row of the worker's confusion matrix, μ = p/(s − 1),
+    λ = 1 − p − μ, p the flip probability and s the size of the answer set. The answer before the perturbation is a
+    latent variable.
 
     Args:
-        noise: the perturbation, or each worker's own; of a flip probability that a worker draws, the mean is used.
-        prior_answers: each worker is taken to have given so many answers before, to each truth; above 0.
-        prior_quality: which share of those was right for sets of two labels; the other labels share the rest. For s
-            labels, the same competence (see `noise_aware_one_coin`). In (1/2, 1).
+        noise: the perturbation, the same for all workers or not. If a worker draws a flip probability, the mean is
+            used.
+        prior_answers: the number of pseudo-answers of each worker to each truth (Dirichlet prior); above 0.
+        prior_quality: the fraction of right pseudo-answers for two labels, in (1/2, 1); the other label has the rest.
+            For s labels the prior has the same competence (see `noise_aware_one_coin`).
 
     Returns:
-        Confusions and qualities are of the answers, before the perturbation.
+        The inference. Confusions and qualities refer to the answers before the perturbation.
 
     Examples:
         >>> from psephos.protocol.estimators.truth_inference import Answers
@@ -333,7 +342,7 @@ def fit_confusions(
 ) -> InferenceBlock[Confusions]:
     """Run `noise_aware_dawid_skene`; the class prior may also be fixed."""
     sizes = np.unique(table.answers.first.sizes)
-    # Of all workers, or of each its own: shape (1 or workers, sizes).
+    # For each size, the flip probabilities of all workers, or of each.
     flips = dict(zip(sizes.tolist(), np.atleast_2d(noise.means_of(sizes)).T[:, :, None, None], strict=True))
 
     def fit_of_size(size: int) -> FitConfusions:

@@ -1,4 +1,4 @@
-"""Rounds of many crowds side by side, each of which stops by itself and then stays as it is."""
+"""Iterations of many crowds in parallel, with a separate stopping rule for each crowd."""
 
 import dataclasses
 import operator
@@ -13,17 +13,18 @@ from ...arrays import IntArray
 StateT = TypeVar("StateT")
 
 _FEW: Final = 0.6
-"""The share of running crowds below which the stopped ones are dropped: to lay out answers anew costs about a round."""
+"""The fraction of running crowds below which stopped crowds are dropped; rearranging the answers costs about a
+round."""
 
 
 class Rounds(Generic[StateT]):
-    """Which crowds go on, and what each of the others had when it stopped.
+    """The running crowds, and the states of stopped crowds.
 
-    A state is a dataclass of arrays that have a row for each crowd, or of such dataclasses.
+    A state is a dataclass of arrays with a row for each crowd, or of such dataclasses.
 
     Attributes:
-        crowds: those that a state has rows of, in order: all that go on, and some that have stopped.
-        number: of rounds so far.
+        crowds: the indices of the crowds in a state, in order: all running crowds and some stopped ones.
+        number: the number of rounds so far.
     """
 
     def __init__(self, num_crowds: int) -> None:
@@ -34,11 +35,11 @@ class Rounds(Generic[StateT]):
 
     @property
     def go_on(self) -> bool:
-        """Whether some crowd does."""
+        """Whether any crowd is still running."""
         return bool(self._is_going_on.any())
 
     def stop(self, are_done: NDArray[np.bool_], state: Callable[[], StateT]) -> None:
-        """Let crowds stop with their rows of the state, which is asked for where one does."""
+        """Stop crowds and keep their rows of the state, which is only computed if a crowd stops."""
         stop = self._is_going_on & are_done
         if not stop.any():
             return
@@ -48,7 +49,7 @@ class Rounds(Generic[StateT]):
         self._is_going_on &= ~are_done
 
     def leave_behind(self) -> IntArray | None:
-        """Return the places of the crowds that go on, which then are all; None while nearly all that there are do."""
+        """Drop stopped crowds and return the row numbers of the others; None if too few have stopped."""
         places = np.flatnonzero(self._is_going_on)
         if not len(places) or len(places) > _FEW * len(self._is_going_on):
             return None
@@ -69,7 +70,7 @@ def rows_of(state: StateT, places: Any) -> StateT:
 
 
 def _combine(function: Callable[..., NDArray[Any]], *states: Any) -> Any:
-    """Return arrays, or dataclasses of them, as one, by a function of the arrays that stand in one place."""
+    """Apply a function to corresponding arrays of several states, which may be nested dataclasses."""
     if not dataclasses.is_dataclass(states[0]):
         return function(*states)
     names = vars(states[0])

@@ -1,8 +1,8 @@
-"""How many workers gave a label before the perturbation: an estimate without bias, and limits that hold for all labels.
+"""The support of a label, the number of workers who gave it before the perturbation: estimates and confidence limits.
 
-An estimate is without bias for a label that is named beforehand. The label that was found has been chosen for its
-reports, among other things, and its estimate is too high on average. So there are limits too, which hold for all labels
-of a task at once, whichever of them is then looked at.
+An estimate is unbiased for a label that is fixed in advance. The inferred truth was selected by the same reports, and
+its estimate is too high on average. Therefore there are also simultaneous confidence limits for all labels of a task,
+which hold for a selected label too.
 
 Source: Li et al. (2018), Definition 5.1, for the channel; Warner (1965) for its inverse; Clopper and Pearson (1934) for
 limits from tests.
@@ -24,12 +24,12 @@ from ...estimate import Estimate
 from ..verdict import DEFAULT_LEVEL, check_level
 
 _LEAST_SIGNAL = 1e-8
-"""Below, a report says nothing of its answer, and no count can be estimated."""
+"""The least |λ| of a channel whose counts can be estimated; below it, reports are nearly independent of answers."""
 _MOST_REMEMBERED = 1 << 14
 
 
 class SupportLimits(NamedTuple):
-    """Between which numbers a support is.
+    """Confidence limits of a support.
 
     Examples:
         >>> SupportLimits(low=3, high=8)
@@ -37,13 +37,13 @@ class SupportLimits(NamedTuple):
     """
 
     low: int
-    """At least so many workers gave the label."""
+    """The lower limit, in workers."""
     high: int
-    """At most so many."""
+    """The upper limit, in workers."""
 
 
 class LevelCounts(NamedTuple):
-    """The counts of a label's reports through one of several channels.
+    """The counts of a label's reports through one of several channels, for one privacy level.
 
     Examples:
         >>> LevelCounts(reports=6, num_answers=10, flip_probability=0.25).reports
@@ -53,16 +53,17 @@ class LevelCounts(NamedTuple):
     reports: int
     """The number of the label's reports."""
     num_answers: int
-    """Reports of the task."""
+    """The number of reports of the task."""
     flip_probability: float
-    """See `estimate_support`."""
+    """The flip probability of the channel; see `estimate_support`."""
 
 
 @exact_arguments
 def estimate_support_by_level(parts: Sequence[LevelCounts], *, num_labels: int) -> Estimate | None:
-    """Estimate the number of workers that gave a label through several channels: the sum of `estimate_support`.
+    """Estimate the support of a label over several channels, by the sum of `estimate_support` over the channels.
 
-    It is unbiased, whichever worker has which channel. None if nobody answered, or if a channel's reports say nothing.
+    The estimate is unbiased for any assignment of workers to channels. The result is None if nobody answered, or if the
+    reports of a channel are independent of the answers.
 
     Examples:
         >>> parts = [LevelCounts(6, 10, 0.25), LevelCounts(9, 10, 0.0)]
@@ -86,9 +87,10 @@ def estimate_support_by_level(parts: Sequence[LevelCounts], *, num_labels: int) 
 def support_limits_by_level(
     parts: Sequence[LevelCounts], *, num_labels: int, level: float = DEFAULT_LEVEL
 ) -> SupportLimits:
-    """Return `support_limits` where answers went through several channels: the sums of those of each channel.
+    """Return `support_limits` over several channels: the sums of the limits of each channel.
 
-    Each channel's limits have an equal share of the level, so that all of them hold at once, whoever has which channel.
+    The level is divided equally between the channels with answers, so that all limits hold simultaneously, for any
+    assignment of workers to channels.
 
     Examples:
         >>> support_limits_by_level([LevelCounts(6, 10, 0.25), LevelCounts(9, 10, 0.0)], num_labels=2)
@@ -113,20 +115,20 @@ def support_limits_by_level(
 
 @exact_arguments
 def estimate_support(reports: int, num_answers: int, *, flip_probability: float, num_labels: int) -> Estimate | None:
-    """Return how many workers gave a label before the perturbation, estimated without bias, with its standard error.
+    """Return an unbiased estimate of the support of a label, with its standard error.
 
-    A task's answers have gone through one channel, P[report = l | answer = x] = λ[l = x] + μ with μ = p/(s − 1) and
-    λ = 1 − p − μ, so that (reports of l − μ·answers)/λ is unbiased for the answers of l. It may be below 0 or above the
-    number of answers. All operations are exact to the last bit on every machine.
+    All answers to a task go through one channel, P[report = l | answer = x] = λ[l = x] + μ with μ = p/(s − 1) and λ = 1
+    − p − μ. Hence (reports of l − μ·answers)/λ is unbiased for the number of answers l. It may be negative or exceed
+    the number of answers. The result has the same bits on every machine.
 
     Args:
-        reports: of the label.
-        num_answers: reports of the task.
-        flip_probability: p; of a flip probability that each worker draws, the mean.
+        reports: the number of reports of the label.
+        num_answers: the number of reports of the task.
+        flip_probability: p; the mean, if each worker draws a flip probability.
         num_labels: s.
 
     Returns:
-        None where nobody answered, or a report says nothing.
+        The estimate, or None if nobody answered or reports are independent of answers.
 
     Raises:
         ConfigurationError: the channel's parameters are out of range.
@@ -152,16 +154,20 @@ def estimate_support(reports: int, num_answers: int, *, flip_probability: float,
 def support_limits(
     reports: int, num_answers: int, *, flip_probability: float, num_labels: int, level: float = DEFAULT_LEVEL
 ) -> SupportLimits:
-    """Return limits that hold for the supports of all labels of a task at once, whatever the answers are.
+    """Return simultaneous confidence limits for the supports of all labels of a task, which hold for all answers.
 
-    With x answers of the label, its reports are as many as x coins of 1 − p and the other answers' coins of μ show. A
-    number x is possible unless a test of it with these two exact tails refuses it; the level is shared between the two
-    tails, and between the labels where there are more than two. (Of two, one's reports tell the other's.) Since the
-    limits miss no label with probability 1 − level, they hold for one that was chosen by the same reports too.
+    If x workers gave the label, the number of its reports is the sum of a Binomial(x, 1 − p) and an independent
+    Binomial(n − x, μ) variable for n answers. The limits are the least and the greatest x that an exact two-sided test
+    does not reject. The level is divided equally between the two tails, and between the labels if there are more than
+    two. (For two labels, the reports of one determine those of the other.) Since the limits hold for all labels
+    simultaneously, they also hold for a label that was selected by the same reports.
 
     Args:
-        num_answers: reports of the task, each of another worker; for the rest see `estimate_support`.
-        level: the probability, at most, that the limits miss the support of any label of the task; in (0, ½).
+        reports: the number of reports of the label.
+        num_answers: n, the number of reports of the task, each of a different worker.
+        flip_probability: p; see `estimate_support`.
+        num_labels: s; see `estimate_support`.
+        level: a bound on the probability that the limits of any label of the task are wrong; in (0, ½).
 
     Raises:
         ConfigurationError: the level, or a parameter of the channel, is out of range.
@@ -176,7 +182,7 @@ def support_limits(
     tail = level / 2 / (1 if num_labels == 2 else num_labels)  # noqa: PLR2004  of two labels one tells the other
     if abs(1 - flip_probability - lie) < _LEAST_SIGNAL:
         return SupportLimits(0, num_answers)
-    if lie > 1 - flip_probability:  # the fewer reports, the more answers: those of the other labels are counted
+    if lie > 1 - flip_probability:  # reports decrease with the support: bound the answers of the other labels instead
         low, high = _limits(reports, num_answers, lie, 1 - flip_probability, tail)
         return SupportLimits(num_answers - high, num_answers - low)
     return SupportLimits(*_limits(reports, num_answers, 1 - flip_probability, lie, tail))
@@ -189,30 +195,32 @@ def _check(flip_probability: float, num_labels: int) -> None:
 
 @functools.lru_cache(maxsize=_MOST_REMEMBERED)
 def _limits(reports: int, total: int, hit: float, lie: float, tail: float) -> tuple[int, int]:
-    """Return the least and the greatest number of answers that is possible: both tails are more probable than `tail`.
+    """Return the least and the greatest number of answers of the label for which both tails exceed `tail`.
 
-    An answer of the label is reported as such with probability `hit`, another one with `lie`, which is less.
+    Args:
+        hit: the probability that an answer of the label is reported as the label.
+        lie: the probability that another answer is reported as the label, less than `hit`.
     """
-    # Both tails change one way with the number of answers: the first that is possible, and the first that no more is.
+    # Both tails are monotone in the number of answers, so that bisection finds the limits.
     numbers = range(total + 1)
     low = bisect.bisect_right(numbers, tail, key=lambda x: _tail_probability(reports, x, total, hit, lie))
     high = bisect.bisect_left(numbers, -tail, key=lambda x: _tail_probability(reports + 1, x, total, hit, lie) - 1) - 1
-    # At strong signals rounding may leave nothing; the nearest number is possible then.
+    # With little noise, rounding errors may reject every number; then the nearest number is returned.
     low = min(low, total)
     return low, max(low, high)
 
 
 def _tail_probability(reports: int, answers: int, total: int, hit: float, lie: float) -> float:
-    """Return the probability of at least so many reports, if so many of all answers are of the label."""
+    """Return P[number of reports ≥ `reports`] if `answers` of `total` answers are of the label."""
     lie_law = _binomial(total - answers, lie)
-    # P[at least k from the others], for k from 0 to one more than there are.
+    # P[at least k reports from the other answers], for k = 0, …, (number of other answers) + 1.
     tails: FloatArray = np.append(np.cumsum(lie_law[::-1])[::-1], 0.0)
     needed = np.clip(reports - np.arange(answers + 1), 0, len(lie_law))
     return float((_binomial(answers, hit) * tails[needed]).sum())
 
 
 def _binomial(number: int, probability: float) -> FloatArray:
-    """Return the probabilities of 0 to so many successes."""
+    """Return the binomial probabilities of 0, …, `number` successes."""
     counts = np.arange(number + 1)
     logs = gammaln(number + 1) - gammaln(counts + 1) - gammaln(number - counts + 1)
     logs = logs + xlogy(counts, probability) + xlog1py(number - counts, -probability)

@@ -1,11 +1,12 @@
-"""The answers of crowds laid out for sums over each task's answers and over each worker's.
+"""A layout of answers for fast and exact sums over the answers to each task and over the answers of each worker.
 
-Every round of every estimator is two such sums. Both are products with a sparse matrix of ones, once by task and once
-by worker. Weights are multiples of 2⁻³² and probabilities multiples of 2⁻³⁰ (`elementwise`), so that a sum is exact in
-any order as long as it stays below 2²⁰ and 2²²: a tie is a tie, and the order of the answers changes no bit.
+Each round of an estimator computes two such sums, as products with a sparse 0-1 matrix and its transpose. Weights are
+multiples of 2⁻³² and probabilities are multiples of 2⁻³⁰ (`elementwise`). Sums of weights below 2²⁰ and of
+probabilities below 2²² are therefore exact in any order: ties are exact, and results do not depend on the order of the
+answers.
 
-Crowds stand side by side. What is summed over more than one answer set's labels, one task or one worker is summed for
-each crowd by itself, in the order that it has alone: what others there are changes no bit, either.
+Many crowds are processed together. Larger sums are computed for each crowd separately and in the same order as for that
+crowd alone, so that results do not depend on the other crowds.
 """
 
 from typing import Any
@@ -21,12 +22,12 @@ from .inference import MISSING, Ties, choose_labels
 
 
 class VoteTable:
-    """Sums over the answers to each task and over those of each worker, of many crowds.
+    """Sums over the answers to each task and over the answers of each worker, for many crowds.
 
-    Scores and probabilities have shape (labels, crowds, tasks), where labels is the largest answer set: a row for each
-    label is what elementwise steps run fastest on. What workers have has shape (crowds, workers, kinds). A *kind* of
-    task is the size of its answer set; `sizes` has them in order. Who answered what is the same in all crowds, so that
-    what follows from that has no axis of crowds.
+    Scores and probabilities have shape (labels, crowds, tasks), where labels is the size of the largest answer set;
+    this order makes elementwise steps fastest. Values of workers have shape (crowds, workers, kinds). A *kind* of task
+    is the size of its answer set; `sizes` lists the kinds in ascending order. All crowds have the same pairs of workers
+    and tasks, so that arrays that depend on these pairs alone have no axis of crowds.
     """
 
     def __init__(self, answers: AnswerBlock) -> None:
@@ -50,7 +51,7 @@ class VoteTable:
         crowds: IntArray = np.arange(number, dtype=np.int64)[:, None]
         places: IntArray = labels[:, order] * (number * num_tasks) + (crowds * num_tasks + first.tasks[order])
         num_places = self.num_labels * number * num_tasks
-        # Rows of one crowd are as long as those of another, and stand behind each other.
+        # The rows of the sparse matrix of one crowd follow those of another, with the same lengths.
         ends: IntArray = np.cumsum(np.bincount(columns, minlength=self._num_columns)) + crowds * self.num_answers
         starts = np.concatenate([[0], ends.reshape(-1)])
         self._by_worker: Any = sparse.csr_array(
@@ -58,7 +59,7 @@ class VoteTable:
             shape=(number * self._num_columns, num_places),
         )
         self._by_task: Any = self._by_worker.T
-        # How many chose each label, and how many answers there are of each worker to each kind, shape (workers, kinds).
+        # The number of answers of each label, and of each worker to each kind of task, shape (workers, kinds).
         counts = np.bincount(places.reshape(-1), minlength=num_places).astype(np.float64)
         self.counts: FloatArray = counts.reshape(self._shape)
         of_columns = np.bincount(columns, minlength=self._num_columns).astype(np.float64)
@@ -76,9 +77,13 @@ class VoteTable:
         return self.counts / np.maximum(self.counts.sum(axis=0), 1.0)
 
     def vote(self, weights: FloatArray) -> FloatArray:
-        """Return the sum of the weights, shape (crowds, workers, kinds), of those who chose each label of each task.
+        """Return the sum of the weights of the workers who chose each label of each task.
 
-        It has shape (labels, crowds, tasks), and is -inf for a label that a task does not have.
+        Args:
+            weights: shape (crowds, workers, kinds).
+
+        Returns:
+            The sums, shape (labels, crowds, tasks); -inf for a label that a task does not have.
         """
         return self.fill_absent(_product(self._by_task, weights.reshape(-1)).reshape(self._shape), -np.inf)
 
@@ -88,23 +93,23 @@ class VoteTable:
         return sums.reshape(self.num_crowds, self.num_workers, self.num_kinds)
 
     def agree_with(self, truths: IntArray) -> FloatArray:
-        """Count each worker's answers that are the truth, likewise; no answer is a missing truth."""
+        """Count each worker's answers that are the truth, shape (crowds, workers, kinds); missing truths match none."""
         return self.agree((truths == np.arange(self.num_labels)[:, None, None]).astype(np.float64))
 
     def fill_absent(self, scores: FloatArray, value: float) -> FloatArray:
-        """Return `scores`, changed in place: `value` for labels that a task does not have."""
+        """Set `scores` to `value` for labels that a task does not have, in place, and return them."""
         if self._is_absent_label is not None:
             np.copyto(scores, value, where=self._is_absent_label[:, None])
         return scores
 
     def shares_of(self, scores: FloatArray) -> FloatArray:
-        """Return each label's share of a task's scores, those below 0 being 0; alike where all are 0."""
+        """Return each label's fraction of a task's scores, with negative scores as 0; uniform if all are 0."""
         weights = self.fill_absent(np.maximum(scores, 0.0), 0.0)
         totals = weights.sum(axis=0)
         return np.where(totals > 0, weights / np.where(totals > 0, totals, 1.0), 1 / self.sizes[self.kinds_of_tasks])
 
     def normalize(self, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return probabilities ∝ e^score, on their grid, and of each crowd the sum of the normalizers' logarithms.
+        """Return probabilities ∝ e^score, rounded, and the sum of the logarithms of the normalizers for each crowd.
 
         The scores are overwritten.
         """
@@ -125,7 +130,7 @@ class VoteTable:
     def choose(self, scores: FloatArray, *, ties: Ties) -> IntArray:
         """Return the label with the largest score for each task, shape (crowds, tasks); -1 for a task without answers.
 
-        Scores may be anything for labels that a task does not have.
+        Scores of labels that a task does not have are ignored.
         """
         if self._is_absent_label is not None:
             scores = self.fill_absent(scores.copy(), -np.inf)
@@ -134,7 +139,7 @@ class VoteTable:
         return truths
 
     def task_probabilities(self, probabilities: FloatArray) -> FloatArray:
-        """Return probabilities as users read them: (crowds, tasks, labels), rows of nan for a task without answers."""
+        """Return probabilities as in `InferenceBlock`, shape (crowds, tasks, labels); nan for tasks without answers."""
         rows = np.ascontiguousarray(probabilities.transpose(1, 2, 0))
         if self._is_absent_label is not None:
             rows[:, self._is_absent_label.T] = 0.0
@@ -142,21 +147,21 @@ class VoteTable:
         return rows
 
     def hide_silent(self, values: FloatArray) -> FloatArray:
-        """Return a number for each worker, shape (crowds, workers), nan for one without answers."""
+        """Return the values of workers, shape (crowds, workers), replaced by nan for workers without answers."""
         return np.where(self.is_silent, np.nan, values)
 
 
 def sum_of_each(values: FloatArray) -> FloatArray:
-    """Return the sum of each crowd's numbers, which are all but the first axis, in the order that it has alone."""
+    """Return the sum over all axes but the first, in the same order for any number of crowds."""
     return values.reshape(len(values), -1).sum(axis=1)
 
 
 def incidence(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
     """Return the matrix with a one for each answer, as `scipy.sparse.csr_array`.
 
-    A row's ones are in the answers' order, and the same place twice is two of them.
+    The ones of a row are in the order of the answers, and duplicates are not merged.
     """
-    # Each answer has a column of its own here, so that nothing is merged: the conversion is a stable counting sort.
+    # Each answer has a separate column here, so that nothing is merged and the conversion is a stable counting sort.
     itself = np.arange(len(rows), dtype=np.int32)
     flags = np.broadcast_to(np.int8(1), len(rows))
     order: Any = sparse.coo_array((flags, (_narrow(rows), itself)), shape=(shape[0], len(rows))).tocsr()
@@ -164,7 +169,7 @@ def incidence(rows: IntArray, columns: IntArray, shape: tuple[int, int]) -> Any:
 
 
 def _narrow(codes: IntArray) -> NDArray[Any]:
-    """Return codes in 32 bits where they fit, which halves the traffic."""
+    """Return codes as 32-bit integers if they fit, which halves the memory traffic."""
     return codes.astype(np.int32) if not codes.size or int(codes.max()) < 2**31 else codes
 
 

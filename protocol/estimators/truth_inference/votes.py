@@ -1,7 +1,6 @@
-"""Majority voting, and the paper's truth discovery: votes weighted by how often a worker is right.
+"""Majority voting, and the paper's truth discovery by votes weighted by workers' fractions of right answers.
 
-Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2; which weight functions there are is in
-`weight_functions`.
+Source: Li et al. (2018), section 4, equations (1) to (3), with reading T2. See `weight_functions` for the weights.
 """
 
 import dataclasses
@@ -29,14 +28,14 @@ from .vote_table import VoteTable
 from .weight_functions import WeightFunction, weigh
 
 Normalization: TypeAlias = Literal["answered", "all"]
-"""The divisor of a worker's right answers: its own answers, or all tasks as equation (3) prints."""
+"""The divisor of a worker's number of right answers: its number of answers, or of all tasks as in equation (3)."""
 
 
 @accept_one_or_many
 def majority_vote(answers: AnswerBlock, *, ties: Ties = "first") -> InferenceBlock[Inference]:
     """Return the label that most workers chose, for each task.
 
-    A worker's quality is the share of its answers that are the truth; every weight is 1.
+    The quality of a worker is its fraction of right answers. Every weight is 1.
 
     Source:
         Equation (1).
@@ -62,17 +61,17 @@ def infer_by_scores(
     num_iterations: int = 0,
     has_converged: bool = True,
 ) -> Inference:
-    """Return the label with the largest score, for each task: the last step of an estimator of one's own.
+    """Return the label with the largest score for each task: the last step of a custom estimator.
 
-    A label's probability is its share of its task's scores, those below 0 being 0; alike where all are 0. A worker's
-    quality is the share of its answers that are the truth.
+    The probability of a label is its fraction of the scores of its task, with negative scores as 0; it is uniform if
+    all are 0. The quality of a worker is its fraction of right answers.
 
     Args:
-        scores: finite, shape (tasks, largest answer set); what a task has beyond its answer set does not count.
-        weights: of the workers, shape (workers,); by default 1.
+        scores: finite, shape (tasks, largest answer set); scores beyond a task's answer set are ignored.
+        weights: the weights of the workers, shape (workers,); 1 by default.
 
     Raises:
-        ValueError: scores or weights are of another shape, or not finite.
+        ValueError: scores or weights have the wrong shape or are not finite.
 
     Examples:
         >>> answers = Answers(*np.array([[0, 0, 0], [0, 1, 2], [1, 1, 0]]), 1, 3, np.array([2]))
@@ -127,24 +126,24 @@ def truth_discovery(
 ) -> InferenceBlock[Inference]:
     """Return the label with the largest weighted vote, for each task.
 
-    From the majority's truths on, in turns: a worker's p is the share of its answers that are the current truths, its
-    weight is g(p), by default log(p/(1 − p)), negative below 1/2; the truths are the labels with the largest sums of
-    weights. It ends when the truths repeat, or after `max_iterations`.
+    The iteration starts from the majority vote and alternates two steps. First, p is the fraction of a worker's answers
+    that equal the current truths, and the worker's weight is g(p), by default log(p/(1 − p)). Second, the truths are
+    the labels with the largest sums of weights. It ends when the truths repeat, or after `max_iterations`.
 
-    For an answer set of s labels the weight is log(p(s − 1)/(1 − p)), the log-odds of a worker whose wrong answers are
-    uniform: for s = 2 the paper's, and 0 for a worker who guesses. A worker who answers sets of several sizes has one p
-    and a weight for each size; `weights` has the one for the smallest set.
+    For an answer set of s labels the default weight is log(p(s − 1)/(1 − p)), the log-odds of a worker whose wrong
+    answers are uniform. It equals the paper's weight for s = 2, and is 0 for a worker who guesses. A worker has one p
+    and a weight for each size of answer set; `weights` has the weight for the smallest size.
 
     Args:
-        clamp: p is kept within [clamp, 1 − clamp]; in (0, 1/2).
-        normalization: "answered" divides by the worker's own number of answers. "all" divides by the number of tasks,
-            as printed, which gives workers with few answers negative weights (reading T2).
-        weight_function: g of equation (3), which has to increase.
+        clamp: p is clipped to [clamp, 1 − clamp]; in (0, 1/2).
+        normalization: "answered" divides by the number of the worker's answers. "all" divides by the number of tasks,
+            as printed in the paper, which gives workers with few answers negative weights (reading T2).
+        weight_function: g of equation (3), which must be increasing.
 
     Returns:
-        Qualities and weights are those that the truths were chosen with: p after the clamp. Probabilities are what the
-        weights say of a task if they are log-odds and all labels are alike beforehand; of another g, what the log-odds
-        of the same p say, so that a label that was chosen need not be the most probable one.
+        The inference. Qualities and weights are those of the last vote, with p clipped. Probabilities are posterior
+        probabilities under a uniform class prior if weights are log-odds. For another g they use the log-odds of the
+        same p, so that the chosen label need not be the most probable one.
 
     Raises:
         ValueError: an argument is out of range, or g does not increase from one worker's p to another's.
@@ -217,13 +216,14 @@ def vote_in_turns(
     ties: Ties,
     rate: Callable[[FloatArray, FloatArray], FloatArray] | None = None,
 ) -> InferenceBlock[Inference]:
-    """Return the truths after rounds of weights and weighted votes from the majority's truths on.
+    """Alternate between weights of workers and weighted votes, from the majority vote.
 
     Args:
-        weigh_workers: from how many answers of each worker are the current truths, shape (crowds, workers, kinds), its
-            weights, alike, which are multiples of 2⁻³², and its quality. Crowds become fewer.
-        rate: from the last sums of weights, shape (labels, crowds, tasks), which it may overwrite, and the qualities
-            that they were made with: the labels' probabilities. By default those of weights that are log-odds.
+        weigh_workers: a function of the number of each worker's answers that equal the current truths, shape (crowds,
+            workers, kinds). It returns weights of the same shape, multiples of 2⁻³², and qualities, shape (crowds,
+            workers). It is called with fewer crowds as crowds stop.
+        rate: a function of the last sums of weights, shape (labels, crowds, tasks), which it may overwrite, and of the
+            qualities in them. It returns the probabilities of labels. By default weights are taken as log-odds.
     """
     inner: Ties = "first" if ties == "missing" else ties
     rounds, open_table = Rounds[_Turn](table.num_crowds), table

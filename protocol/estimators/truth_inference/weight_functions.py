@@ -1,9 +1,9 @@
-"""How much a worker's votes weigh, by its share of right answers: any increasing function g, as equation (3) asks.
+"""Weights of workers as an increasing function g of p, the fraction of right answers.
 
-Two by name. `log_odds` is log(p(s − 1)/(1 − p)) for a task of s labels, what votes of independent workers are worth.
-`linear` is (s·p − 1)/(s − 1): 1 for a worker who is always right, 0 for one who guesses, and less for one who is worse.
-And one of a caller's own, g(p), the same for all sizes of answer sets. It is checked where it is used: at each share
-that workers have. One that does not increase there is refused.
+There are two built-in functions. "log_odds" is log(p(s − 1)/(1 − p)) for a task with s labels, the optimal weight of
+independent workers. "linear" is (s·p − 1)/(s − 1), which is 1 for a worker who is always right, 0 for a worker who
+guesses, and negative for a worse worker. A custom function g(p) is the same for all sizes of answer sets. It is checked
+at the fractions that workers have, and rejected if it does not increase there.
 
 Source: Li et al. (2018), equation (3): "g(·) is a monotonically increasing function".
 """
@@ -21,27 +21,32 @@ from ...errors import ConfigurationError, refuse
 from .elementwise import log, log_odds, snap_weights
 
 WeightFunction: TypeAlias = str | Callable[[float], float]
-"""A name of `WEIGHT_FUNCTIONS`, or a function of a worker's share of right answers in (0, 1)."""
+"""A name in `WEIGHT_FUNCTIONS`, or a function of a worker's fraction of right answers in (0, 1)."""
 
 WEIGHT_FUNCTIONS: Final = ("log_odds", "linear")
 """The built-in weight functions, by name."""
 
-# Sums of weights are exact below 2²⁰, with hundreds of votes a task.
+# The greatest absolute weight: sums of weights are exact below 2²⁰, which allows hundreds of votes for a task.
 _MOST_WEIGHT: Final = 1000.0
 _FIELD: Final = "weight_function"
-# Shares that are tried: all that workers of few answers can have, and evenly spaced ones for the others.
+# A function is tried at all fractions of workers with at most this many answers, and at evenly spaced ones.
 _FEW_ANSWERS: Final = 64
 _NUM_PLACES: Final = 1024
 
 
 def weigh(shares: FloatArray, sizes: IntArray, function: WeightFunction) -> FloatArray:
-    """Return each worker's weight for each kind of task, by its share and the sizes of kinds, on the grid of weights.
+    """Return the weight of each worker for each kind of task, a multiple of 2⁻³².
 
-    Shares may have any shape; weights have one axis more, of kinds.
+    Args:
+        shares: fractions of right answers, of any shape.
+        sizes: the size of the answer set of each kind, shape (kinds,).
+
+    Returns:
+        The weights, with one more axis than the shares, of kinds.
 
     Raises:
-        ConfigurationError: g is no name that is known, does not increase from share to share, or is not a number of at
-            most 1000 in size.
+        ConfigurationError: g is an unknown name, does not increase over the shares, or has a value that is not a number
+            or exceeds 1000 in absolute value.
     """
     if function == "log_odds":
         return snap_weights(log_odds(shares)[..., None] + log(sizes - 1.0))
@@ -60,8 +65,8 @@ def check_weight_function(function: Callable[[float], float], *, num_answers: in
     """Raise ConfigurationError unless a function increases over the shares that workers may have, or on a bad argument.
 
     Args:
-        num_answers: the most that a worker has, at least 1.
-        clamp: shares are within [clamp, 1 − clamp]; in (0, 1/2).
+        num_answers: the greatest number of answers of a worker, at least 1.
+        clamp: shares are clipped to [clamp, 1 − clamp]; in (0, 1/2).
 
     Examples:
         >>> check_weight_function(math.sqrt, num_answers=5, clamp=0.05)
@@ -73,7 +78,7 @@ def check_weight_function(function: Callable[[float], float], *, num_answers: in
 
 
 def shares_of_answers(num_answers: int, clamp: float) -> list[float]:
-    """Return rising shares within the clamp at which a function is tried: all k/n for n up to 64, and 1,025 others."""
+    """Return ascending shares at which a function is tried: k/n for n up to 64 and 1,025 others, clipped."""
     most = min(num_answers, _FEW_ANSWERS)
     fractions = {k / n for n in range(1, most + 1) for k in range(n + 1)}
     fractions |= {clamp + (1 - 2 * clamp) * place / _NUM_PLACES for place in range(_NUM_PLACES + 1)}
@@ -81,10 +86,10 @@ def shares_of_answers(num_answers: int, clamp: float) -> list[float]:
 
 
 def _checked_weights(function: Callable[[float], Any], shares: Sequence[float]) -> list[float]:
-    """Return g of rising shares, on the grid of weights."""
+    """Return g of ascending shares, rounded to the grid of weights; raise ConfigurationError unless it increases."""
     weights = [_weight_at(function, share) for share in shares]
     for (low, high), (weight, next_weight) in zip(itertools.pairwise(shares), itertools.pairwise(weights), strict=True):
-        # Shares that are as good as equal may have one weight on the grid.
+        # Nearly equal shares may have the same weight on the grid.
         if not (next_weight > weight or (next_weight == weight and high - low < 2.0**-20)):
             value = f"one with g({low:.6g}) = {weight:.6g} and g({high:.6g}) = {next_weight:.6g}"
             raise ConfigurationError(field=_FIELD, value=value, allowed="increasing in the share of right answers")
