@@ -5,12 +5,10 @@ A phase states losses (`losses`, `losses_of`, `loss_groups`). It draws with a me
 
 - From the event: the mechanism gives the privacy event of one application to values that a public row allows
   (`values_of`). The phase gives the number of such parts in a person's row (`num_parts`).
-- From the law, where the mechanism implements its probabilities: the loss realized between two rows of one person
-  (`psephos.protocol.mechanisms.realized`). So the mechanism's event is checked too. If rows and reports are few enough
-  to enumerate, this is the smallest true ε.
+- From the law, if the mechanism implements it: the loss realized between two rows of one person
+  (`psephos.protocol.mechanisms.realized`), the smallest true ε if rows and reports are few enough to enumerate.
 
-The part of a release that is not drawn must be the same for all rows of a person. To check this, the guard compares
-releases with all draws fixed.
+The guard also compares releases with all draws fixed, which must be the same for all rows of a person.
 
 The guard runs three times: when a phase is made, for the person who pays most; before a client reserves budget, for its
 public row; and before a server begins or arrays are charged, for all public rows, once for each kind of row.
@@ -50,8 +48,7 @@ Draw: TypeAlias = Callable[[RowMechanism, Sequence[int]], Sequence[int]]
 Values: TypeAlias = Sequence[Sequence[int]]
 """The possible values of each column of a row."""
 
-# A sum of the parts of a loss differs from the whole by rounding. A loss of 0 may come out as slightly more than 0, for
-# example between equal probabilities of 2/3.
+# By rounding, the parts of a loss may not add up to the whole, and a loss of 0 may come out slightly above 0.
 _ROUNDING: Final = 1e-9
 _NOTHING: Final = 1e-12
 _MOST_KEPT: Final = 1 << 10
@@ -66,8 +63,7 @@ class Guarded(abc.ABC):
     Attributes:
         mechanism: the local randomizer of all persons whose public row names no other.
         losses: upper bounds on the losses of any one person.
-        num_parts: the greatest number of parts, such as records, in one person's row. The mechanism's event covers the
-            change of one part; the losses of a person cover all of them.
+        num_parts: the greatest number of parts, such as records, in one person's row; an event covers one of them.
     """
 
     name: str
@@ -135,7 +131,7 @@ class Guarded(abc.ABC):
         """The privacy event of one answer, for the costliest of all rows that the mechanism accepts.
 
         A phase overrides this if its persons hold only rows that cost less, or if it has other mechanisms that cost
-        more. The event is compared with `losses` when the phase is made. Later checks do not use it.
+        more. It is compared with `losses` when the phase is made; later checks do not use it.
         """
         return self.compose_parts(self.mechanism.event_of(self.num_values))
 
@@ -151,8 +147,7 @@ class Guarded(abc.ABC):
     def protected_values_of(self, public: Sequence[int]) -> Values:
         """Return the values in each column between which the loss is bounded: `values_of`, unless overridden.
 
-        A phase whose reports reveal some value, such as that a question was skipped, excludes that value here. Its
-        manual must say that this is public.
+        A phase whose reports reveal a value, such as a skipped question, excludes it here and says so in its manual.
         """
         return self.values_of(public)
 
@@ -181,9 +176,7 @@ class Guarded(abc.ABC):
                 yield row, rows_alike, [self.losses_of(row), self.losses, *(losses for _, _, losses in groups)]
 
     def check_losses(self, public: Sequence[int]) -> None:
-        """Refuse a phase that states a smaller loss than it draws for this public row.
-
-        A client runs this before it reserves budget.
+        """Refuse, before a client reserves budget, a phase that states a smaller loss than it draws for a public row.
 
         Raises:
             ConfigurationError: `losses_of` this row, or `losses`, which must cover every person, state too little.
@@ -198,12 +191,9 @@ class Guarded(abc.ABC):
 
         Args:
             rows: private rows of persons with this public row: int64, shape (n, values).
-            public: the public row.
-            earlier: the phases before this one.
 
         Raises:
-            ConfigurationError: the loss between one of these rows and another row of one person exceeds the stated
-                loss. The message does not show the row.
+            ConfigurationError: a row differs from another of one person by more than the stated loss; it is not shown.
         """
         try:
             self._compare_rows(rows, public, earlier)
@@ -224,9 +214,7 @@ class Guarded(abc.ABC):
             self._refuse_less(stated, row, [mechanism for mechanism, places in groups if len(rows_alike[places])])
 
     def check_largest(self) -> None:
-        """Refuse a phase whose `losses` are less than the loss of `event`, or than the law shows.
-
-        It runs when a phase is made.
+        """Refuse, when a phase is made, `losses` that are less than the loss of `event`, or than the law shows.
 
         Raises:
             ConfigurationError: `losses` state too little.
@@ -292,8 +280,7 @@ class Guarded(abc.ABC):
     ) -> None:
         """Raise ConfigurationError unless each list of losses covers the cost of each mechanism for this public row.
 
-        Laws are compared between `rows`, which are private and never shown in a message; by default between the rows of
-        `rows_of`.
+        Laws are compared between `rows`, which messages never show; by default between the rows of `rows_of`.
         """
         values = self.protected_values_of(public)
         is_shown = rows is None
@@ -352,8 +339,7 @@ class Guarded(abc.ABC):
     ) -> float:
         """Return the loss of one part if all other parts are known.
 
-        With several parts, the event gives it. With one part, a part is a single value. If values do not change singly
-        (`is_whole`), it is the whole row.
+        With several parts, the event gives it. Otherwise a part is one value, or the whole row if `is_whole`.
         """
         if is_whole or self.num_parts > 1:
             return PureAccountant.epsilon_of(mechanism.event_among(values), relation)
@@ -431,8 +417,7 @@ class GuardedRelease(Guarded):
     def release_event_of(self, public: Sequence[int]) -> PrivacyEvent:
         """Return the privacy event of the release for one person's data, or for one of `num_parts` parts.
 
-        By default it is the same for everybody. A phase overrides this and `kinds_of` if persons with some public rows
-        change the tally less than others.
+        A phase overrides this and `kinds_of` if persons with some public rows change the tally less than others.
         """
         return self.tally_mechanism.event_of(self.num_values)
 
@@ -467,8 +452,7 @@ class GuardedRelease(Guarded):
     def check_loss_groups(self, public: IntArray, *, earlier: Sequence[Guarded] = ()) -> None:
         """Check the losses against the event and the law of the release.
 
-        The law compares the tally of one person's report with the tally of any other report of that person. For losses
-        under add-or-remove-one it is compared with the empty tally, too.
+        Laws are compared between tallies of one report of a person; under add-or-remove-one also with the empty tally.
         """
         for row, _, stated in self._stated_losses(public):
             releases = self._realized_in_release(self.typical_row(row), earlier)
@@ -483,9 +467,7 @@ class GuardedRelease(Guarded):
     def log_laws(self, tallies: Sequence[Tally]) -> FloatArray:
         """Return ln P[release | tally], shape (releases, tallies), for all releases, or for a sample of many.
 
-        Args:
-            tallies: tallies of data sets that differ in one person's report. Draws that have the same input for all of
-                them cancel out, and are skipped.
+        The tallies are of data sets that differ in one person's report. Draws with equal inputs for all cancel out.
 
         Raises:
             NotImplementedError: a mechanism does not implement its law, or computing it takes too long.
