@@ -1,6 +1,6 @@
 """What is run: scenarios, sessions over transports or arrays, run folders, the command line.
 
-Names are looked up when they are first used, so that the command line's help need not import numpy.
+Names are imported on first use, so that the command line's help does not wait for numpy.
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """Adversaries that a scenario names: coalitions that infer, parties that deviate, observers of the network.
 
-A module for each role; what they have in common is in `role`, and a scenario's tables are read in `reading`.
+Each role is a module. `role` holds the base class, and `reading` makes roles from a scenario's tables.
 """
 
 from .role import AttackContext, AttackReport, Role, Row, SessionTrace

@@ -1,10 +1,10 @@
 """The averaging attacker: a server that asks again and again, to average the noise away.
 
-Within a session a client answers the same request by the same bytes, draws nothing and charges nothing, so that an
-average of its answers is its first answer. The same holds over sessions for a report that they keep (a weight in a
-game). Else a new session draws anew and is charged anew: there the posterior sharpens from vote to vote, no faster than
-e^{kε}, until the ledger's budget refuses. The same happens inside one session if its protocol collects a value for each
-question anew, as its system then says (`AskedAnew`).
+Within a session, a client answers a repeated request with the same bytes. It draws no new noise and charges nothing, so
+averaging its answers gains nothing. The same holds across sessions for a memoized report, such as a weight in a game.
+Any other report is drawn and charged anew in each session: k sessions change the odds by a factor of e^{kε} at most,
+until the party's budget refuses. Within one session the same happens if the protocol collects a value anew for each
+question; its system then declares `AskedAnew`.
 """
 
 import dataclasses
@@ -33,12 +33,12 @@ _MOST_VOTES: Final = 50
 
 @dataclasses.dataclass(frozen=True)
 class AskedAnew:
-    """A value that a protocol can collect once in a session, or for each question anew.
+    """A value that a protocol collects either once in a session, or anew for each question.
 
     Args:
-        unit: what the value is called, as a secret and as a unit of protection.
-        ways: each way in words, with the protocol that collects so; nothing where there is no choice.
-        say: what the ways cost, as sentences.
+        unit: the value's name, both as a secret and as a unit of protection.
+        ways: maps each way of collecting, in words, to the protocol that does so; empty if there is only one way.
+        say: returns sentences on what each way costs.
     """
 
     unit: str
@@ -50,12 +50,12 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
     """A server that repeats its requests, and its votes.
 
     Args:
-        members: the server, which is meant unless said.
-        times: how often it sends each request again in one session.
-        votes: in how many sessions it asks the same parties the same.
-        target: whose secret it wants; empty for everybody's.
-        budget: what each party allows over all sessions (ε, at the scenario's δ); by default the scenario's, and no
-            limit without one.
+        members: the server, which is also the default.
+        times: how often the server repeats each request in one session.
+        votes: number of sessions in which it asks the same parties the same question.
+        target: the party whose secret it infers; empty for every party.
+        budget: the ε that each party allows over all sessions, at the scenario's δ; by default the scenario's budget,
+            or no limit if it has none.
 
     Examples:
         >>> AveragingAttackerRole(times=3, votes=10).members
@@ -97,7 +97,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         allowed = self._votes_answered(context)
         answers = count_answers(trace.views)
         caveat = attack.session_caveat(secret, votes=self.votes)
-        # Where sessions cost the targets more or less, the budgets of some last longer than of whoever pays most.
+        # If sessions cost some targets less, their budgets last longer than that of the target who pays most.
         are_alike = len({price for price, *_ in self._prices(context)}) == 1
         rows = self._rows(evaluations, allowed if are_alike else 0)
         anew = part_of(type(context.protocol), "asking", AskedAnew)
@@ -120,7 +120,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         return np.arange(len(context.names), dtype=np.int64)
 
     def _votes_answered(self, context: AttackContext) -> int:
-        """Return how many of the votes a target answers: of those who pay most, as they are refused first."""
+        """Return how many votes the targets with the largest loss answer: their ledgers refuse first."""
         budget = context.budget_of(self.budget)
         _, dearest, public_row = max(self._prices(context), key=lambda each: each[0])
         repeated_losses = [
@@ -132,7 +132,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         return votes_answered(dearest, budget=budget, votes=self.votes, repeated_losses=repeated_losses)
 
     def _prices(self, context: AttackContext) -> list[tuple[float, Sequence[PrivacyLoss], list[int]]]:
-        """Return what a session costs each target, with its losses and its public row."""
+        """Return each target's loss in one session, with its list of losses and its public row."""
         public: list[list[int]] = context.inputs.public[self._targets(context)].tolist()
         losses = [(context.protocol.losses_of(public_row), public_row) for public_row in public]
         return [
@@ -141,7 +141,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
         ]
 
     def _rows(self, attempts: Sequence["_Tried"], allowed: int) -> list[Row]:
-        """Return a line for each way to ask."""
+        """Return a table row for each way to ask."""
         way_of_repeating = f"each request {1 + self.times} times in one session"
         rows: list[Row] = [_row(way_of_repeating, attempts[0])]
         for votes in sorted({1, min(2, self.votes), max(1, self.votes // 2), self.votes}):
@@ -191,7 +191,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
             yield "A ledger with this budget refuses the first session already."
 
     def _rows_of_ways(self, context: AttackContext, anew: AskedAnew) -> list[Row]:
-        """Return a line for each way in which the protocol can ask for a value that several questions need."""
+        """Return a table row for each way in which the protocol can collect a value that several questions need."""
         rows: list[Row] = []
         for way, protocol in anew.ways(context.protocol):
             other = dataclasses.replace(context, protocol=protocol)
@@ -209,7 +209,7 @@ _TRUST: Final = (
 
 @dataclasses.dataclass(frozen=True)
 class AnswerCount:
-    """What clients made of repeated requests: how many came, how many reports left, and how many of these differ.
+    """Counts of the requests that clients received, the reports that they sent, and how many of these differ.
 
     Examples:
         >>> AnswerCount(requests=10, reports=10, distinct=2).distinct
@@ -222,7 +222,7 @@ class AnswerCount:
 
 
 def count_answers(views: Sequence[View]) -> AnswerCount:
-    """Return what clients did, by their views of a session; the server's is not looked at.
+    """Count requests and reports in the clients' views of a session; the server's view is ignored.
 
     Examples:
         >>> count_answers([])
@@ -252,13 +252,13 @@ def votes_answered(
     votes: int,
     repeated_losses: Sequence[PrivacyLoss] | None = None,
 ) -> int:
-    """Return how many votes somebody answers whose ledger outlives the sessions: what a client's own ledger does.
+    """Return how many votes a party answers before its ledger refuses, if it keeps one ledger over all sessions.
 
     Args:
-        losses: what one session costs.
-        budget: over all sessions; None for no limit.
-        votes: how many are asked for.
-        repeated_losses: what each later session costs; by default the same.
+        losses: the losses of one session.
+        budget: the limit over all sessions; None for no limit.
+        votes: number of votes that are asked for.
+        repeated_losses: the losses of each later session; by default those of the first.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -280,7 +280,7 @@ def votes_answered(
 
 
 class _Tried(NamedTuple):
-    """How well it does after some sessions, which prove this loss, and how well anybody could at most."""
+    """An attack's success after some sessions, their proven loss, and the bound on any attack's success."""
 
     found: Evaluation
     epsilon: float

@@ -1,7 +1,8 @@
 """The coalition: semi-honest parties that follow the protocol, pool their views, and infer.
 
-Members may be any parties of the roster, with or without the server, up to everybody but the target (the maximal
-collusion of the papers). Nothing that they do can be noticed; what they learn is bounded by the target's privacy loss.
+Members may be any parties of the roster, with or without the server, up to everybody except the target (the papers'
+maximal collusion). Members follow the protocol, so nobody can detect them. The target's proven privacy loss bounds what
+they learn.
 """
 
 import math
@@ -38,8 +39,8 @@ from .role import (
 )
 from .trials import try_coalition
 
-_MOST_TOLD: Final = 12  # targets whose posteriors are told one by one
-_ROUNDING: Final = 1e-9  # of logarithms: a bound that holds with equality is not passed
+_MOST_TOLD: Final = 12  # targets whose posteriors are listed one by one
+_ROUNDING: Final = 1e-9  # of logarithms, so that rounding does not break a bound that holds with equality
 _NONE_OF_THESE: Final = "none of these"
 
 
@@ -51,10 +52,10 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         1
     """
 
-    target: str = ""  # whose secret is inferred; empty for every party that is no member
-    # A probability for each of the secret's labels, by label or in order; uniform unless given.
+    target: str = ""  # the party whose secret is inferred; empty for every party that is not a member
+    # The probability of each label of the secret, by label or in the labels' order; uniform by default.
     prior: dict[str, float] | tuple[float, ...] = ()
-    votes: int = 1  # how many times the same parties vote on the same inputs, each time with fresh noise
+    votes: int = 1  # number of votes of the same parties on the same inputs, each with fresh noise
 
     name: ClassVar[str] = "coalition"
 
@@ -69,7 +70,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             allowed = "1, unless the coalition has the server or all parties but one: the others' inputs stay the same"
             raise ConfigurationError(field="votes", value=self.votes, allowed=allowed)
         self._prior(attack, secret)
-        # What cannot be computed is said before anything runs: on made-up noise, and thrown away.
+        # A trial on simulated noise, whose result is discarded, fails early if the posterior cannot be computed.
         view = view_by_arrays(context.protocol, context.inputs, noise=context.noise(), coalition=coalition)
         has_memoized_phase = any(phase.memo_scope is not None for phase in context.protocol.phases)
         attack.posteriors([view, view] if has_memoized_phase and self.votes > 1 else [view], targets[:1], secret=secret)
@@ -90,7 +91,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
             earlier_reports=earlier_reports,
         )
         for phase, reports, is_seen in zip(context.protocol.phases, sessions[0].reports, sessions[0].told, strict=True):
-            if phase.memo_scope is not None:  # as they were in the session that was held
+            if phase.memo_scope is not None:  # the memoized reports of the session that took place
                 earlier_reports[phase.name] = np.where(is_seen[:, None], reports, earlier_reports[phase.name])
         sessions += [
             view_by_arrays(
@@ -132,7 +133,7 @@ class CoalitionRole(InferringRole, frozen=True, kw_only=True):
         return msgspec.structs.replace(is_seen, refutes_ledger=is_refuted)
 
     def learn_over(self, votes: Sequence[SeriesVote]) -> AttackReport | None:
-        """Return what it believes after each vote of a series, where the server is a member."""
+        """Return the posteriors after each vote of a series, if the server is a member."""
         if SERVER not in self.members:
             return None
         first = votes[0]
@@ -187,7 +188,7 @@ def _trust(context: AttackContext, coalition: Coalition) -> str:
 
 
 def _describe_bound(greatest: float, epsilon: float, *, is_exact: bool) -> str:
-    """Return how far evidence moved odds, as a logarithm, beside what is proven: no exact posterior passes a bound."""
+    """Compare the observed log-odds ratio with the proven ε, which no exact posterior exceeds."""
     odds_sentence = f"moved the odds of two answers by e^{greatest:.3f}"
     if math.isinf(epsilon):
         return "No privacy loss is proven against this coalition, so nothing bounds what it learns."
@@ -211,12 +212,12 @@ def _sentences(
     votes: int,
     is_average: bool,
 ) -> list[str]:
-    """Return what came of it; a bound on the average is stated where secrets were drawn from the prior."""
+    """Return sentences on the result; a bound on the average is stated only if secrets were drawn from the prior."""
     opening = "" if votes == 1 else f"After {votes:,} votes it guesses"
     error = f" ± {100 * evaluation.success_error:.1f}" if evaluation.success_error else ""
     synthetic = "synthetic targets" if is_average else "secrets of these parties, with noise drawn anew"
     way_found = f"of {evaluation.num_targets:,} {synthetic}" if evaluation.num_targets else "exact"
-    # What is believed of secrets that were not drawn as believed is no mutual information.
+    # The information is mutual information only if secrets were drawn from the prior.
     and_bits = f", and {evaluation.information:.3f} bits" if is_average else ""
     sentences = [
         (
@@ -238,7 +239,7 @@ def _sentences(
 def _rows(
     context: AttackContext, attack: Attack, posteriors: Posteriors, owners: IntArray, *, secret: str
 ) -> list[Row]:
-    """Return what is believed of each target; of the first ones, where they are many."""
+    """Return a table row for each target's posterior, for the first targets if there are many."""
     truths = attack.truths(secret, context.inputs)
     rows: list[Row] = []
     places: list[int] = owners[:_MOST_TOLD].tolist()
@@ -249,7 +250,7 @@ def _rows(
             "guess": posteriors.labels[guess],
             "probability": float(posteriors.probabilities[number, guess]),
         }
-        # Of several secrets of a target the table would need to say which.
+        # The table has no column that could distinguish several secrets of one target.
         if context.may_show_truth and len(truths) == len(context.names):
             true = int(truths[place])
             row["truth"] = _NONE_OF_THESE if true == NO_CANDIDATE else posteriors.labels[true]

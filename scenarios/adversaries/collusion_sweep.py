@@ -1,9 +1,10 @@
 """The collusion sweep: how much more a larger coalition learns, with and without the server, by protocol and by ε.
 
-Each case is a scenario (this one, or another by name with settings of its own). Coalitions of growing size infer the
-first party's secret, and what the proven loss rules out is drawn beside them. In the local model the server by itself
-has all there is to have: size adds nothing to its line. In the central model the server is trusted and knows
-everything, so that all that is bounded is what the others learn from the release; it has a panel of its own.
+Each case is a scenario: this one, or another by name with its own settings. Coalitions of growing size infer the first
+party's secret, and the plot shows the bound from the proven loss next to them. In the local model the server alone has
+all the evidence, so the success of coalitions with the server does not depend on their size. In the central model the
+server is trusted and sees all values; the bound covers only what other parties learn from the release, and that case
+has its own panel.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +18,11 @@ from ..attacks import Attack, Coalition, Evaluation, find_attack, success_bound
 from .role import AttackContext, AttackReport, Role, Row, SessionTrace, check_at_least
 from .trials import try_coalition
 
-# Sizes that are tried unless others are named: all but one, half, a quarter … of the parties.
+# The default sizes: all parties but one, half of them, a quarter and so on.
 _LEAST_SHARE: Final = 1 / 8
 _MOST_CASES: Final = 12
 _TARGET: Final = np.zeros(1, dtype=np.int64)
-_LEAST_ERROR: Final = 0.0005  # smaller ones are not seen in three decimals
+_LEAST_ERROR: Final = 0.0005  # smaller errors vanish in three decimals
 
 
 class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,10 +33,10 @@ class CollusionCase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         ''
     """
 
-    scenario: str = ""  # a shipped scenario's name, or a path; empty for the one that this adversary stands in
+    scenario: str = ""  # a shipped scenario's name, or a path; empty for the scenario that names this adversary
     settings: tuple[str, ...] = ()  # "key=value" each, as on the command line
-    title: str = ""  # of its panel; by default the protocol's name and model
-    secret: str = ""  # what is inferred; by default the first that the protocol's attack knows
+    title: str = ""  # the panel's title; by default the protocol's name and model
+    secret: str = ""  # the secret that is inferred; by default the first of the protocol's attack
 
 
 class CollusionSweepRole(Role, frozen=True, kw_only=True):
@@ -46,10 +47,10 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
         300
     """
 
-    cases: tuple[CollusionCase, ...] = ()  # what is compared; by default the scenario itself
+    cases: tuple[CollusionCase, ...] = ()  # the cases that are compared; by default the scenario itself
     epsilons: tuple[float, ...] = ()  # the ε of each line; by default each case's own
-    sizes: tuple[int, ...] = ()  # how many other parties collude; by default some from none to all
-    trials: int = 300  # made-up targets for a coalition without the server, whose success is an average over them
+    sizes: tuple[int, ...] = ()  # numbers of other parties that collude; by default some from none to all
+    trials: int = 300  # synthetic targets over which the success of a coalition without the server is averaged
 
     name: ClassVar[str] = "collusion-sweep"
     refused_if_masked: ClassVar[str] = (
@@ -70,7 +71,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
         """Return success and advantage of each coalition."""
-        # Of what happened nothing counts: every coalition is tried on sessions of its own.
+        # The session that took place is not used: every coalition is tried on its own sessions.
         rows: list[Row] = []
         number = len(self.cases or (CollusionCase(),)) * len(self.epsilons or (None,))
         for place, (title, case, attack, secret) in enumerate(self._cases_with_attacks(context)):
@@ -94,12 +95,12 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
     def _sweep(
         self, context: AttackContext, attack: Attack, secret: str
     ) -> tuple[float, Mapping[tuple[bool, int], Evaluation]]:
-        """Return the case's ε and, by whether the server is in and how many others, how well the coalition does."""
+        """Return the case's ε, and evaluations by whether the server is a member and by the number of others."""
         evaluations: dict[tuple[bool, int], Evaluation] = {}
         sizes = self.sizes or _sizes(len(context.names) - 1)
         for has_server in (False, True):
             if has_server and attack.infers_from_reports_alone:
-                # Reports are independent: whoever else colludes changes nothing, so that one try says all.
+                # Reports are independent, so other members add nothing: one trial covers all sizes.
                 evaluation = try_coalition(context, Coalition((), has_server=True), attack, _TARGET, secret=secret)
                 evaluations |= {(True, size): evaluation for size in sizes}
                 continue
@@ -112,10 +113,10 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
                 except ConfigurationError:
                     if has_server or size == len(context.names) - 1:
                         raise
-                    # What so few learn from the tallies is not computed; the table has no line for it.
+                    # No attack computes what so few parties learn from the tallies, so the table has no row for them.
         parameters = context.protocol.parameters
         epsilon: float = not getattr(parameters, "epsilons", ()) and getattr(parameters, "epsilon", 0.0)
-        if not epsilon:  # there is none of all: the target's own
+        if not epsilon:  # there is no common ε, so take the target's
             epsilon = attack.loss(secret, context.inputs.public, _TARGET, Coalition((), has_server=False))
         return epsilon, evaluations
 
@@ -142,7 +143,7 @@ def _context_of_case(context: AttackContext, case: CollusionCase, settings: Sequ
 
 
 def _sizes(max_size: int) -> tuple[int, ...]:
-    """Return some sizes from none to all: the last step, from all but one, is where most happens."""
+    """Return some sizes from none to all; the success changes most between all but one and all."""
     shares = [0.0, _LEAST_SHARE, 0.25, 0.5, 0.75, 1.0]
     return tuple(sorted({round(share * max_size) for share in shares} | {max(0, max_size - 1)}))
 
@@ -169,13 +170,13 @@ def _sentences(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         case_rows = [row for row in rows if (row["case"], row["ε"]) == (title, epsilon)]
         of_server = [row for row in case_rows if row["server"] == "in"]
         server_sentence = f"with the server the advantage is {max(float(row['advantage']) for row in of_server):.3f}"
-        if any(float(row["bound_on_success"]) >= 1 for row in of_server):  # which no proof is to bound
+        if any(float(row["bound_on_success"]) >= 1 for row in of_server):  # trusted with values, so no bound applies
             server_sentence = "the server is trusted, and sees every value"
         serverless_rows = sorted(
             (row for row in case_rows if row["server"] == "out"), key=lambda row: int(row["others"])
         )
         opening = f"{title}, ε = {epsilon:g}: {server_sentence}"
-        if not serverless_rows:  # sizes of which all are too small
+        if not serverless_rows:  # all sizes were too small for the attack
             yield f"{opening}; what so few learn without it is not computed."
             continue
         comparisons = [

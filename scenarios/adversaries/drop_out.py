@@ -18,7 +18,7 @@ class DropOutRole(Role, frozen=True, kw_only=True):
     """
 
     phase: str = ""  # the phase in which they do not report; by default the last
-    # A number of what the request publishes, as a dotted path ("quota.value"); empty to leave in any case.
+    # Dotted path of a number in the request's published content ("quota.value"); empty to leave in any case.
     number: str = ""
     above: float | None = None  # leave if that number is above this
     below: float | None = None  # leave if it is below this
@@ -37,7 +37,7 @@ class DropOutRole(Role, frozen=True, kw_only=True):
         return dict.fromkeys(self.members, Leaver(self._place(context), self._wants_to_leave))
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return whether the vote went on without them, and what the drop-outs paid."""
+        """Return whether the vote continued without them, and what the drop-outs' privacy losses were."""
         place = self._place(context)
         phase = context.protocol.steps[place].name
         departed = [name for name in self.members if name in trace.endings or trace.failure is not None]

@@ -21,7 +21,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
         'equivocator'
     """
 
-    misled: tuple[str, ...]  # the parties that are told otherwise
+    misled: tuple[str, ...]  # the parties that receive the altered outcome
 
     name: ClassVar[str] = "equivocator"
 
@@ -37,7 +37,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
         return {SERVER: Equivocator(self.misled, release=_alter_outcome)}
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return who believes what, and whether comparing transcripts shows it."""
+        """Return which outcome each party received, and whether comparing transcripts detects it."""
         digests = {view.party: _digest(context, view) for view in trace.views if view.side is Side.CLIENT}
         digest_of_party = {name: digest for name, digest in digests.items() if digest is not None}
         distinct = list(dict.fromkeys(digest_of_party.values()))
@@ -70,7 +70,7 @@ class EquivocatorRole(Role, frozen=True, kw_only=True):
 
 
 def _digest(context: AttackContext, view: View) -> str | None:
-    """Return what a party's transcript digests to, from its view."""
+    """Return the digest of a party's transcript, from its view."""
     transcript = Transcript(
         session=view.session,
         protocol=context.protocol.name,
@@ -94,13 +94,13 @@ def _alter_outcome(outcome: object) -> object:
     if isinstance(outcome_fields.get("winner"), str) and isinstance(names, list):
         other_names = [name for name in cast("list[str]", names) if name != outcome_fields["winner"]]
         outcome_fields["winner"] = other_names[0] if other_names else outcome_fields["winner"]
-    elif outcome_fields == outcome:  # nothing to turn around: numbers, of which each is given the other sign
+    elif outcome_fields == outcome:  # no yes, no or winner to change: negate every number instead
         return _replace_leaves(outcome, float, operator.neg)
     return outcome_fields
 
 
 def _replace_leaves(value: object, kind: type, change: Callable[[Any], object]) -> object:
-    """Return plain data in which each leaf of a kind is changed."""
+    """Return plain data with every leaf of one type replaced."""
     match value:
         case dict():
             return {key: _replace_leaves(each, kind, change) for key, each in cast("dict[str, object]", value).items()}

@@ -33,7 +33,8 @@ from .tampering_server import reason_of_abort
 
 _MOST_TOLD = 12  # parties, one by one
 Lie: TypeAlias = Literal["box", "degree", "share"]
-"""Boxes that do not open; what the deal is tested by is of no polynomial; shares that are not those of the boxes."""
+"""A kind of lie: "box" sends encrypted shares that do not decrypt, "degree" commits to no polynomial of the right
+degree, and "share" answers with shares that differ from the dealt ones."""
 
 
 class UnmaskerRole(Role, frozen=True, kw_only=True):
@@ -44,8 +45,8 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
         'unmasker'
     """
 
-    dropped: tuple[str, ...]  # who is said to have left
-    misled: tuple[str, ...] = ()  # who is told so, the others are not; by default all are: invented drop-outs
+    dropped: tuple[str, ...]  # the parties that the server falsely reports as drop-outs
+    misled: tuple[str, ...] = ()  # the parties that receive the false report; by default all
 
     name: ClassVar[str] = "unmasker"
 
@@ -67,7 +68,7 @@ class UnmaskerRole(Role, frozen=True, kw_only=True):
         return {SERVER: Unmasker(places, self.dropped, self.misled, find_masked_step(context, MaskingMove.CONFIRM))}
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return who found out, and what was told of those who are said to have left."""
+        """Return which parties detected the lie, and which shares of the alleged drop-outs were revealed."""
         phase = context.protocol.masked_phase
         assert phase is not None  # noqa: S101  `check` has seen to it
         heard_clients = [_Heard.of(context, view) for view in trace.views if view.side is Side.CLIENT]
@@ -113,7 +114,7 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
         'wrong-shares'
     """
 
-    step: Literal["shares", "unmask"] = "unmask"  # boxes that do not open, or shares that are not those of their boxes
+    step: Literal["shares", "unmask"] = "unmask"  # the step in which their shares are wrong
 
     name: ClassVar[str] = "wrong-shares"
 
@@ -131,7 +132,7 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
         return {name: MaskedLiar(context.protocol, mode, place, signers[place], lie) for name, place in places.items()}
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return who was found out, how the session ended, and who left."""
+        """Return which members were detected, how the session ended, and who left."""
         views = {view.party: view for view in trace.views if view.side is Side.CLIENT}
         reasons = {name: reason_of_abort(view) for name, view in views.items() if name not in self.members}
         received_reasons = {
@@ -158,7 +159,7 @@ class WrongSharesRole(Role, frozen=True, kw_only=True):
 
 
 class MaskedLiar(Deviation):
-    """A client that changes what it deals, or its shares, and signs that; it knows its own keys."""
+    """A client that alters its dealt shares or its answers, and signs them with its own keys."""
 
     def __init__(
         self,
@@ -199,7 +200,7 @@ class MaskedLiar(Deviation):
         return Passage(outward=(message,))
 
     def _alter_content(self, content: Any, rules: MaskingRules) -> Any:
-        """Return what it says in place of what its agent would."""
+        """Return the altered content in place of the honest one."""
         match content:
             case Keys():
                 self._keys[self._place] = content
@@ -234,7 +235,7 @@ class MaskedLiar(Deviation):
 
 
 def _describe_ending(trace: SessionTrace) -> tuple[str, str]:
-    """Say how the session ended, and what was charged."""
+    """Return sentences on how the session ended, and on what was charged."""
     number = max((tally.num_reports for tally in trace.tallies), default=0)
     outcome_sentence = f"The session went on: the noisy sum of {number} rows was released, and nothing else."
     if trace.failure is not None:
@@ -243,7 +244,7 @@ def _describe_ending(trace: SessionTrace) -> tuple[str, str]:
 
 
 class _Heard(NamedTuple):
-    """A party, who it was told had survived, of whom it told shares of which secret, its last step, why it left."""
+    """One party's part: survivors it was told of, shares it revealed by secret, its last step, and why it left."""
 
     party: str
     survivors: tuple[int, ...]

@@ -1,12 +1,12 @@
-"""The network observer: sees sizes, times and order of what parties and server say, and not a byte of its content.
+"""The network observer: sees sizes, times and order of all messages, and none of their content.
 
-It stands where a provider stands, with encryption or without. Reports of a phase take the same number of bytes
-whatever they say, so that sizes tell nothing of anybody's values; this measures that on the wire, and computes what
-sizes would tell if numbers took as few bytes as they need. What remains is who takes part, when, and how long each
+It is placed as an internet provider is, whether or not connections are encrypted. All reports of a phase have the same
+size, so sizes reveal nothing about values. The role measures this on the wire, and computes what sizes would reveal if
+numbers were encoded in as few bytes as possible. The observer still sees who takes part, when, and how long each party
 takes to answer.
 
-Any protocol of agents has it, over any transport that can be relayed (`transports.tap`): over TCP byte for byte, and
-elsewhere payload by payload, unless the transport's ends know each other.
+It works with any protocol that agents run, over any transport that can be relayed (`transports.tap`): byte by byte over
+TCP, and payload by payload elsewhere. Other transports whose ends authenticate each other cannot be relayed.
 """
 
 import contextlib
@@ -25,9 +25,9 @@ from ..attacks import Attack, Candidates, Evaluation, evaluate_channel
 from ..verdicts import round_up
 from .role import AttackContext, AttackReport, InferringRole, Row, SessionTrace
 
-_DRAWS: Final = 500  # made-up reports for each candidate, where not all can be listed
-_MOST_ROWS: Final = 64  # candidates, where a row is anything
-_MOST_LISTED: Final = 10_000  # reports of a phase that are listed one by one
+_DRAWS: Final = 500  # reports drawn for each candidate, if not all can be listed
+_MOST_ROWS: Final = 64  # candidates, if whole rows cannot be listed
+_MOST_LISTED: Final = 10_000  # the most reports of a phase that are listed one by one
 
 
 class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
@@ -47,7 +47,7 @@ class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
         self.attack(context)
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return what was seen on the wire, and what sizes tell and would tell."""
+        """Return the observed traffic, what sizes reveal, and what they would reveal in a compact encoding."""
         attack, secret = self.attack(context)
         sizes_of_connections = _sizes_by_connection(trace.traffic)
         rows: list[Row] = []
@@ -82,9 +82,9 @@ def _sizes_by_connection(traffic: Sequence[Traffic]) -> Mapping[int, int]:
 
 
 def _evaluate_sizes(context: AttackContext, phase: Phase, attack: Attack, secret: str) -> tuple[Evaluation, Evaluation]:
-    """Return what the size of a phase's report tells, as it is sent, and if numbers took as few bytes as they need.
+    """Evaluate guesses from a report's size: as it is sent, and if numbers took as few bytes as possible.
 
-    Exact where reports can be listed, and else of many that are drawn.
+    Exact if all reports can be listed; otherwise estimated from many drawn reports.
     """
     candidates = _candidates(context, attack, secret)
     reports, law = _reports_of(context, phase, candidates.rows[:, phase.columns])
@@ -98,10 +98,10 @@ def _evaluate_sizes(context: AttackContext, phase: Phase, attack: Attack, secret
 
 
 def _candidates(context: AttackContext, attack: Attack, secret: str) -> Candidates:
-    """Return what a row may be; where that cannot be listed as whole rows, which of the roster's it is."""
+    """Return the candidate rows; if whole rows cannot be listed, the distinct rows of the roster."""
     with contextlib.suppress(ConfigurationError):
         candidates = attack.candidates(secret)
-        if candidates.rows.shape[1] == context.inputs.private.shape[1]:  # else a secret is a part of a row
+        if candidates.rows.shape[1] == context.inputs.private.shape[1]:  # otherwise the secret is only a part of a row
             return candidates
     rows = np.unique(context.inputs.private, axis=0)[:_MOST_ROWS]
     places = np.arange(len(rows), dtype=np.int64)
@@ -109,7 +109,7 @@ def _candidates(context: AttackContext, attack: Attack, secret: str) -> Candidat
 
 
 def _reports_of(context: AttackContext, phase: Phase, values: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return reports and P[report | candidate]: all there are, or many draws of each candidate."""
+    """Return reports and P[report | candidate]: all possible reports, or many draws for each candidate."""
     mechanism = phase.mechanism
     low, high = mechanism.report_range
     if (high - low + 1) ** phase.num_reported <= _MOST_LISTED:
@@ -129,7 +129,7 @@ def _reports_of(context: AttackContext, phase: Phase, values: IntArray) -> tuple
 
 
 def _law_of_sizes(law: FloatArray, sizes: IntArray) -> FloatArray:
-    """Return a law of reports as one of their sizes."""
+    """Return the law of the reports' sizes."""
     distinct_sizes, numbers = np.unique(sizes, return_inverse=True)
     law_of_sizes = np.zeros((len(law), len(distinct_sizes)))
     np.add.at(law_of_sizes.T, numbers.reshape(-1), law.T)

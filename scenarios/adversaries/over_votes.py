@@ -1,9 +1,9 @@
-"""What an adversary believes after each vote of a series, of a secret that stays the same.
+"""The adversary's posterior after each vote of a series, for a secret that stays the same.
 
-Bayes, vote by vote: what is believed after one is the prior of the next. That is exact where votes are independent,
-given the target's row: for who reads its reports, and for who knows everybody else's rows. Parties come and go, so each
-target has its own votes. A report that a vote repeats from an earlier one is no new evidence, and is left out: that is
-why votes of one game teach nothing more about what the game keeps.
+Bayes' rule is applied vote by vote: the posterior after one vote is the prior of the next. This is exact if votes are
+independent given the target's row, which holds for an adversary that reads the target's reports or knows all other
+rows. Parties join and leave a series, so each target has its own votes. A memoized report that a vote repeats is no new
+evidence and is left out.
 """
 
 import dataclasses
@@ -21,38 +21,37 @@ from .role import AttackContext, AttackReport, Row, SeriesVote
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Belief:
-    """What is believed after a vote, of all targets that have voted so far."""
+    """The posteriors after a vote, for all targets that have voted so far."""
 
-    number: int  # the vote's
+    number: int  # the vote's number
     names: tuple[str, ...]  # the targets
-    labels: tuple[str, ...]  # what may be true of each
+    labels: tuple[str, ...]  # the possible values of the secret
     probabilities: FloatArray  # shape (targets, labels)
-    truths: tuple[int, ...]  # the places of the true labels, shape (targets,), to see how right that is
-    epsilon: float  # the proven loss of the secret over the votes so far, of whoever lost most
+    truths: tuple[int, ...]  # the indices of the true labels, shape (targets,), for scoring
+    epsilon: float  # the largest proven loss of the secret over the votes so far, among the targets
 
     @property
     def success(self) -> float:
-        """Of how many targets the likeliest label is the true one, as a share."""
+        """The fraction of targets whose likeliest label is the true one."""
         right = np.equal(np.argmax(self.probabilities, axis=1), np.array(self.truths))
         return float(np.count_nonzero(right)) / len(right)
 
     @property
     def max_belief(self) -> float:
-        """The greatest probability that any label of any target has."""
+        """The greatest posterior probability of any label of any target."""
         return float(self.probabilities.max())
 
 
 def beliefs_over(
     attack_on: Callable[[AttackContext], tuple[Attack, str]], votes: Sequence[SeriesVote], *, target: str = ""
 ) -> list[Belief]:
-    """Return what is believed after each vote; nothing where the secret is not one and the same in all of them.
+    """Return the posteriors after each vote; nothing if the secret changes between votes.
 
-    It is the same where all of what targets hold is, or where it is a column of theirs that keeps its entries while the
-    others are new in each vote.
+    The secret stays the same if targets' rows do, or if it is a column whose entries stay while others change.
 
     Args:
-        attack_on: returns the attack on a vote, and the secret that it infers.
-        target: whose secret; empty for everybody's who is no member.
+        attack_on: returns a vote's attack, and the secret that it infers.
+        target: the party whose secret is inferred; empty for every party that is not a member.
     """
     belief_of_party: dict[str, FloatArray] = {}
     evidence: dict[str, FloatArray] = {}
@@ -113,7 +112,7 @@ def beliefs_over(
 def lesson_over(
     role: str, secret: str, beliefs: Sequence[Belief], votes: Sequence[SeriesVote], *, observer: str, trust: str
 ) -> AttackReport | None:
-    """Return what a role learnt over all votes of a series; None where it believes nothing."""
+    """Return a role's report over all votes of a series; None if it has no posterior."""
     if not beliefs:
         return None
     last = beliefs[-1]
@@ -156,7 +155,7 @@ def lesson_over(
 
 
 def _describe_belief(belief: Belief, votes: Sequence[SeriesVote], *, secret: str) -> str:
-    """Return what is believed of the one target, with the truth where that may be shown."""
+    """Return the posterior of the single target, with the truth if it may be shown."""
     (name,), (truth,) = belief.names, belief.truths
     likeliest = belief.labels[int(np.argmax(belief.probabilities[0]))]
     sentence = (
@@ -184,12 +183,12 @@ def _columns_of(voted: SeriesVote) -> list[str]:
 
 
 def _targets_in(voted: SeriesVote, target: str) -> list[str]:
-    """Return of whom something is inferred in a vote."""
+    """Return the targets of a vote."""
     return [name for name in voted.context.names if name not in voted.members and target in {"", name}]
 
 
 def _keeps_rows(votes: Sequence[SeriesVote], target: str) -> bool:
-    """Return whether every target holds the same in all of its votes."""
+    """Return whether every target has the same row in all of its votes."""
     row_of_party: dict[str, tuple[int, ...]] = {}
     for voted in votes:
         rows: list[list[int]] = voted.context.inputs.private.tolist()
@@ -205,7 +204,7 @@ def _keeps_rows(votes: Sequence[SeriesVote], target: str) -> bool:
 
 
 def _view_without_repeated(voted: SeriesVote, coalition: Coalition) -> CoalitionView:
-    """Return what was seen in a vote for the first time."""
+    """Return a vote's view without reports that repeat an earlier vote's."""
     view = voted.trace.seen(voted.context, coalition)
     visible = [
         is_seen & np.array([name not in voted.repeated.get(phase.name, ()) for name in voted.context.names])
@@ -215,7 +214,7 @@ def _view_without_repeated(voted: SeriesVote, coalition: Coalition) -> Coalition
 
 
 def _epsilon(voted: SeriesVote, attack: Attack, secret: str, place: int, coalition: Coalition) -> float:
-    """Return what a vote proves to have been lost of a secret: of the new reports of its unit, or else of all."""
+    """Return the proven ε of a secret in a vote: of the new reports of its unit, or else of all new reports."""
     context = voted.context
     name, public = context.names[place], context.inputs.public[place].tolist()
     whole = attack.loss(secret, context.inputs.public, np.array([place]), coalition)

@@ -1,7 +1,7 @@
 """The poisoner: parties that choose their reports so that an estimate moves.
 
-Members are parties of the roster whose agents are honest but for their reports. The session runs with them, and the
-same session is computed without: with the same seed everybody else reports the same, so that the difference is theirs.
+Members are parties of the roster that deviate only in their reports. The session runs with them, and is computed again
+without them. With the same seed all other parties report the same, so the members alone cause the difference.
 """
 
 from collections.abc import Mapping
@@ -32,11 +32,11 @@ class PoisonerRole(PushingRole, frozen=True, kw_only=True):
         self.extremes(context)
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
-        """Return each member's: its extreme reports."""
+        """Return each member's deviation: its extreme reports."""
         return self.pushing(context)
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return by how much the outcome moved, and by how much it could have."""
+        """Return how far the outcome moved, and how far it could have moved."""
         rows, sentences = self.shifts(context, trace)
         role = context.protocol.client_role
         detection_sentence = (

@@ -20,18 +20,18 @@ from .role import AttackContext, Role, Row, SessionTrace, find_masked_step
 class PushingRole(Role, frozen=True, kw_only=True):
     """Parties that push an estimate one way."""
 
-    # The name of the estimate that they push: a candidate's margin, an alternative, a label (or "TASK=LABEL"), a
-    # feature; the first by default.
+    # Name of the estimate that they push: a candidate's margin, an alternative, a label (or "TASK=LABEL") or a feature;
+    # by default the first.
     aim: str = ""
     direction: Literal["up", "down"] = "up"  # whether they push it up or down
 
     def extremes(self, context: AttackContext) -> ExtremeReports:
-        """Return what extreme reports do to the estimate; ConfigurationError where there is no such estimate."""
+        """Return the effect of extreme reports on the estimate; ConfigurationError if there is no such estimate."""
         sign = 1 if self.direction == "up" else -1
         return ExtremeReports(context.protocol, context.inputs, context.noise(), self.aim, sign)
 
     def pushing(self, context: AttackContext) -> Mapping[str, Deviation]:
-        """Return for each member what puts its extreme reports in the place of those that it drew."""
+        """Return for each member the deviation that sends its extreme reports instead of those that it drew."""
         places = context.coalition(self.members).members
         reports = self.extremes(context).reports(np.array(places, dtype=np.int64))
         if (phase := context.protocol.masked_phase) is not None:
@@ -48,12 +48,12 @@ class PushingRole(Role, frozen=True, kw_only=True):
         }
 
     def shifts(self, context: AttackContext, trace: SessionTrace) -> tuple[list[Row], list[str]]:
-        """Return a line for each estimate that is released, without the members and with them, and what came of it."""
+        """Return a table row for each released estimate: without the members, with their reports, and the shift."""
         extremes, places = self.extremes(context), np.array(context.coalition(self.members).members, dtype=np.int64)
         honest_estimates = extremes.estimates()
         try:
             pushed_estimates = extremes.estimates(extremes.reports(places))
-        except NOT_COMPUTED:  # of each kind of public row they are, and of all together not
+        except NOT_COMPUTED:  # computed for each kind of public row, but not for all together
             return [], ["Of their reports together the protocol computes no outcome: they end the session."]
         rows: dict[str, Row] = {}
         for name in honest_estimates.keys() & pushed_estimates.keys():
@@ -71,7 +71,7 @@ class PushingRole(Role, frozen=True, kw_only=True):
             }
         aimed_row = rows[extremes.name_of_aim]
         error, errors = "", ""
-        if aimed_row["standard error"]:  # a decision alone has none
+        if aimed_row["standard error"]:  # a decision has no standard error
             error = f" (standard error {aimed_row['standard error']:.3g})"
             errors = f", {abs(float(aimed_row['in standard errors'])):.1f} standard errors,"
         sentences = [
@@ -94,6 +94,6 @@ class PushingRole(Role, frozen=True, kw_only=True):
 
 
 def _shift_payload(codec: Codec, shift: IntArray, payload: msgspec.Raw) -> msgspec.Raw:
-    """Return a masked row to which numbers were added, modulo 2⁶⁴: for that nobody needs its masks."""
+    """Return a masked row plus some numbers, modulo 2⁶⁴, which needs no knowledge of the masks."""
     row = np.array(codec.decode(payload).residues, dtype=np.int64) + shift
     return codec.encode(Masked(tuple(row.tolist())))

@@ -1,7 +1,7 @@
 """Make roles of a scenario's `[[adversary]]` tables, and check what a role's own code returns.
 
-Members are spelled out, and everything is checked before anything runs; deviations, strangers and the lesson before
-anything is made of them.
+Ranges of members are expanded, and every table is checked before the session runs. A role's deviations, strangers and
+report are checked before they are used.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from .role import AttackContext, AttackReport, Role, SessionTrace
 
 _ROLE: Final = "role"
 _EVERYBODY: Final = "*"
-_MOST_IN_RANGE: Final = 1_000_000  # more than any roster of agents; a slip of the pen must not fill the memory
+_MOST_IN_RANGE: Final = 1_000_000  # more than any roster of agents, so that a typing error does not fill the memory
 
 
 def read_adversaries(
@@ -28,13 +28,13 @@ def read_adversaries(
 ) -> tuple[Role, ...]:
     """Return a scenario's adversaries, one for each table.
 
-    Members may be ranges ("partner-2..27"), and "*" is every party of the roster but the target. Members who are away,
-    parties of a series who are not in this vote of it, are left out, unless all are. Who has no part in this vote
-    (`Role.takes_part`) is not checked against it.
+    Members may be ranges ("partner-2..27"), and "*" stands for every party of the roster except the target. In a
+    series, members who are not in this vote are dropped, unless all members are absent. A role that does not take part
+    in this vote (`Role.takes_part`) is not checked against it.
 
     Raises:
-        ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the context
-            cannot have this adversary; `field` names the table, from 1.
+        ConfigurationError: a table has no role or an unknown one, a key or a value is not allowed, or the role refuses
+            this context; `field` names the table, counted from 1.
     """
     allowed = "another name, since adversaries know the server by this one"
     refuse(tables and SERVER in context.names, f"a {context.protocol.client_role}", SERVER, allowed)
@@ -71,7 +71,7 @@ def read_adversaries(
 
 
 def _check_deviations(roles: Sequence[Role], context: AttackContext) -> None:
-    """Refuse parties that would deviate in two ways at once: one would silently replace the other."""
+    """Refuse parties with two deviations, of which one would silently replace the other."""
     deviators: set[str] = set()
     for role in roles if len(roles) > 1 else ():
         role_deviators = role.deviations(context).keys()
@@ -82,12 +82,12 @@ def _check_deviations(roles: Sequence[Role], context: AttackContext) -> None:
 
 
 def _check_protocol(kind: type[Role], protocol: str, *, field: str) -> None:
-    """Raise ConfigurationError where a protocol does not have this role."""
+    """Raise ConfigurationError if the role does not apply to the protocol."""
     if not kind.protocols or protocol in kind.protocols:
         return
     its_own: list[str] = []
     for name in names_in(ADVERSARIES):
-        with contextlib.suppress(ConfigurationError):  # somebody else registered what is no role
+        with contextlib.suppress(ConfigurationError):  # another distribution registered an object that is not a role
             other: type[Role] = find_adversary(name)
             its_own += [name] * (not other.protocols or protocol in other.protocols)
     allowed = f"one that protocol {protocol!r} has: {', '.join(its_own)}"
@@ -114,12 +114,12 @@ def _expand_members(members: Sequence[str], target: object, all_names: Sequence[
 
 
 def find_adversary(name: str) -> type[Role]:
-    """Return the role registered as `name`; ConfigurationError where there is none, or it is no adversary's."""
+    """Return the role registered as `name`; ConfigurationError if there is none, or it is not a `Role`."""
     return find(ADVERSARIES, name, Role, field="role of an adversary", is_class=True)
 
 
 def check_deviations(role: Role, context: AttackContext) -> Mapping[str, Deviation]:
-    """Return how members deviate from the protocol; PluginError if it is no mapping of names to deviations."""
+    """Return the members' deviations; PluginError unless they are a mapping from names to deviations."""
     deviations: Any = role.deviations(context)
     if not isinstance(deviations, Mapping):
         raise _wrong(
@@ -135,7 +135,7 @@ def check_deviations(role: Role, context: AttackContext) -> Mapping[str, Deviati
 
 
 def check_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
-    """Return the Hellos of connections that are no party's; PluginError if they are no sequence of Hellos."""
+    """Return the Hellos of a role's extra connections; PluginError unless they are a sequence of Hellos."""
     hellos: Any = role.strangers(context)
     if not isinstance(hellos, Sequence) or not all(isinstance(each, Hello) for each in cast("Sequence[Any]", hellos)):
         raise _wrong(role, "strangers", "it returned something else than a sequence of Hellos")
@@ -143,7 +143,7 @@ def check_strangers(role: Role, context: AttackContext) -> Sequence[Hello]:
 
 
 def check_attack_report(role: Role, context: AttackContext, trace: SessionTrace) -> AttackReport:
-    """Return a role's report; PluginError if it is no AttackReport, or cannot be written to a file."""
+    """Return a role's report; PluginError unless it is an AttackReport that can be written to a file."""
     if type(role).learn is Role.learn:
         raise _wrong(role, "learn", f"{type(role).__name__} has no method of this name")
     report: Any = role.learn(context, trace)

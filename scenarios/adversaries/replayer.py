@@ -1,4 +1,4 @@
-"""The replayer: parties that send their reports again, or others after them."""
+"""The replayer: parties that send their reports again, or send different ones afterwards."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -15,8 +15,8 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         3
     """
 
-    times: int = 3  # how often each report is sent again, the same byte for byte
-    altered: bool = False  # whether another report follows, with the least number that the phase allows in every place
+    times: int = 3  # how often each report is sent again, byte for byte
+    altered: bool = False  # whether a different report follows, whose numbers are the least that the phase allows
 
     name: ClassVar[str] = "replayer"
 
@@ -32,7 +32,7 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         return {name: Replayer(self.times, altered) for name in self.members}
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return how often their reports were counted, and what became of them."""
+        """Return how often their reports were counted, and how their part in the session ended."""
         report_counts = [
             "private" if phase.hides_participation else tally.num_reports
             for phase, tally in zip(context.protocol.phases, trace.tallies, strict=False)
@@ -63,4 +63,4 @@ class ReplayerRole(Role, frozen=True, kw_only=True):
         )
 
 
-_MOST_TIMES = 100  # an outbox holds so many messages, and more would be cut off as a flood
+_MOST_TIMES = 100  # an outbox's capacity; more messages would be cut off as a flood

@@ -7,11 +7,10 @@ A scenario names adversaries as tables,
     members = ["server", "partner-2..27"]
     target = "partner-1"
 
-and each becomes a `Role`: its fields are the table's other keys. A new role is one module with a subclass, registered
-under the entry point group `psephos.adversaries`. What a role infers, it infers from `SessionTrace`: views of its
-members, traffic, what was published. The context's inputs are there for two things alone: to deviate with a member's
-own values, and to say in the end how right the inference was. Most runs have no adversary, so attacks are imported
-late.
+and each table becomes a `Role`, whose fields are the table's other keys. A new role is one module with a subclass,
+registered under the entry point group `psephos.adversaries`. A role infers only from its `SessionTrace`: its members'
+views, traffic, and what was published. It may use the context's inputs only for a member's deviation with its own
+values, and to score the inference in the end. Most runs have no adversary, so attacks are imported late.
 """
 
 import dataclasses
@@ -36,20 +35,21 @@ if TYPE_CHECKING:
     from ..attacks import Attack, Coalition, CoalitionView
 
 Row: TypeAlias = Mapping[str, str | int | float]
-"""A line of a lesson's table; all lines of one have the same keys."""
+"""A row of a report's table; all rows of a table have the same keys."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AttackContext:
-    """What is run, as adversaries find it.
+    """The session that an adversary attacks: protocol, roster, inputs and noise.
 
     Args:
-        protocol: with its parameters.
-        names: the roster.
-        inputs: everybody's rows.
-        seed: of the simulated noise.
-        budget: the most that each party may lose; None for no limit.
-        may_show_truth: whether a lesson may hold what a single party's value is, because nobody real stands behind it.
+        protocol: the protocol with its parameters.
+        names: the roster's n party names, in order.
+        inputs: all parties' private and public rows.
+        seed: the seed of the simulated noise.
+        budget: each party's budget; None for no limit.
+        may_show_truth: whether a report may show a single party's value, because the participants are synthetic or
+            their values public.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -70,17 +70,17 @@ class AttackContext:
     may_show_truth: bool = True
 
     def noise(self, *, rerun: int = 0) -> SimulatedNoise:
-        """Return the noise of the session, or of the vote of the same parties that is so many votes later."""
+        """Return the noise of the session, or of a later vote of the same parties, `votes` after it."""
         return SimulatedNoise(self.seed, session=self.session, round_number=self.round_number + rerun)
 
     def budget_of(self, epsilon: float | None) -> Budget | None:
-        """Return the budget of a party that allows this ε instead; the context's own where it is None."""
+        """Return a budget with this ε; the context's budget if ε is None."""
         if epsilon is None:
             return self.budget
         return msgspec.structs.replace(self.budget or Budget(epsilon=epsilon), epsilon=epsilon)
 
     def place_of(self, name: str, *, field: str) -> int:
-        """Return a party's place in the roster; ConfigurationError where there is no such party."""
+        """Return a party's index in the roster; ConfigurationError if there is no such party."""
         try:
             return self.names.index(name)
         except ValueError:
@@ -90,14 +90,15 @@ class AttackContext:
             raise ConfigurationError(field=field, value=name, allowed=allowed) from None
 
     def count_parties(self, number: int) -> str:
-        """Return how many parties, in words: "3 voters"."""
+        """Return a number of parties in words, such as "3 voters"."""
         return f"{number:,} {self.protocol.client_role}{'s' if number > 1 else ''}"
 
     def place_of_target(self, name: str, coalition: "Coalition", *, knows: str = "") -> int:
-        """Return the place of somebody of whom a coalition infers what its members know of themselves.
+        """Return the index of a coalition's target; a member is no target, since it knows its own secret.
 
         Raises:
-            ConfigurationError: there is no such party, or it is a member; `knows` says why that is no target.
+            ConfigurationError: there is no such party, or it is a member; `knows` is the message's reason why a member
+                is no target.
         """
         place = self.place_of(name, field="target")
         allowed = f"no member of the coalition{knows and f': it knows {knows}'}"
@@ -105,7 +106,7 @@ class AttackContext:
         return place
 
     def coalition(self, members: Sequence[str], *, field: str = "members") -> "Coalition":
-        """Return the coalition of these parties, of which one may be the server; ConfigurationError for others."""
+        """Return the coalition of these parties and the server, if named; ConfigurationError for unknown names."""
         from ..attacks import Coalition
 
         places = [self.place_of(name, field=field) for name in members if name != SERVER]
@@ -116,24 +117,24 @@ class AttackContext:
 
 
 def _ignore_progress(done: int, total: int) -> None:
-    """Tell nobody how far a role has come."""
+    """Ignore a role's progress."""
     del done, total
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SessionTrace:
-    """What a run left.
+    """What a session produced: views, traffic, tallies, outcome and ledger.
 
     Args:
-        views: what agents saw; empty where there were none.
-        traffic: what a network observer saw.
-        tallies: each phase's; empty where the session came to no end.
-        outcome: what was released; None where nothing was.
-        entries: the ledger.
-        endings: for each party that did not end with the outcome, why.
-        failure: why the session came to no end; None where it did.
-        attempts: what came of the connections that `Role.strangers` asked for.
-        on_step: told by a role that takes long how many of how many steps it has made.
+        views: the agents' views; empty if the session ran without agents.
+        traffic: what a network observer recorded.
+        tallies: one for each phase; empty if the session did not complete.
+        outcome: the released outcome; None if nothing was released.
+        entries: the ledger's entries.
+        endings: maps each party that did not receive the outcome to the reason.
+        failure: why the session failed; None if it completed.
+        attempts: the results of the connections that `Role.strangers` asked for.
+        on_step: called by a slow role with the numbers of completed and of all steps.
 
     Examples:
         >>> SessionTrace().outcome is None
@@ -151,7 +152,7 @@ class SessionTrace:
     on_step: Callable[[int, int], None] = _ignore_progress
 
     def seen(self, context: AttackContext, coalition: "Coalition") -> "CoalitionView":
-        """Return what a coalition saw of the session: by its views, or by the array path where nobody had any."""
+        """Return a coalition's view of the session: from recorded views, or from the array path if there are none."""
         from ..attacks import view_by_agents, view_by_arrays, with_shares
 
         if not self.views:
@@ -171,15 +172,15 @@ class SessionTrace:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class SeriesVote:
-    """One vote of a series, as an adversary of the whole series finds it.
+    """One vote of a series, for an adversary that attacks the whole series.
 
     Args:
-        number: the vote's, from 1.
-        members: the adversary's, of whom was there.
-        context: what was run.
-        trace: what it left.
-        paid: what each party lost in it (ε proven, replace-one neighbors).
-        repeated: by phase whose reports are those of an earlier vote.
+        number: the vote's number, counted from 1.
+        members: the adversary's members who took part in this vote.
+        context: the vote's session.
+        trace: what the session produced.
+        paid: each party's proven ε in this vote, for replace-one neighbors.
+        repeated: for each phase, the parties whose reports repeat an earlier vote's.
     """
 
     number: int
@@ -191,7 +192,7 @@ class SeriesVote:
 
 
 def check_at_least(field: str, value: float, minimum: float) -> None:
-    """Raise ConfigurationError where a number that a table gives is less.
+    """Raise ConfigurationError if a table's number is less than the minimum.
 
     Examples:
         >>> check_at_least("votes", 2, 1)
@@ -200,7 +201,7 @@ def check_at_least(field: str, value: float, minimum: float) -> None:
 
 
 def check_between(field: str, value: float, minimum: float, maximum: float) -> None:
-    """Raise ConfigurationError where a number that a table gives is out of range.
+    """Raise ConfigurationError if a table's number is out of range, whose ends are allowed.
 
     Examples:
         >>> check_between("votes", 2, 1, 50)
@@ -209,7 +210,7 @@ def check_between(field: str, value: float, minimum: float, maximum: float) -> N
 
 
 def find_masked_step(context: AttackContext, move: MaskingMove) -> int:
-    """Return the number of a step of the masked phase; ConfigurationError where no phase is masked."""
+    """Return the number of a step of the masked phase; ConfigurationError if no phase is masked."""
     step_numbers = [number for number, step in enumerate(context.protocol.steps) if step.move is move]
     require(
         step_numbers, "role", "of a masked session", f"another: protocol {context.protocol.name!r} masks nothing here"
@@ -218,15 +219,15 @@ def find_masked_step(context: AttackContext, move: MaskingMove) -> int:
 
 
 class AttackReport(Shown, msgspec.Struct, frozen=True, kw_only=True):
-    """What an adversary learnt, or broke, in words and numbers.
+    """What an adversary learned or broke, in sentences and a table.
 
     Args:
-        role: the adversary's.
-        who: who it is, as a phrase.
-        trust: whom it has to be, or to corrupt, and what it is allowed: the trust statement.
-        sentences: what came of it.
-        rows: a table; empty for none.
-        refutes_ledger: whether its evidence passes a bound that is said to be proven, and it does not approximate.
+        role: the role's registered name.
+        who: the adversary's parties, as a phrase.
+        trust: the trust statement: the parties that it must be or corrupt, and what it may do.
+        sentences: its results.
+        rows: the table's rows; empty for no table.
+        refutes_ledger: whether an exact posterior exceeds a bound that the ledger calls proven.
 
     Examples:
         >>> found = AttackReport(role="coalition", who="ann", trust="semi-honest", sentences=("It learns nothing.",))
@@ -243,10 +244,10 @@ class AttackReport(Shown, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One adversary of a scenario; the fields of a subclass are what its table may say.
+    """One adversary of a scenario; a subclass's fields are the keys that its table may have.
 
     Args:
-        members: the parties that it controls or watches through; "server" is the server.
+        members: names of the parties that it controls or observes; "server" is the server.
 
     Examples:
         >>> class Watcher(Role, frozen=True, kw_only=True):
@@ -258,79 +259,79 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     members: tuple[str, ...] = ()
 
     name: ClassVar[str] = ""
-    """As registered."""
+    """The name under which the role is registered."""
     needs_agents: ClassVar[bool] = False
-    """Whether it takes agents; always so where it deviates, brings strangers or watches the network."""
+    """Whether it needs agents; always true if it deviates, brings strangers or watches the network."""
     protocols: ClassVar[frozenset[str]] = frozenset()
-    """The protocols that have it, by name; empty for all of them."""
+    """Names of the protocols that it applies to; empty for all."""
     refused_if_masked: ClassVar[str] = ""
-    """Why a session of masked sums does not have it; empty where it does."""
+    """Why it does not apply to sessions of masked sums; empty if it does."""
     watches_traffic: ClassVar[bool] = False
-    """Whether it sits on the network between clients and server."""
+    """Whether it observes the network between clients and server."""
 
     def __init_subclass__(cls, **given: Any) -> None:
-        """Take note of what does nothing without agents."""
+        """Set `needs_agents` for roles that have no effect without agents."""
         super().__init_subclass__(**given)
         acts = cls.deviations is not Role.deviations or cls.strangers is not Role.strangers
         cls.needs_agents = cls.needs_agents or acts or cls.watches_traffic
 
     def check(self, context: AttackContext) -> None:
-        """Raise ConfigurationError unless this context can have this adversary; before anything runs."""
+        """Raise ConfigurationError unless the role applies to this context; called before the session runs."""
         context.coalition(self.members)
 
     def takes_part(self, absent_names: Collection[str]) -> bool:
-        """Return whether it has a part in a vote of a series: target and at least one member are not away."""
+        """Return whether it takes part in a vote of a series: its target and at least one member are present."""
         is_somebody_there = not self.members or any(name not in absent_names for name in self.members)
         return is_somebody_there and getattr(self, "target", "") not in absent_names
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
-        """Return what its members do that the protocol does not say, by name; nothing unless overridden."""
+        """Return its members' deviations from the protocol, by name; by default none."""
         del context
         return {}
 
     def strangers(self, context: AttackContext) -> Sequence[Hello]:
-        """Return what connections say that are nobody's of the session; none unless overridden."""
+        """Return the Hellos of connections from outside the session; by default none."""
         del context
         return ()
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return what it learnt of the run, or did to it; called once the run has ended, also where it failed."""
+        """Return what it learned or changed; called after the session has ended, also after a failure."""
         raise NotImplementedError
 
     def learn_over(self, votes: Sequence[SeriesVote]) -> AttackReport | None:
-        """Return what it learnt from all votes of a series together, or None for nothing of its own, unless overridden.
+        """Return what it learned from all votes of a series together; by default None.
 
-        The votes came to an end and are in order, at least one; in some its target may be away.
+        There is at least one vote, in order; all completed. The target may be absent from some.
         """
         del votes
         return None
 
     def attack_report(self, who: str, trust: str, sentences: Iterable[str], rows: Iterable[Row] = ()) -> AttackReport:
-        """Return what it learnt. See `AttackReport`."""
+        """Return the role's report. See `AttackReport`."""
         return AttackReport(role=self.name, who=who, trust=trust, sentences=tuple(sentences), rows=tuple(rows))
 
     def check_parties_alone(
         self, context: AttackContext, *, allowed: str = "parties that report, at least one"
     ) -> None:
-        """Raise ConfigurationError unless members are parties of the roster, at least one, without the server."""
+        """Raise ConfigurationError unless there are members, and all are parties of the roster, not the server."""
         context.coalition(self.members)
         value = SERVER if SERVER in self.members else "nobody"
         refuse(not self.members or SERVER in self.members, "members", value, allowed)
 
     def check_server_alone(self) -> None:
-        """Raise ConfigurationError unless the server is the one member, or left out."""
+        """Raise ConfigurationError if there are members other than the server."""
         refuse(set(self.members) - {SERVER}, "members", list(self.members)[:3], "'server', or left out")
 
     def check_left_out(self, *, allowed: str) -> None:
-        """Raise ConfigurationError where there are members, who have no place in this role."""
+        """Raise ConfigurationError if there are members, since this role has none."""
         refuse(self.members, "members", list(self.members)[:3], f"left out: {allowed}")
 
 
 class InferringRole(Role, frozen=True, kw_only=True):
-    """An adversary that infers a secret of parties, by the attack on their protocol.
+    """An adversary that infers a secret of parties, with the attack on their protocol.
 
     Args:
-        secret: what it infers; by default the first that the protocol's attack knows.
+        secret: the secret that it infers; by default the first of the protocol's attack.
 
     Examples:
         >>> InferringRole(secret="weight").takes_part({"bob"})
@@ -340,7 +341,7 @@ class InferringRole(Role, frozen=True, kw_only=True):
     secret: str = ""
 
     def attack(self, context: AttackContext) -> "tuple[Attack, str]":
-        """Return the attack on the context's parties, and its secret; ConfigurationError where neither is known."""
+        """Return the attack on the context's parties, and its secret; ConfigurationError if either does not exist."""
         from ..attacks import find_attack
 
         attack = find_attack(context.protocol).against(context.inputs)

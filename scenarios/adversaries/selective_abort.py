@@ -1,8 +1,8 @@
-"""Selective abort: a server, or whoever cuts lines, drops all but one party and a few helpers, to read it alone.
+"""Selective abort: a server, or a network attacker, drops all parties but one target and some colluding members.
 
-What stands against it is a quorum; where there is none, since who takes part is private, or the server ignores its own,
-the target's noise, or the release's, is all that it has, and that is what its ledger says. So this measures what the
-crowd was worth, which no proof counts on.
+A quorum protects against it. If there is none because participation is private, or if the server ignores its own
+quorum, only the target's noise (or the release's) protects it, and its ledger counts on nothing else. The role measures
+how much protection the crowd added, on which no proof relies.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,16 +19,18 @@ from .role import AttackContext, AttackReport, InferringRole, Row, SessionTrace,
 class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     """A server that serves one party and the coalition's members, and drops everybody else.
 
-    Members are parties that collude, if any; the server deviates anyhow, and "server" says that it pools its view.
+    Members are colluding parties, if any. The server deviates in any case; name "server" as a member if it pools its
+    view.
 
     Examples:
         >>> SelectiveAbortRole(target="ann").hangs_up
         True
     """
 
-    target: str  # who is isolated
-    hangs_up: bool = True  # whether the others are cut off before they are asked, or their reports are thrown away
-    trials: int = 200  # made-up sessions that success is an average over
+    target: str  # the party that is isolated
+    # whether the others are disconnected before they report; otherwise their reports are discarded
+    hangs_up: bool = True
+    trials: int = 200  # synthetic sessions over which success is averaged
 
     name: ClassVar[str] = "selective-abort"
     refused_if_masked: ClassVar[str] = "fewer than its threshold open nothing; 'unmasker' invents drop-outs"
@@ -36,16 +38,16 @@ class SelectiveAbortRole(InferringRole, frozen=True, kw_only=True):
     def check(self, context: AttackContext) -> None:
         context.place_of_target(self.target, context.coalition(self.members))
         check_at_least("trials", self.trials, 1)
-        self._isolation(context, trials=1)  # what cannot be computed is said before anything runs
+        self._isolation(context, trials=1)  # fails early if the attack cannot be computed
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
-        """Return the server's: it keeps the target and the members."""
+        """Return the server's deviation: it keeps the target and the members."""
         del context
         kept_names = {self.target, *(name for name in self.members if name != SERVER)}
         return {SERVER: Dropper(kept_names, hangs_up=self.hangs_up)}
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return what the target's report tells in a crowd, and alone."""
+        """Return how well the target's secret is inferred in the crowd, and alone."""
         coalition = context.coalition(self.members)
         _, secret = self.attack(context)
         isolation = self._isolation(context, trials=self.trials)

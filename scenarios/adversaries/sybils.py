@@ -1,9 +1,9 @@
 """Sybils: one person under several names, on the roster or not, or under the names of others.
 
-What is not on the roster is refused by the server's own code, and what is has one report. So the harm of Sybils is that
-of the seats which somebody holds by right, and whoever makes up the roster decides on it: no protocol can tell two
-people from one with two names (Douceur, 2002, The Sybil attack: without an authority that knows people, this cannot be
-prevented).
+The server refuses names that are not on the roster, and counts one report for each name that is. So the harm of Sybils
+is that of the registered names that one person holds, and the author of the roster decides on it. No protocol can
+distinguish two people from one with two names: without an authority that identifies people, Sybils cannot be prevented
+(Douceur, 2002, The Sybil attack).
 """
 
 import itertools
@@ -25,11 +25,11 @@ from ...transports.tls import TLSTransport
 from .pushing import PushingRole
 from .role import AttackContext, AttackReport, Row, SessionTrace, check_between
 
-_MOST_OUTSIDERS: Final = 100  # connections that are tried one after another before a session begins
+_MOST_OUTSIDERS: Final = 100  # connections are tried one after another before a session begins
 
 
 class Rehearsal(NamedTuple):
-    """Who gets a seat for which two connections ask: an impostor first, then its owner."""
+    """The result when two connections ask for one seat: first an impostor, then its owner."""
 
     impostor_is_welcome: bool
     owner_is_welcome: bool
@@ -40,15 +40,15 @@ class Rehearsal(NamedTuple):
 class SybilsRole(PushingRole, frozen=True, kw_only=True):
     """One person with several names.
 
-    Members are the names on the roster that this person holds by right; all of them report what pushes most.
+    Members are the registered names that this person holds; each sends the report that pushes the estimate most.
 
     Examples:
         >>> SybilsRole(outsiders=3).aim
         ''
     """
 
-    outsiders: int = 0  # how many names that are not on the roster it tries
-    impersonated: tuple[str, ...] = ()  # other parties' names that it tries once these have joined
+    outsiders: int = 0  # number of names outside the roster that it tries
+    impersonated: tuple[str, ...] = ()  # names of other parties that it tries after these have joined
 
     name: ClassVar[str] = "sybils"
 
@@ -69,15 +69,15 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
             self.extremes(context)
 
     def deviations(self, context: AttackContext) -> Mapping[str, Deviation]:
-        """Return for each registered name the reports that push most."""
+        """Return each registered name's deviation: the reports that push the estimate most."""
         return self.pushing(context) if self.members else {}
 
     def strangers(self, context: AttackContext) -> Sequence[Hello]:
-        """Return a Hello for each name that is not the person's."""
+        """Return a Hello for each name that the person does not hold."""
         return [_hello(context, name) for name in (*self._outsiders(context), *self.impersonated)]
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return which names got a seat, and what those that are held by right weigh."""
+        """Return which names were admitted, and how far the registered ones move the estimate."""
         outsiders = self._outsiders(context)
         rows: list[Row] = []
         if outsiders:
@@ -120,7 +120,7 @@ class SybilsRole(PushingRole, frozen=True, kw_only=True):
         return f"one person with {', '.join(part for part in (roster_part, synthetic, impersonation_part) if part)}"
 
     def _outsiders(self, context: AttackContext) -> list[str]:
-        """Return as many names that are not on the roster."""
+        """Return the names to try that are not on the roster."""
         names = (f"sybil-{number}" for number in itertools.count(1))
         return list(itertools.islice((name for name in names if name not in context.names), self.outsiders))
 
@@ -134,7 +134,7 @@ _TRUST: Final = (
 def _hello(context: AttackContext, name: str) -> Hello:
     noise = context.noise()
     row: list[int] = context.inputs.public[0].tolist()
-    public_choices = tuple(row[len(row) - context.protocol.num_chosen :])  # what somebody may choose
+    public_choices = tuple(row[len(row) - context.protocol.num_chosen :])  # the public values that a party may choose
     descriptor = SessionDescriptor(noise.session_id)
     return Hello.make(
         context.protocol, name, session=context.session, kind=noise.kind, descriptor=descriptor, chosen=public_choices
@@ -172,7 +172,7 @@ def _say_refused(rows: Sequence[Row], rehearsals: Mapping[bool, Rehearsal]) -> I
 def rehearse(context: AttackContext, name: str, *, has_certificates: bool) -> Rehearsal:
     """Let an impostor ask a real server for a seat before its owner does, and see who gets it.
 
-    With certificates on the roster, over TLS, the impostor holds another party's keys. The session goes no further.
+    With certificates on the roster, over TLS, the impostor uses another party's keys. The session stops after this.
     """
     own_identity, other, of_server = make_identity(), make_identity(), make_identity()
     mode = Simulation(context.session, context.noise())
@@ -182,7 +182,8 @@ def rehearse(context: AttackContext, name: str, *, has_certificates: bool) -> Re
         impostor_side = owner_side = server_side
         roster = Roster(context.names, context.inputs.public)
         if has_certificates:
-            fingerprints = [f"{place:064x}" for place in range(len(context.names))]  # of nobody who comes
+            # certificates that no connection presents
+            fingerprints = [f"{place:064x}" for place in range(len(context.names))]
             place = context.names.index(name)
             fingerprints[place], fingerprints[place - 1] = own_identity.fingerprint, other.fingerprint
             roster = Roster(context.names, context.inputs.public, fingerprints=fingerprints)

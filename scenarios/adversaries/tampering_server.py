@@ -1,4 +1,4 @@
-"""The tampering server: it names a larger ε, or anything else, than its clients agreed to."""
+"""The tampering server: it announces a larger ε, or other parameters, than its clients agreed to."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -20,7 +20,7 @@ class TamperingServerRole(Role, frozen=True, kw_only=True):
         'tampering-server'
     """
 
-    parameters: dict[str, Any]  # what it names in the place of its own, by name
+    parameters: dict[str, Any]  # the false values that it announces, by parameter name
 
     name: ClassVar[str] = "tampering-server"
 
@@ -71,7 +71,7 @@ class TamperingServerRole(Role, frozen=True, kw_only=True):
 
 
 def reason_of_abort(view: View, happening: Happening = Happening.SENT) -> str:
-    """Return the reason of the Abort that a party sent, or received; empty without one."""
+    """Return the reason of the Abort that a party sent or received; empty if there was none."""
     for observation in view.observations:
         message = observation.message
         if observation.happening is happening and isinstance(message, Abort):

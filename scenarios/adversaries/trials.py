@@ -1,7 +1,7 @@
 """A coalition's average success: on synthetic targets, or exact if the law of reports is finite.
 
-A bound on success holds on average over the prior, and not for each secret: who always names the same label is always
-right about those who have it. So a coalition is tried on targets whose secrets are drawn from the prior.
+A bound on success holds on average over the prior, not for each secret: a guesser who always names the same label is
+always right about the targets that have it. So a coalition is tried on targets whose secrets are drawn from the prior.
 """
 
 import math
@@ -23,10 +23,11 @@ from ..attacks import (
 )
 from .role import AttackContext
 
-_SERVER_TARGETS: Final = 10_000  # with the server all made-up targets fit into one session; else each few take one
+# with the server, all synthetic targets fit into one session; without it, each session has a few
+_SERVER_TARGETS: Final = 10_000
 _TARGETS: Final = 200
 _LEAST_SESSIONS: Final = 8
-"""That are tried, however many targets one has: those of one session share what is published of it."""
+"""The least number of sessions that are tried: the targets of one session share its published values."""
 
 
 def try_coalition(
@@ -40,14 +41,14 @@ def try_coalition(
     votes: int = 1,
     num_targets: int = _TARGETS,
 ) -> Evaluation:
-    """Return how well a coalition does on targets whose secrets are drawn from the prior.
+    """Evaluate a coalition on targets whose secrets are drawn from the prior.
 
     Args:
-        context: what is run; members have their own inputs, and honest parties made-up ones.
-        targets: places in the roster, none a member.
-        prior: of its labels; uniform unless given.
-        votes: how many sessions the coalition sees of each target.
-        num_targets: how many are tried where each few take a session of their own.
+        context: the session; members keep their inputs, and honest parties get synthetic ones.
+        targets: int64, shape (targets,): indices in the roster, none of a member.
+        prior: probabilities of the secret's labels, shape (labels,); uniform by default.
+        votes: number of sessions that the coalition sees of each target.
+        num_targets: number of targets to try if each session has only a few of them.
     """
     public = context.inputs.public[targets]
     if attack.infers_from_reports_alone and coalition.has_server:
@@ -72,22 +73,22 @@ def try_coalition(
         posteriors = attack.posteriors(sessions, all_places, secret=secret, prior=prior)
         return attack.evaluate_redrawn(posteriors, inputs, all_places, secret=secret)
     honest = np.setdiff1d(np.arange(len(context.names)), coalition.members)
-    # Of whoever is not the target it believes nothing in particular. So with a prior there is one target at a time:
-    # others whose secrets were drawn from that prior too would not be what its likelihoods take for granted.
+    # The likelihoods assume nothing particular about other parties. Other targets whose secrets were drawn from this
+    # prior would violate that, so with a prior there is one target at a time.
     target_groups = [targets] if prior is None else np.split(targets, len(targets))
     max_owners = max(len(attack.owners(secret, context.inputs.public, group)) for group in target_groups)
     times = max(math.ceil(num_targets / max_owners), min(num_targets, _LEAST_SESSIONS))
-    # Over several votes the others' inputs stay what they are, which not every attack's likelihoods know: there its
-    # guesses are held against the truth, and what it says of its own chances is not taken for them.
+    # Over several votes the others' inputs stay the same, which not every attack's likelihoods account for. Such an
+    # attack's guesses are scored against the truth, since its posterior probabilities may be wrong.
     evaluated = attack.evaluate_redrawn if votes == 1 else attack.evaluate
     parts: list[Evaluation] = []
     draws = _uniforms(context, times * (len(honest) + len(target_groups[0])))
     for number, uniforms in enumerate(draws.reshape(times, -1), start=1):
         group = target_groups[number % len(target_groups)]
-        # The other honest parties are drawn as the attack believes, else its chances would not be what it says.
+        # The other honest parties' inputs follow the attack's prior; otherwise its posteriors would be miscalibrated.
         redrawn_inputs = attack.redraw(secret, context.inputs, honest, prior=None, uniforms=uniforms[: len(honest)])
         inputs = attack.redraw(secret, redrawn_inputs, group, prior=prior, uniforms=uniforms[len(honest) :])
-        reruns = range(number * votes, (number + 1) * votes)  # of votes that the coalition itself has not seen
+        reruns = range(number * votes, (number + 1) * votes)  # rounds of votes that the coalition has not seen
         noises = (context.noise(rerun=rerun) for rerun in reruns)
         memoized: dict[str, IntArray] = {}
         sessions = [
@@ -102,7 +103,7 @@ def try_coalition(
 def _exactly(
     context: AttackContext, attack: Attack, public: IntArray, *, secret: str, prior: FloatArray | None, votes: int
 ) -> Evaluation | None:
-    """Return how well whoever has all reports does, where they are few and all targets are alike; else None."""
+    """Return the exact evaluation of an adversary with all reports; None unless reports are few and targets alike."""
     if len(np.unique(public, axis=0)) > 1:
         return None
     candidates = attack.candidates(secret)
@@ -114,5 +115,5 @@ def _exactly(
 
 
 def _uniforms(context: AttackContext, number: int) -> FloatArray:
-    """Return what made-up secrets are drawn by, from a stream of their own."""
+    """Return the uniforms for synthetic secrets, from a separate stream."""
     return context.noise().uniforms(protocol="adversary", phase="made-up secrets", start=0, stop=number, slots=1)[:, 0]

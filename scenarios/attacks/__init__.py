@@ -1,4 +1,4 @@
-"""Attacks: what a coalition infers from its views, by the attack that a protocol's system brings, or by reports."""
+"""Attacks: what a coalition infers from its views, by the attack of the protocol's system, or by reports alone."""
 
 from .attack import NO_CANDIDATE, Attack, Candidates, report_log_likelihoods
 from .by_reports import ReportAttack, find_attack

@@ -1,8 +1,8 @@
 """The interface of an attack on a protocol: candidates for a secret, and the likelihood of the view under each.
 
-A coalition with the server has every report, and a report's law is its mechanism's: that part is the same for every
-protocol and stands here. A coalition without the server has its own reports and what was published; what that tells is
-each protocol's own, in its own module.
+A coalition with the server sees every report, whose law is that of its mechanism; this part is the same for every
+protocol and is implemented here. A coalition without the server sees its own reports and what was published; each
+protocol's module implements what these reveal.
 """
 
 import abc
@@ -22,17 +22,17 @@ from .coalition_view import Coalition, CoalitionView
 from .posteriors import Evaluation, Posteriors, evaluate, evaluate_expected, infer
 
 NO_CANDIDATE: Final = -1
-"""In place of a label's place: a row that is none of the candidates."""
+"""In place of a label's index: the row is none of the candidates."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Candidates:
-    """What a target's private row may be, and what of it is the secret.
+    """The private rows that a target may have, and the secret's label of each.
 
     Args:
         rows: int64, shape (c, private columns).
-        places: int64, shape (c,): the label of each row; rows of one label are equally likely before.
-        labels: what the secret may be.
+        places: int64, shape (c,): the index of each row's label; rows of one label are equally likely a priori.
+        labels: the possible values of the secret.
 
     Examples:
         >>> rows = np.array([[0], [1]])
@@ -45,7 +45,7 @@ class Candidates:
     labels: tuple[str, ...]
 
     def drawn(self, prior: FloatArray | None, uniforms: FloatArray) -> IntArray:
-        """Return the places of candidates whose labels are drawn from a prior, uniform unless given."""
+        """Return indices of candidates whose labels are drawn from a prior, by default the uniform one."""
         number = len(self.labels)
         probabilities = np.full(number, 1 / number) if prior is None else prior
         shares = (probabilities / np.bincount(self.places, minlength=number))[self.places]
@@ -53,13 +53,14 @@ class Candidates:
 
 
 class Attack(abc.ABC):
-    """The strongest attack that is known here on parties of one protocol.
+    """The strongest attack implemented here on parties of one protocol.
 
-    In all methods `secret` is one of `secrets`, `inputs` are everybody's, `public` everybody's public rows, `targets`
-    int64 places in the roster, none a member, and a `prior` is of the secret's labels, uniform unless given.
+    In all methods `secret` is one of `secrets`, and `inputs` and `public` are the rows of all parties. `targets` is an
+    int64 array of roster indices, none of a member. A `prior` gives the probabilities of the secret's labels, by
+    default uniform.
 
     Args:
-        protocol: with its public parameters.
+        protocol: the protocol with its public parameters.
 
     Examples:
         >>> from psephos.scenarios.attacks import find_attack
@@ -69,27 +70,27 @@ class Attack(abc.ABC):
     """
 
     secrets: ClassVar[tuple[str, ...]]
-    """What it can infer."""
+    """The secrets that it can infer."""
     infers_from_reports_alone: ClassVar[bool] = True
-    """Whether a coalition with the server needs a target's reports and nothing else of the session."""
+    """Whether a coalition with the server needs only the target's reports from the session."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any]) -> None:
         self.protocol = protocol
 
     @property
     def joins_sessions(self) -> bool:
-        """Whether it knows, without the server, that other parties' unknown inputs are the same in all sessions."""
+        """Whether, without the server, it uses that other parties' unknown inputs are the same in all sessions."""
         return False
 
     @property
     def default_secret(self) -> str:
-        """What is inferred where nobody says: the first of its secrets, unless this session does not have that."""
+        """The secret that is inferred by default: the first of `secrets`, unless this session does not have it."""
         return self.secrets[0]
 
     def against(self, inputs: Inputs) -> "Attack":
-        """Return this attack with what an evaluation gives its adversary from elsewhere: a line-up, or a background.
+        """Return this attack with the adversary's background knowledge for an evaluation, such as a line-up.
 
-        Nothing, unless overridden.
+        By default there is none.
         """
         del inputs
         return self
@@ -100,18 +101,17 @@ class Attack(abc.ABC):
 
     @abc.abstractmethod
     def candidates(self, secret: str) -> Candidates:
-        """Return what a target's private row may be; ConfigurationError for no such secret, or too many candidates."""
+        """Return candidates for a target's private row; ConfigurationError if there are too many, or no such secret."""
 
     def rows_of(self, candidates: Candidates, public: Sequence[int], private: IntArray) -> IntArray:
-        """Return the whole rows that a party with these may have in a masked session: the candidates', as they are."""
+        """Return the whole rows that go with the candidates in a masked session; by default the candidates' rows."""
         del public, private
         return candidates.rows
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the places of the parties' true labels, to see how well an attack did: the shape of guesses about all.
+        """Return the indices of the parties' true labels, for scoring.
 
-        Shape (n,), or where parties have several secrets each (`owners`) as many, party by party.
-
+        Shape (n,); if each party has several secrets (`owners`), there is one entry for each secret, party by party.
         `NO_CANDIDATE` stands for a row that is none of the candidates: no guess about it is right.
         """
         candidates = self.candidates(secret)
@@ -119,10 +119,10 @@ class Attack(abc.ABC):
         return np.array([places.get(tuple(row), NO_CANDIDATE) for row in inputs.private.tolist()], dtype=np.int64)
 
     def log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return ln P[seen | candidate] for each target, up to a term for each target, shape (targets, c).
+        """Return ln P[view | candidate], shape (targets, c), up to a constant for each target.
 
         Raises:
-            ConfigurationError: nothing is known of what this coalition's evidence tells.
+            ConfigurationError: there is no likelihood of this coalition's evidence.
         """
         if view.coalition.has_server:
             return report_log_likelihoods(view, targets, candidates.rows)
@@ -130,61 +130,62 @@ class Attack(abc.ABC):
 
     @abc.abstractmethod
     def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return `log_likelihoods` for a coalition without the server: from what is published and its own."""
+        """Return `log_likelihoods` for a coalition without the server, from published values and members' reports."""
 
     def owners(self, secret: str, public: IntArray, targets: IntArray) -> IntArray:
-        """Return whose secret each row of posteriors is: one for each target, unless a protocol says otherwise."""
+        """Return the target that each row of posteriors belongs to; by default one row for each target."""
         del secret, public
         return targets
 
     def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
-        """Compare the guesses about some targets, of whom these posteriors are, with the truth."""
+        """Score the guesses from these targets' posteriors against the truth."""
         return evaluate(posteriors, self.truths(secret, inputs)[targets])
 
     def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
-        """Do the same for targets that `redraw` has made up, everybody unknown being drawn as the attack believes."""
+        """Evaluate posteriors of targets from `redraw`, if all unknown inputs were drawn from the attack's prior."""
         del inputs, targets, secret
         return evaluate_expected(posteriors)
 
     def draws_from_prior(self, secret: str, *, prior: FloatArray | None) -> bool:
-        """Return whether `redraw` draws secrets from what the attack believes, without which averages have no bound."""
+        """Return whether `redraw` draws secrets from the attack's prior; otherwise no bound holds for averages."""
         del secret, prior
         return True
 
     def redraw(
         self, secret: str, inputs: Inputs, targets: IntArray, *, prior: FloatArray | None, uniforms: FloatArray
     ) -> Inputs:
-        """Return inputs in which targets have secrets from the prior, drawn by uniforms, to try an attack on."""
+        """Return inputs in which the targets' secrets are drawn from the prior by uniforms."""
         candidates = self.candidates(secret)
         private = inputs.private.copy()
         candidate_indices = candidates.drawn(prior, uniforms)
-        private[targets, : candidates.rows.shape[1]] = candidates.rows[candidate_indices]  # beyond, no phase looks
+        # no phase reads further columns
+        private[targets, : candidates.rows.shape[1]] = candidates.rows[candidate_indices]
         return Inputs(private, inputs.public)
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
-        """Return the proven ε between any two labels of a secret, for whoever of the targets pays most.
+        """Return the proven ε between any two labels of a secret, the largest among the targets.
 
-        The whole of what a session charges, unless a protocol knows that the secret is only a part of it; ∞ against a
-        coalition that sees values as they are.
+        It is the whole loss of a session, unless the protocol proves less for a secret that is only a part of the row.
+        It is ∞ against a coalition that sees unprotected values.
         """
         del secret
         if coalition.has_server and self.protocol.trusts_server:
             return math.inf
         rows = np.unique(public[targets], axis=0).tolist()
-        # Another row in place of one's own.
+        # Replace-one neighbors.
         replace_one = NeighboringRelation.REPLACE_ONE
         return max(total_of(self.protocol.losses_of(row), relation=replace_one).proven for row in rows)
 
     def loss_of_votes(
         self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition, *, votes: int
     ) -> float:
-        """Return `loss` over some sessions: what later ones repeat of the first costs nothing."""
+        """Return `loss` over some sessions, in which memoized reports cost nothing again."""
         first = self.loss(secret, public, targets, coalition)
         repeated_loss = self.loss_repeated(secret)
         return votes * first if not repeated_loss else first + (votes - 1) * max(0.0, first - repeated_loss)
 
     def loss_repeated(self, secret: str) -> float:
-        """Return what of `loss` is of reports that later sessions repeat; a protocol may know that of a secret."""
+        """Return the part of `loss` that memoized reports cause, which later sessions repeat; may be overridden."""
         del secret
         memoized_losses = [
             loss for phase in self.protocol.phases if phase.memo_scope is not None for loss in phase.losses
@@ -194,11 +195,11 @@ class Attack(abc.ABC):
     def session_log_likelihoods(
         self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
-        """Return `log_likelihoods` of some sessions with the same inputs and fresh noise: their sum.
+        """Return the sum of `log_likelihoods` over sessions with the same inputs and fresh noise.
 
-        That is exact where, given the target's row, sessions are independent: all else that they depend on is known, or
-        reports are seen. A report that a later session repeats is one report, and counts once. A protocol whose unknown
-        inputs are the same in all sessions may know better.
+        The sum is exact if sessions are independent given the target's row: the coalition sees the reports, or knows
+        all other inputs. A memoized report counts once. A protocol may override this if unknown inputs stay the same in
+        all sessions.
         """
         total = np.zeros((len(targets), len(candidates.rows)))
         for view in _drop_repetitions(sessions):
@@ -206,22 +207,22 @@ class Attack(abc.ABC):
         return total
 
     def session_caveat(self, secret: str, *, votes: int) -> str:
-        """Return a sentence that says so where posteriors of so many sessions are approximations; empty where not."""
+        """Return a sentence that posteriors over so many sessions are approximate; empty if they are exact."""
         del secret, votes
         return ""
 
     def is_exact(self, secret: str, coalition: Coalition, *, votes: int) -> bool:
-        """Return whether posteriors are Bayes' rule on the laws of reports: then no evidence passes a true bound."""
+        """Return whether posteriors are exact by Bayes' rule; then no evidence can exceed a true bound."""
         is_approximate = bool(self.session_caveat(secret, votes=votes))
         return coalition.has_server and self.infers_from_reports_alone and not is_approximate
 
     def posteriors(
         self, sessions: Sequence[CoalitionView], targets: IntArray, *, secret: str, prior: FloatArray | None = None
     ) -> Posteriors:
-        """Return what the coalition believes after some sessions with the same inputs and fresh noise.
+        """Return the coalition's posteriors after some sessions with the same inputs and fresh noise.
 
         Raises:
-            ConfigurationError: a target is a member, or as `candidates` and `log_likelihoods`.
+            ConfigurationError: a target is a member; also as `candidates` and `log_likelihoods`.
         """
         self.check_secret(secret)
         check_targets(sessions, targets)
@@ -231,9 +232,10 @@ class Attack(abc.ABC):
 
 
 def _drop_repetitions(sessions: Sequence[CoalitionView]) -> Iterator[CoalitionView]:
-    """Yield what was seen, without reports of phases that keep theirs where an earlier session has shown them.
+    """Yield the views without memoized reports that an earlier session has shown.
 
-    Of sessions that keep reports and show tallies of them alone nothing is known: ConfigurationError.
+    ConfigurationError if sessions memoize reports but the coalition sees only their tallies: that has no likelihood
+    here.
     """
     shown_before: dict[tuple[str, str], NDArray[np.bool_]] = {}
     for number, view in enumerate(sessions):
@@ -262,7 +264,7 @@ def check_targets(sessions: Sequence[CoalitionView], targets: IntArray) -> None:
 def report_log_likelihoods(view: CoalitionView, targets: IntArray, rows: IntArray) -> FloatArray:
     """Return ln P[a target's reports | its row], shape (targets, c), for rows: int64, shape (c, private columns).
 
-    A phase in which a target's report was not seen tells nothing. By its public row each has its own mechanism.
+    A phase in which a target's report was not seen contributes 0. Each party's public row determines its mechanism.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters

@@ -1,8 +1,8 @@
-"""The attack on any protocol: the server's view of a target's reports, and the laws of the mechanisms that drew them.
+"""The attack on any protocol, from the server's view of a target's reports and their mechanisms' laws.
 
-A coalition with the server has the target's own reports. Reports of different parties are independent, so that nothing
-else of the session tells anything of the target's row, and the posterior of the row, from a uniform prior over
-candidates, is exact. What a release tells without the server is each protocol's own (`System.attack`).
+A coalition with the server sees the target's reports. Reports of different parties are independent, so nothing else in
+the session depends on the target's row. Hence the posterior of the row, from a uniform prior over candidates, is exact.
+What a release reveals to a coalition without the server is left to each protocol's attack (`System.attack`).
 """
 
 from typing import Any, ClassVar, Final
@@ -18,14 +18,14 @@ from .candidates import CandidateRows, columns_seen, list_row_candidates, named_
 from .coalition_view import CoalitionView
 from .masked_sums import MaskedAttack
 
-_MOST_CANDIDATES: Final = 1024  # beyond, a posterior says little that anybody could read
-_MOST_PUBLIC_ROWS: Final = 32  # kinds of public rows for which it is looked up whether they allow the same private rows
+_MOST_CANDIDATES: Final = 1024  # a posterior over more candidates is hard to read
+_MOST_PUBLIC_ROWS: Final = 32  # kinds of public rows that are compared for allowing the same private rows
 
 
 class ReportAttack(Attack):
     """Infers which of its possible rows a target has.
 
-    Of the inputs' private rows it is asked alone whether each is possible, and how right a guess was.
+    It uses the inputs' private rows only to check that each is possible, and to score guesses.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -45,7 +45,7 @@ class ReportAttack(Attack):
         return ReportAttack(self.protocol, inputs)
 
     def candidates(self, secret: str) -> Candidates:
-        """Return the rows that the protocol says a party may hold, or else all that its mechanisms take."""
+        """Return the protocol's possible rows, or else all rows that its mechanisms accept."""
         self.check_secret(secret)
         if self._known is None:
             candidates = named_rows(self.protocol) or self._list_common_rows()
@@ -62,7 +62,7 @@ class ReportAttack(Attack):
         columns = columns_seen(self.protocol)
         candidate_rows: list[list[int]] = self.candidates(secret).rows.tolist()
         same = {tuple(row): place for place, row in enumerate(candidate_rows)}
-        index_of_values: dict[tuple[int, ...], int] = {}  # the first of those that no phase tells apart
+        index_of_values: dict[tuple[int, ...], int] = {}  # the first of the rows that no phase distinguishes
         for place, row in enumerate(candidate_rows):
             index_of_values.setdefault(tuple(row[column] for column in columns), place)
         private_rows: list[list[int]] = inputs.private.tolist()
@@ -82,7 +82,7 @@ class ReportAttack(Attack):
             raise ConfigurationError(field="protocol", value=self.protocol.name, allowed=allowed) from None
 
     def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Refuse: of any protocol nothing is known of what its release tells."""
+        """Refuse: the likelihood of a release is not known for every protocol."""
         del targets, candidates
         allowed = (
             f"with 'server' among them: what the release of protocol {self.protocol.name!r} tells without its reports "
@@ -92,7 +92,7 @@ class ReportAttack(Attack):
         raise ConfigurationError(field="members", value=f"{number:,} without the server", allowed=allowed)
 
     def _list_common_rows(self) -> CandidateRows:
-        """Return all rows that the mechanisms take, if they are the same for all parties."""
+        """Return all rows that the mechanisms accept, if they are the same for all parties."""
         if self._inputs is None:
             return list_row_candidates(self.protocol, (), limit=_MOST_CANDIDATES)
         kinds: list[list[int]] = np.unique(self._inputs.public, axis=0).tolist()
@@ -107,7 +107,7 @@ class ReportAttack(Attack):
 
 
 def find_attack(protocol: PhasedProtocol[Any, Any]) -> Attack:
-    """Return the attack on a protocol's parties: its system's, or else what the server's view tells of any.
+    """Return the attack on a protocol's parties: its system's, or else `ReportAttack`.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters

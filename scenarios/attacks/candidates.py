@@ -1,7 +1,7 @@
-"""Candidate rows: what a party of any protocol may hold, for a coalition or an audit to distinguish.
+"""Candidate rows: the rows that a party may hold, for a coalition or an audit to distinguish.
 
-A protocol that says so (`PhasedProtocol.possible_entries`) is taken at its word. Of any other the rows are listed that
-its mechanisms take, which are as many as there are combinations of what each column may hold.
+If a protocol lists them (`PhasedProtocol.possible_entries`), its list is used. Otherwise they are all rows that its
+mechanisms accept: every combination of the columns' values.
 """
 
 import itertools
@@ -24,18 +24,18 @@ class CandidateRows(NamedTuple):
     """Distinct private rows of one person."""
 
     rows: IntArray  # int64, shape (c, private columns)
-    labels: tuple[str, ...]  # what each is called, distinct
-    public: IntArray  # int64, shape (any number, public columns): public rows that go with them; of listed rows the one
-    are_given: bool  # whether the protocol says so; else they are what its mechanisms take
+    labels: tuple[str, ...]  # distinct names of the rows
+    public: IntArray  # int64, shape (any, public columns): their public rows; a single one for listed rows
+    are_given: bool  # whether the protocol lists them; else they are the rows that its mechanisms accept
 
 
 def columns_seen(protocol: PhasedProtocol[Any, Any]) -> list[int]:
-    """Return the columns of a private row that some phase looks at: of others nothing can be learnt."""
+    """Return the columns of a private row that some phase reads; the others cannot be learned."""
     return sorted({place for phase in protocol.phases for place in range(phase.columns.start, phase.columns.stop)})
 
 
 def named_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
-    """Return the rows that the protocol says a party may hold, of which two differ; None where it says nothing."""
+    """Return the rows that the protocol lists as possible, at least two of them different; None without a list."""
     with blaming(protocol, "possible_entries"):
         table = protocol.possible_entries()
     if table is None:
@@ -57,7 +57,7 @@ def named_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
 
 
 def list_row_candidates(protocol: PhasedProtocol[Any, Any], public: Sequence[int], *, limit: int) -> CandidateRows:
-    """Return all rows that the mechanisms take of a person with this public row.
+    """Return all rows that the mechanisms accept from a party with this public row.
 
     Raises:
         ConfigurationError: there are more than `limit`, or none that differ.
@@ -74,16 +74,16 @@ def list_row_candidates(protocol: PhasedProtocol[Any, Any], public: Sequence[int
 
 
 def sample_rows(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> CandidateRows:
-    """Return those rows that the mechanisms take of a person: all where they are few, else the ends and some between.
+    """Return rows that the mechanisms accept from a party: all if they are few, else the extremes and some others.
 
-    It is a single row where the public row leaves no choice.
+    There is a single row if the public row leaves no choice.
     """
     rows = _rows_that_phases_name(protocol, public)
     return _select_fitting(protocol, rows_to_try(_values_of(protocol, public)) if rows is None else rows, public)
 
 
 def _rows_that_phases_name(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> IntArray | None:
-    """Return the rows that a phase of all columns holds a person to (`Guarded.rows_of`)."""
+    """Return the rows to which a phase that reads all columns restricts a party (`Guarded.rows_of`)."""
     width = max(phase.columns.stop for phase in protocol.phases)
     for phase in protocol.phases:
         if phase.num_values == width and (rows := phase.rows_of(public)) is not None:
@@ -92,7 +92,7 @@ def _rows_that_phases_name(protocol: PhasedProtocol[Any, Any], public: Sequence[
 
 
 def _values_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Values:
-    """Return for each column all that it may hold, as all phases that look at it have it."""
+    """Return the values of each column that all phases which read it accept."""
     values: list[Sequence[int] | None] = [None] * max(phase.columns.stop for phase in protocol.phases)
     for phase in protocol.phases:
         for place, phase_values in enumerate(phase.values_of(public), start=phase.columns.start):
@@ -104,7 +104,7 @@ def _values_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Val
             )
     return [
         (0,) if phase_values is None else phase_values for phase_values in values
-    ]  # of what no phase looks at nothing is learnt
+    ]  # columns that no phase reads cannot be learned
 
 
 def _select_fitting(protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int]) -> CandidateRows:
@@ -123,7 +123,7 @@ def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequen
         return False
     trusting_phases = [phase for phase in protocol.phases if phase.model.trusts_server]
     try:
-        for phase in trusting_phases:  # what such a server is shown is the row itself
+        for phase in trusting_phases:  # a trusted server sees the row itself
             phase.check_report(row[phase.columns], public)
     except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
         return False
@@ -131,7 +131,7 @@ def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequen
 
 
 def _drop_duplicates(inputs: Inputs, labels: Sequence[str], *, are_given: bool) -> CandidateRows:
-    """Return the rows that differ, in their order, each with the first of its labels."""
+    """Return the distinct rows in order, each with its first label."""
     firsts: dict[tuple[int, ...], int] = {}
     for place, row in enumerate(inputs.private.tolist()):
         firsts.setdefault(tuple(row), place)
@@ -141,7 +141,7 @@ def _drop_duplicates(inputs: Inputs, labels: Sequence[str], *, are_given: bool) 
 
 
 def _check_two(protocol: PhasedProtocol[Any, Any], candidates: CandidateRows) -> CandidateRows:
-    """Raise ConfigurationError unless there are two rows: of a single possibility nothing can be told."""
+    """Raise ConfigurationError unless there are at least two rows to distinguish."""
     if len(candidates.rows) <= 1:
         field = f"possible rows of protocol {protocol.name!r}"
         raise ConfigurationError(

@@ -9,19 +9,19 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.phases import PhasedProtocol
 
-_MOST_OUTPUTS: Final = 50_000  # reports of a session; the channel has as many columns, and an evaluation looks at each
+_MOST_OUTPUTS: Final = 50_000  # possible reports of a session, each a column of the channel
 _ROUNDING: Final = 1e-9
 
 
 def session_channel(
     protocol: PhasedProtocol[Any, Any], rows: IntArray, *, public: Sequence[int], votes: int = 1
 ) -> FloatArray | None:
-    """Return P[reports | row] of whole sessions with fresh noise: the view that the server has of one party.
+    """Return P[reports | row] of whole sessions with fresh noise, as the server sees one party.
 
-    Rows are int64, shape (c, private columns). What later sessions repeat of the first is one report.
+    Rows are int64, shape (c, private columns). A memoized report counts once over all sessions.
 
     Returns:
-        Shape (c, outputs); rows sum to 1. None where outputs are too many or a law is not known.
+        Shape (c, outputs); rows sum to 1. None if there are too many outputs, or a law is unknown.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -42,7 +42,7 @@ def session_channel(
             law = np.exp(mechanism.log_likelihoods(outputs, rows[:, phase.columns])).T
         except NotImplementedError:
             return None
-        if not np.allclose(law.sum(axis=1), 1, rtol=0, atol=_ROUNDING):  # a density, and no law of these outputs
+        if not np.allclose(law.sum(axis=1), 1, rtol=0, atol=_ROUNDING):  # a density, not the law of these outputs
             return None
         channel = (channel[:, :, None] * law[:, None, :]).reshape(len(rows), -1)
     return channel

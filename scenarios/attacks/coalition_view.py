@@ -1,9 +1,9 @@
 """What a coalition saw of a session, from the views of its members or from arrays: the same either way.
 
-An adversary is a function of the views of its coalition and of public parameters, never of another party's memory. So
-everything that an attack may use stands in a `CoalitionView`, and there are two ways to one: the recorded views of
-agents, over any transport, and the array path, which draws the same reports. Public rows are public, and a server may
-publish its tallies: everybody who hears of the end has all of them, and so has an outsider, a coalition of nobody.
+An adversary is a function of its coalition's views and of public parameters, never of another party's memory. So a
+`CoalitionView` holds everything that an attack may use. It comes from the recorded views of agents, over any transport,
+or from the array path, which draws the same reports. All public rows, and the tallies if the server publishes them, are
+known to everybody who receives the outcome, and to an outsider (a coalition without members).
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ _PLAIN = msgspec.msgpack.Decoder(Any)
 
 @dataclasses.dataclass(frozen=True)
 class Coalition:
-    """Parties that pool their views: places of clients in the roster, increasing, and whether the server is in.
+    """Parties that pool their views: increasing roster indices of clients, and whether the server is a member.
 
     Examples:
         >>> Coalition((0, 2), has_server=True).members
@@ -46,18 +46,18 @@ class Coalition:
 
 
 class Background(NamedTuple):
-    """What a coalition knows of a masked sum, at worst: everybody's private rows, and who is in it, shape (n,)."""
+    """A coalition's worst-case knowledge of a masked sum: all private rows, and who is in the sum, shape (n,)."""
 
     private: IntArray
     is_in: NDArray[np.bool_]
 
 
 class Ending(NamedTuple):
-    """What a session publishes of its phases, and in the end.
+    """What a session publishes: its phases' outcomes and the release.
 
     Args:
-        outcomes: for each phase but the last what closing it published, as plain data; None where nothing came.
-        release: what was released at the end; None where the coalition heard no release.
+        outcomes: the published outcome of each phase but the last, as plain data; None if there was none.
+        release: the final release; None if the coalition received none.
 
     Examples:
         >>> Ending().outcomes, Ending().release
@@ -73,15 +73,15 @@ class CoalitionView:
     """What a coalition saw of one session of n parties.
 
     Args:
-        protocol: what was run.
-        coalition: who saw it.
-        rows: int64, shape (members, private columns): the members' own inputs.
-        public: int64, shape (n, public columns): everybody's public rows.
-        reports: for each phase int64, shape (n, num_reported): the reports; 0 where `told` is not.
-        told: for each phase bool, shape (n,): whose reports the coalition saw; its own alone where they are masked.
-        totals: each phase's published tally (`result.json` has it); empty where the session came to no end.
-        background: of a masked sum.
-        find_ending: returns what was published, which takes time: of many sessions most attacks ask for totals alone.
+        protocol: the session's protocol.
+        coalition: the parties that saw it.
+        rows: int64, shape (members, private columns): the members' private rows.
+        public: int64, shape (n, public columns): all public rows.
+        reports: for each phase int64, shape (n, num_reported): the reports; 0 for parties not in `told`.
+        told: for each phase bool, shape (n,): whose reports the coalition saw; only its members' if they are masked.
+        totals: each phase's published tally (as in `result.json`); empty if the session did not complete.
+        background: what the coalition knows of a masked sum.
+        find_ending: returns what was published; called late, since it is slow and most attacks need only totals.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -108,17 +108,17 @@ class CoalitionView:
 
     @property
     def outcomes(self) -> Sequence[Any]:
-        """What closing phases published. See `Ending`."""
+        """The published outcomes of phases. See `Ending`."""
         return self._ending.outcomes
 
     @property
     def release(self) -> msgspec.Struct | None:
-        """What was released at the end. See `Ending`."""
+        """The final release. See `Ending`."""
         return self._ending.release
 
     @property
     def num_parties(self) -> int:
-        """How many parties there were."""
+        """The number of parties."""
         return len(self.public)
 
 
@@ -131,22 +131,22 @@ def view_by_arrays(
     places: Sequence[int] | None = None,
     earlier_reports: dict[str, IntArray] | None = None,
 ) -> CoalitionView:
-    """Return what a coalition sees of a session in which everybody follows the protocol, without agents.
+    """Return a coalition's view of a session in which everybody follows the protocol, computed without agents.
 
-    Parties draw what they draw in the whole session: a report is the same whoever else is counted.
+    Each party's report is the same, whichever other parties are counted.
 
     Args:
-        protocol: what is run.
-        inputs: all parties' rows.
-        noise: the simulation's.
-        coalition: who sees it, by places among all; its members are counted. Whoever has neither member nor server
-            reads what is published.
-        places: places among all, increasing, of those that are not dropped; everybody's unless given.
-        earlier_reports: everybody's reports of phases that keep theirs, by name, in earlier sessions of the same
-            parties; it gets those of this one.
+        protocol: the session's protocol.
+        inputs: all parties' private and public rows.
+        noise: the session's simulated noise.
+        coalition: indices among all parties; its members are counted. A coalition without members and server sees only
+            what is published.
+        places: increasing indices among all parties of those that are counted; by default all.
+        earlier_reports: maps each memoizing phase to all parties' reports in earlier sessions; this session's are added
+            to it.
 
     Returns:
-        What was seen, of a session of the counted parties alone: places are theirs among these.
+        The view of a session of the counted parties only; its indices are among these.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -190,7 +190,7 @@ def view_by_arrays(
 def tallies_of(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, *, noise: SimulatedNoise
 ) -> list[Tally]:
-    """Return the tallies of a session to which these reports come, for each phase, as it releases them."""
+    """Return the tally that each phase of a session releases from these reports."""
     tallies: list[Tally] = []
     for number, phase in enumerate(protocol.phases):
         tally = phase.tally(reports[number], earlier=protocol.retained_reports(reports[:number]), public=public)
@@ -205,7 +205,7 @@ def view_by_server(
     noise: SimulatedNoise,
     earlier_reports: dict[str, IntArray] | None = None,
 ) -> CoalitionView:
-    """Return what the server by itself sees of reports, and nothing of what it publishes: for many targets.
+    """Return the server's view of reports, without what it publishes: enough for many targets at once.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -234,7 +234,7 @@ def draw_all(
     noise: SimulatedNoise,
     earlier_reports: dict[str, IntArray] | None = None,
 ) -> list[IntArray]:
-    """Return what everybody reports in a session, phase by phase. See `view_by_arrays`.
+    """Return all parties' reports in a session, phase by phase. See `view_by_arrays`.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -263,16 +263,16 @@ def view_by_agents(
     coalition: Coalition,
     tallies: Sequence[Tally] = (),
 ) -> CoalitionView:
-    """Return what a coalition saw of a session of agents, from its members' views; others' are not looked at.
+    """Return a coalition's view of a session of agents, from its members' views only.
 
-    `tallies` are what the session published of its phases (`SessionRecord.tallies`); empty where it came to no end.
+    `tallies` are the phases' published tallies (`SessionRecord.tallies`); empty if the session did not complete.
     """
     members = {names[place] for place in coalition.members}
     view_of_party: dict[str, View] = {}
     server: View | None = None
     width = max(phase.columns.stop for phase in protocol.phases)
     for view in views:
-        width = max(width, len(view.private_row))  # how many columns rows have is public, also where nobody colludes
+        width = max(width, len(view.private_row))  # the number of columns is public, even without members
         if view.side is Side.SERVER:
             server = view
         elif view.party in members:
@@ -284,7 +284,7 @@ def view_by_agents(
         gathered.take(server)
     for view in view_of_party.values():
         gathered.take(view)
-    if tallies and not view_of_party and not coalition.has_server:  # who has no view reads what is published
+    if tallies and not view_of_party and not coalition.has_server:  # a coalition without a view sees what is published
         gathered.read(tallies)
     rows = [view_of_party[names[place]].private_row for place in coalition.members]
     return CoalitionView(
@@ -302,9 +302,9 @@ def view_by_agents(
 def with_shares(
     coalition_view: CoalitionView, inputs: Inputs, *, noise: SimulatedNoise, views: Iterable[View]
 ) -> CoalitionView:
-    """Return what agents saw of a masked sum, and what is in no message: what members drew, and the worst background.
+    """Return a view of a masked sum, extended by the members' noise shares and the worst-case background.
 
-    Who survived is told to all, so that anybody's views say it.
+    All parties are told who survived, so any party's view shows it.
     """
     steps, decode = coalition_view.protocol.steps, msgspec.msgpack.Decoder(Survivors).decode
     requests = (each.message for view in views for each in view.observations if isinstance(each.message, Request))
@@ -316,7 +316,7 @@ def with_shares(
 
 
 class _Gathered:
-    """Collects what views show."""
+    """Accumulates the content of views."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], places: Mapping[str, int], public: IntArray) -> None:
         self._protocol = protocol
@@ -329,21 +329,21 @@ class _Gathered:
         self.release: msgspec.Struct | None = None
 
     def take(self, view: View) -> None:
-        """Add what one view shows."""
+        """Add one view."""
         is_server = view.side is Side.SERVER
         for observation in view.observations:
             owner = observation.peer if is_server else view.party
             self._take(observation, self._places.get(owner), is_own=is_server)
 
     def read(self, tallies: Sequence[Tally]) -> None:
-        """Add what follows from published tallies."""
+        """Add the reports that follow from published tallies."""
         self.outcomes = [*_publish_phases(self._protocol, tallies), None]
         self.release = self._protocol.outcome(tallies)
 
     def _take(self, observation: Observation, place: int | None, *, is_own: bool) -> None:
         match observation.message:
             case Report() | Request() if self._protocol.masked_phase is not None:
-                pass  # a masked report tells nothing, and a party knows of its own what it holds: its row
+                pass  # a masked report reveals nothing, and a member knows its row
             case Report(number, payload) if place is not None and number < len(self.reports):
                 expected = Happening.RECEIVED if is_own else Happening.SENT
                 if observation.happening is expected and not self.told[number][place]:
@@ -352,7 +352,7 @@ class _Gathered:
                         report = phase.codec.decode(payload)
                         phase.check_report(report, self._public[place])
                     except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
-                        return  # a report that was refused tells nothing: no honest party sends one
+                        return  # no honest party sends a report that is refused
                     self.reports[number][place] = report
                     self.told[number][place] = True
             case Request(number, payload) if 0 < number <= len(self.outcomes):
@@ -364,6 +364,6 @@ class _Gathered:
 
 
 def _publish_phases(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> list[Any]:
-    """Return what closing each phase but the last publishes, as the plain data that a request carries."""
+    """Return the published outcome of each phase but the last, as the plain data that a request carries."""
     outcomes = (phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases[:-1]))
     return [_PLAIN.decode(msgspec.msgpack.encode(outcome)) for outcome in outcomes]

@@ -1,16 +1,16 @@
-"""Extreme reports: which reports of some parties move an estimate of any protocol most, by its own tally and outcome.
+"""Extreme reports: the reports of some parties that move an estimate most, computed with the protocol's own outcome.
 
-Reports are searched. A search begins at what a poisoner has drawn, at the least, at the greatest and at the zero
-report, and changes one number after another, or exchanges two, as long as that pushes further. It tries each number
-where these are few, else the ends of the range and the values that the party may hold. Reports that the server refuses,
-or of which the protocol computes no outcome, are not sent.
+A local search finds the reports. It starts at the report that the poisoner drew, at the least, at the greatest and at
+the zero report. It changes one number, or exchanges two, as long as that moves the estimate further. It tries every
+number if they are few, else the ends of the range and the values that the party may hold. It skips reports that the
+server refuses, or for which the protocol computes no outcome.
 
-What is found can be reached. Where each report adds to the estimate by itself, as in sums and means of reports, nothing
-moves it further; of other outcomes the search proves no bound.
+The reports found are always feasible. If each report adds to the estimate separately, as in sums and means, they are
+optimal; for other outcomes the search proves no bound.
 
 Source: Cao, Jia and Gong (2021), Data poisoning attacks to local differential privacy protocols, section 4 (maximal
 gain). Cheu, Smith and Ullman (2021), Manipulation attacks in local differential privacy: every locally private protocol
-has such harm, and more of it the smaller its ε is.
+can be manipulated so, and more strongly the smaller its ε.
 """
 
 import dataclasses
@@ -36,23 +36,23 @@ from .coalition_view import draw_all
 
 _Place: TypeAlias = tuple[int, int]
 Chosen: TypeAlias = Mapping[_Place, int]
-"""By phase and column of a report the number that is put there; the others stay as they were drawn."""
+"""Maps a report's phase and column to the number that replaces it; all others stay as they were drawn."""
 
 NOT_COMPUTED: Final = (ArithmeticError, LookupError, TypeError, ValueError)
-"""What a protocol's own outcome raises for reports that it did not foresee."""
-_MOST_NUMBERS: Final = 16  # of one of a report's numbers, of which all are tried
-_MOST_CODES: Final = 5_040  # the same of a report of one number: the rankings of seven
-_MOST_TRIED: Final = 20_000  # reports, for each kind of public row
+"""Exceptions that a protocol's outcome may raise for reports that it did not expect."""
+_MOST_NUMBERS: Final = 16  # values of a number in a report, up to which all are tried
+_MOST_CODES: Final = 5_040  # the same for a report of a single number: the rankings of seven alternatives
+_MOST_TRIED: Final = 20_000  # reports that are tried for each kind of public row
 _MOST_SHOWN: Final = 12
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ExtremeReports:
-    """What parties of a session do to an estimate by extreme reports.
+    """The effect of extreme reports of some parties on an estimate of a session.
 
     Raises:
-        ConfigurationError: nothing that is released is an estimate, or none has this name.
-        PluginError: the protocol's own code raises where nobody poisons.
+        ConfigurationError: the release has no estimate, or none of this name.
+        PluginError: the protocol's code raises even if nobody poisons.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -63,10 +63,10 @@ class ExtremeReports:
         [2.16, 4.33, 2.16]
     """
 
-    protocol: PhasedProtocol[Any, Any]  # what is run
-    inputs: Inputs  # everybody's rows
-    noise: SimulatedNoise  # the simulation's
-    aim: str = ""  # the estimate that is pushed, by its name; empty for the first
+    protocol: PhasedProtocol[Any, Any]  # the session's protocol
+    inputs: Inputs  # all parties' rows
+    noise: SimulatedNoise  # the session's simulated noise
+    aim: str = ""  # name of the estimate that is pushed; empty for the first
     sign: int = 1  # 1 to push it up, −1 to push it down
 
     def __post_init__(self) -> None:
@@ -85,11 +85,11 @@ class ExtremeReports:
 
     @functools.cached_property
     def _drawn(self) -> list[IntArray]:
-        """What everybody reports where nobody poisons."""
+        """All parties' reports if nobody poisons."""
         return draw_all(self.protocol, self.inputs, noise=self.noise)
 
     def reports(self, places: IntArray) -> list[IntArray]:
-        """Return everybody's reports where these parties send the extreme ones."""
+        """Return all parties' reports if these parties send extreme ones."""
         kinds: dict[tuple[int, ...], list[int]] = {}
         for place in places.tolist():
             kinds.setdefault(tuple(self.inputs.public[place].tolist()), []).append(place)
@@ -103,26 +103,26 @@ class ExtremeReports:
 
     @functools.cached_property
     def _known(self) -> dict[tuple[int, ...], Chosen]:
-        """By public row what its parties report, found once: for all who poison the first time."""
+        """The best report for each public row, searched once for all parties with it."""
         return {}
 
     def value_with(self, places: IntArray) -> float:
-        """Return the estimate where these parties send the extreme reports; nan where no outcome is computed."""
+        """Return the estimate if these parties send extreme reports; nan if no outcome is computed."""
         try:
             return self.estimates(self.reports(places))[self.name_of_aim].value
         except NOT_COMPUTED:
             return math.nan
 
     def spread(self, places: IntArray) -> float:
-        """Return how far the estimate is between pushed one way and the other by these parties, whatever they drew."""
+        """Return the distance between the estimates that these parties reach by pushing up and by pushing down."""
         return abs(self.value_with(places) - dataclasses.replace(self, sign=-self.sign).value_with(places))
 
     def estimates(self, reports: Sequence[IntArray] | None = None) -> dict[str, Estimate]:
-        """Return what is released to which these reports come; honest ones unless given."""
+        """Return the estimates that are released from these reports; by default from the honest ones."""
         return self._released(self._tallies(self._drawn if reports is None else reports, self.inputs.public))
 
     def _tallies(self, reports: Sequence[IntArray], public: IntArray) -> list[Tally]:
-        """Return the tallies of some parties' reports, as they come."""
+        """Return the tallies of some parties' reports."""
         retained, phases = self.protocol.retained_reports(reports), self.protocol.phases
         return [
             phase.tally(reports[number], earlier=retained[:number], public=public)
@@ -130,7 +130,7 @@ class ExtremeReports:
         ]
 
     def _released(self, tallies: Sequence[Tally], aim: str = "") -> dict[str, Estimate]:
-        """Return all estimates that are released of tallies; of a system that makes its own that of an aim will do."""
+        """Return the estimates released from tallies; a system that computes its own may return only the aim's."""
         released_tallies = [
             released_tally(phase, tally, draw_for_release(self.noise, protocol=self.protocol.name, phase=phase))
             for phase, tally in zip(self.protocol.phases, tallies, strict=True)
@@ -141,7 +141,7 @@ class ExtremeReports:
         return estimates_in(self.protocol.outcome(released_tallies))
 
     def _best(self, public: tuple[int, ...], places: IntArray) -> Chosen:
-        """Return the best report that a search reaches for parties with one public row; of equals the first."""
+        """Return the best report that a search finds for parties with one public row; the first of equal ones."""
         phases = self.protocol.phases
         honest_reports = [reports[places] for reports in self._drawn]
         other_places = np.setdiff1d(np.arange(len(self.inputs)), places)
@@ -156,7 +156,7 @@ class ExtremeReports:
         num_tried = itertools.count(1)
 
         def push(choice: Chosen) -> float:
-            """Return how far the aim is pushed; −∞ where a report is refused, or no outcome is computed."""
+            """Return how far the estimate moves; −∞ if a report is refused, or no outcome is computed."""
             reports = [number_values.copy() for number_values in honest_reports]
             for (phase, column), number in choice.items():
                 reports[phase][:, column] = number
@@ -209,12 +209,12 @@ class ExtremeReports:
         return max(choices, key=lambda each: each[0])[1]
 
     def _numbers(self, public: Sequence[int]) -> dict[_Place, Sequence[int]]:
-        """Return the numbers that are tried in each place of the reports of parties with one public row."""
+        """Return the values to try for each number in the reports of parties with one public row."""
         numbers: dict[_Place, Sequence[int]] = {}
         for number, phase in enumerate(self.protocol.phases):
             values = phase.values_of(public)
             low, high = phase.mechanism_of(public).report_range
-            if phase.model.is_masked:  # of all parties' reports a sum does not wrap around
+            if phase.model.is_masked:  # so that the sum of all parties' reports does not wrap around
                 low, high = low // 2 // len(self.inputs), high // 2 // len(self.inputs)
             is_whole = high - low < (_MOST_CODES if phase.num_reported == 1 else _MOST_NUMBERS)
             for column in range(phase.num_reported):

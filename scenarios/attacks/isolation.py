@@ -1,14 +1,14 @@
-"""What a party loses if it is counted alone: the server, or an attacker on the network, drops all other honest parties.
+"""Isolation: what a party loses if the server or a network attacker drops all other honest parties.
 
-Local privacy does not rest on the crowd. Who sees reports has the target's either way, and dropping the others tells it
-nothing more: in the local model the proven ε holds against that as well, and so it does in the central model for the
-release, whose noise is the aggregator's own. But what is published of many hides more than ε says, and that shelter is
-not part of any proof: isolated, a coalition without the server reads the target's report from the tally, and gains what
-the server had.
+Local privacy does not depend on other parties. An adversary that sees reports has the target's in any case, and learns
+nothing more by dropping the others. So the proven ε holds against isolation in the local model. It also holds in the
+central model for the release, whose noise the aggregator draws. But a tally of many parties hides more than ε
+guarantees, and no proof counts on that. If the target is isolated, a coalition without the server reads its report from
+the tally, and learns what the server would.
 
-Adversary: a server, or a network, that deviates in whom it counts and in nothing else; what it counts it tallies,
-randomizes and publishes as the protocol says. The coalition is told whom it dropped. A quorum is what stands against
-this (`PhaseRules`), where parties can tell that it was met.
+Adversary: a server or network attacker that deviates only in which parties are counted. It tallies, randomizes and
+publishes as the protocol prescribes, and tells the coalition whom it dropped. A quorum (`PhaseRules`) protects against
+this, if parties can verify that it was met.
 """
 
 import dataclasses
@@ -28,13 +28,13 @@ _SESSION: Final = "isolation"
 
 @dataclasses.dataclass(frozen=True)
 class Isolation:
-    """How well an attack does on one party, with and without the others."""
+    """An attack's success on one party, with and without the other honest parties."""
 
     before: Evaluation  # when all honest parties are counted
-    after: Evaluation  # when the target alone is, beside the coalition's members
-    # When the server is in the coalition: what neither can exceed, but for luck in the sessions simulated.
+    after: Evaluation  # when only the target and the coalition's members are counted
+    # When the server is in the coalition: an upper bound for both, up to sampling error.
     server: Evaluation
-    # The proven loss of the target against this coalition, by the ledger, however many are counted; ∞ where the
+    # The target's proven loss against this coalition, by the ledger, for any number of counted parties; ∞ if the
     # coalition has a server that is trusted with values.
     epsilon: float
 
@@ -49,21 +49,21 @@ def evaluate_isolation(
     num_sessions: int,
     seed: int = 0,
 ) -> Isolation:
-    """Compare what is inferred of a party in a crowd with what is inferred of it alone.
+    """Compare an attack's success on a party among others with its success on the isolated party.
 
-    In each session the target's row is drawn, all labels alike, and noise is fresh; the three coalitions see the
-    same session. The other honest parties' rows stay as they are, and the coalition does not know them.
+    Each session draws the target's row from the uniform prior over labels, and fresh noise. All three coalitions see
+    the same session. The coalition does not know the other honest parties' rows, which stay as they are.
 
     Args:
-        attack: on any protocol.
-        inputs: all parties'.
-        target: its place in the roster.
-        coalition: who infers.
-        secret: what is inferred.
-        num_sessions: how many are simulated.
+        attack: the attack on the protocol.
+        inputs: all parties' private and public rows.
+        target: the target's index in the roster.
+        coalition: the parties that infer.
+        secret: the secret that is inferred.
+        num_sessions: number of simulated sessions.
 
     Raises:
-        ConfigurationError: the target is a member, or as the attack: some say nothing of what a crowd's tally tells.
+        ConfigurationError: the target is a member; or the attack has no likelihood of a tally of many parties.
     """
     attack.check_secret(secret)
     refuse(target in coalition.members, "target", target, "no member of the coalition")

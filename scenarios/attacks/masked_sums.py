@@ -1,10 +1,10 @@
 """The attack on masked sums: a coalition subtracts all rows that it knows from a released sum; one row remains.
 
-Whoever reads the sum, with the server or without, has it; members have their rows with their shares of noise. At worst
-they know all other values, too. Then what is left is the target's row under the noise of H honest shares, whose law is
-known, and the posterior is exact. With at most c members it stays within the ledger's loss; more of them leave fewer
-than T − c shares for certain, and the loss that is proven against them is greater. On a circle more than c with the
-server are refused: they may hold as many shares of a neighbor's seed as open its row.
+Everybody who receives the release knows the sum, and members know their rows and noise shares. In the worst case they
+also know all other values. What remains is the target's row plus the noise of H honest shares, whose law is known, so
+the posterior is exact. Against at most c members it stays within the ledger's loss. A larger coalition may leave fewer
+than T − c honest shares, and the loss proven against it is greater. On a circle graph, more than c members with the
+server are refused: they may hold enough shares of a neighbor's seed to open its row.
 """
 
 import copy
@@ -22,7 +22,7 @@ from .coalition_view import Coalition, CoalitionView
 
 
 class MaskedAttack(Attack):
-    """Infers from the sum of a masked phase what another attack names as secrets of a row."""
+    """Infers another attack's secrets of a row from the sum of a masked phase."""
 
     infers_from_reports_alone: ClassVar[bool] = False
 
@@ -85,7 +85,7 @@ class MaskedAttack(Attack):
         return total
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
-        """Return the ledger's loss, or where more than c are members, what is proven of T shares less theirs."""
+        """Return the ledger's loss; with more than c members, the loss that is proven from T shares less theirs."""
         few = copy.copy(self._phase)
         few.honest = self._num_certain(coalition)
         if few.honest >= few.share.planned:
@@ -94,7 +94,7 @@ class MaskedAttack(Attack):
         return max(PureAccountant.epsilon_of(event, NeighboringRelation.REPLACE_ONE) for event in events)
 
     def _num_certain(self, coalition: Coalition) -> int:
-        """Return how many shares in the sum no member knows; ConfigurationError where nothing is proven of so many."""
+        """Return how many shares in the sum no member knows; ConfigurationError if there is no proof for it."""
         phase, number = self._phase, len(coalition.members)
         allowed = (
             f"at most {phase.colluders:,} with the server: each masks with some alone, and of more nothing is proven"

@@ -1,9 +1,9 @@
-"""What an attack infers, and how well: posteriors, success, advantage, information, log-odds ratios.
+"""Posteriors of an attack, and its success, advantage, information and log-odds ratios.
 
-Bayes: P[candidate | seen] ∝ prior · P[seen | candidate]. The attack that is right most often names the likeliest label
-(maximum a posteriori, MAP). Whatever the prior, ε-differential privacy bounds how far evidence moves the odds of any
-two neighbors: by a factor of e^ε at most. So the greatest observed factor, the success and the information all have
-bounds that a proven ε implies, and stand beside them.
+Bayes: P[candidate | seen] ∝ prior · P[seen | candidate]. The attack with the greatest success names the likeliest label
+(maximum a posteriori, MAP). For every prior, ε-differential privacy bounds how far evidence changes the odds of two
+neighbors: by a factor of e^ε at most. So a proven ε implies bounds on the greatest observed factor, the success and the
+information.
 
 Source: Kasiviswanathan and Smith (2014), Definition 3 (posterior odds); Chatzikokolakis, Palamidessi and Panangaden
 (2008) for the Bayes risk of a channel; Cuff and Yu (2016) for mutual information.
@@ -24,14 +24,14 @@ _ROUNDING = 1e-9  # a prior is typed by hand: .1 + .2 + .7
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Posteriors:
-    """What is believed of each target's secret.
+    """The posterior of each target's secret.
 
     Args:
-        labels: what the secret may be; L of them.
-        prior: shape (L,) or (targets, L): what was believed before.
-        probabilities: shape (targets, L): what is believed now; each row sums to 1.
-        log_odds_ratios: shape (targets,): ln of the factor by which the evidence moved the odds of two labels at most,
-            which a proven ε bounds; ∞: one is ruled out.
+        labels: the L possible values of the secret.
+        prior: shape (L,) or (targets, L): probabilities before the evidence.
+        probabilities: shape (targets, L): probabilities after it; each row sums to 1.
+        log_odds_ratios: shape (targets,): ln of the greatest factor by which the evidence changed the odds of two
+            labels, which a proven ε bounds; ∞ if a label is ruled out.
 
     Examples:
         >>> found = infer(np.log([[0.75, 0.25]]), places=np.array([0, 1]), labels=("yes", "no"))
@@ -46,22 +46,22 @@ class Posteriors:
 
     @property
     def guesses(self) -> IntArray:
-        """The likeliest label of each target, int64, shape (targets,); of equals the first."""
+        """The index of each target's likeliest label, int64, shape (targets,); the first of equal ones."""
         return np.argmax(self.probabilities, axis=1).astype(np.int64)
 
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """How well an attack does.
+    """An attack's success, advantage and information.
 
     Args:
-        success: the probability that the MAP guess is right, or the share of targets of which it was.
+        success: the probability that the MAP guess is right, or the fraction of targets for which it was.
         success_error: its standard error; 0 where `success` is exact.
         baseline: the success of guessing without evidence.
-        information: mutual information of secret and evidence, in bits.
-        greatest_log_odds_ratio: ln of the greatest factor by which evidence moved the odds of two labels; ∞ where it
+        information: the mutual information of secret and evidence, in bits.
+        greatest_log_odds_ratio: ln of the greatest factor by which evidence changed the odds of two labels; ∞ if it
             rules one out.
-        num_targets: on which it was tried; 0 where exact.
+        num_targets: number of targets that it was tried on; 0 if exact.
 
     Examples:
         >>> found = [0.75, 0.0, 0.5, 0.2, 1.1]  # success, its error, baseline, bits, log-odds ratio
@@ -78,12 +78,12 @@ class Evaluation:
 
     @property
     def advantage(self) -> float:
-        """How much of what guessing leaves open the attack gains: (success − baseline)/(1 − baseline); 0 to 1."""
+        """The gain over guessing, as a fraction of the possible gain: (success − baseline)/(1 − baseline), 0 to 1."""
         return 0.0 if self.baseline >= 1 else (self.success - self.baseline) / (1 - self.baseline)
 
 
 def check_prior(prior: Sequence[float], *, num_labels: int) -> FloatArray:
-    """Return a prior as an array; ConfigurationError unless these are as many probabilities that sum to one.
+    """Return a prior as an array; ConfigurationError unless it has one probability for each label, with sum 1.
 
     Examples:
         >>> check_prior([0.25, 0.75], num_labels=2).tolist()
@@ -105,10 +105,11 @@ def infer(
     """Return posteriors over labels, from likelihoods of candidates.
 
     Args:
-        log_likelihoods: shape (targets, candidates): ln P[seen | candidate], up to a term for each target.
-        places: int64, shape (candidates,): the label of each candidate; candidates of one label are equally likely.
-        labels: L of them, each with a candidate.
-        prior: of labels, shape (L,) or (targets, L); uniform unless given.
+        log_likelihoods: shape (targets, candidates): ln P[evidence | candidate], up to a constant for each target.
+        places: int64, shape (candidates,): the index of each candidate's label; candidates of one label are equally
+            likely.
+        labels: the L labels, each with at least one candidate.
+        prior: probabilities of the labels, shape (L,) or (targets, L); by default uniform.
 
     Raises:
         ValueError: a target's evidence is impossible under every candidate that the prior allows.
@@ -132,14 +133,14 @@ def infer(
         raise ValueError("what was seen is impossible under every candidate that the prior allows")
     with np.errstate(divide="ignore"):
         logs = np.log(of_labels)
-    if not of_labels.all():  # far below the likeliest a float is 0, which is not to say that the label is impossible
+    if not of_labels.all():  # an underflow to 0 does not mean that the label is impossible
         logs = np.full(of_labels.shape, -np.inf)
         np.logaddexp.at(logs.T, places, (log_likelihoods - greatest - np.log(numbers[places])).T)
     return Posteriors(tuple(labels), prior_probabilities, joint / totals, logs.max(axis=1) - logs.min(axis=1))
 
 
 def evaluate(posteriors: Posteriors, truths: IntArray) -> Evaluation:
-    """Compare an attack's guesses with the places of the true labels: int64, shape (targets,).
+    """Score an attack's guesses against the indices of the true labels, int64, shape (targets,).
 
     Examples:
         >>> found = infer(np.log([[0.75, 0.25], [0.25, 0.75]]), places=np.array([0, 1]), labels=("yes", "no"))
@@ -152,11 +153,11 @@ def evaluate(posteriors: Posteriors, truths: IntArray) -> Evaluation:
 
 
 def evaluate_expected(posteriors: Posteriors) -> Evaluation:
-    """Return how well an attack does on targets whose secrets were drawn from the prior it believes in.
+    """Evaluate an attack on targets whose secrets were drawn from its prior.
 
-    Its guess is then right with the probability that it says itself, whose mean varies less than the share of guesses
-    that happened to be right. Where secrets, or whatever else a likelihood takes for granted, are drawn otherwise, this
-    says nothing: use `evaluate`.
+    Then a guess is right with its posterior probability, whose mean has a smaller variance than the fraction of correct
+    guesses. If secrets, or anything else that a likelihood assumes, were drawn otherwise, this is invalid: use
+    `evaluate`.
 
     Examples:
         >>> found = infer(np.log([[0.75, 0.25], [0.25, 0.75]]), places=np.array([0, 1]), labels=("yes", "no"))
@@ -168,7 +169,7 @@ def evaluate_expected(posteriors: Posteriors) -> Evaluation:
 
 
 def _evaluation(posteriors: Posteriors, success: float, error: float) -> Evaluation:
-    # How often the likeliest label is right before anything is seen, by the prior itself.
+    # The success of guessing without evidence, by the prior.
     prior: FloatArray = np.broadcast_to(posteriors.prior, posteriors.probabilities.shape)
     return Evaluation(
         success=success,
@@ -181,9 +182,9 @@ def _evaluation(posteriors: Posteriors, success: float, error: float) -> Evaluat
 
 
 def pool(parts: Sequence[Evaluation]) -> Evaluation:
-    """Return the evaluation of several tries together, none of them exact, each weighted by its number of targets.
+    """Return the joint evaluation of several trials, none of them exact, weighted by their numbers of targets.
 
-    Tries are independent of each other; targets of one try may share their evidence, and then say no more than one.
+    Trials are independent of each other. Targets of one trial may share evidence, and then count as one.
 
     Examples:
         >>> one = Evaluation(1.0, 0.0, 0.5, 1.0, 2.0, num_targets=1)
@@ -208,12 +209,13 @@ def pool(parts: Sequence[Evaluation]) -> Evaluation:
 
 
 def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray | None = None) -> Evaluation:
-    """Return how well the best attack does on a finite channel: exactly.
+    """Return the exact evaluation of the best attack on a finite channel.
 
     Args:
         channel: shape (candidates, outputs): P[output | candidate], rows sum to 1.
-        places: int64, shape (candidates,): the label of each candidate; candidates of one label are equally likely.
-        prior: of labels, shape (L,); uniform unless given.
+        places: int64, shape (candidates,): the index of each candidate's label; candidates of one label are equally
+            likely.
+        prior: probabilities of the labels, shape (L,); by default uniform.
 
     Examples:
         >>> answers = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response at ε = ln 3
@@ -242,10 +244,10 @@ def evaluate_channel(channel: FloatArray, *, places: IntArray, prior: FloatArray
 
 
 def _pooled_error(parts: Sequence[Evaluation], success: float) -> float:
-    """Return the standard error of a mean over tries: the greater of what single targets say and what tries say.
+    """Return the standard error of a mean over trials: the greater of the estimates by targets and by trials.
 
-    By targets, as if all were independent, it is too small where those of one try share their evidence; by tries alone
-    it may be too small where these are few.
+    The estimate by targets is too small if targets of one trial share evidence. That by trials may be too small if
+    there are few trials.
     """
     number = sum(part.num_targets for part in parts)
     variance_within = math.fsum((part.num_targets * part.success_error) ** 2 for part in parts)
@@ -255,7 +257,7 @@ def _pooled_error(parts: Sequence[Evaluation], success: float) -> float:
 
 
 def success_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:
-    """Return the most that any attack succeeds with on a secret that is ε-private between any two labels.
+    """Return the greatest success of any attack on a secret that is ε-private between any two labels.
 
     Evidence multiplies the odds of a label against any other by e^ε at most, so its posterior is at most
     π·e^ε/(π·e^ε + 1 − π), and so is the success of naming the likeliest, at the greatest π.
@@ -269,10 +271,11 @@ def success_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:
 
 
 def information_bound(epsilon: float, prior: Sequence[float] | FloatArray) -> float:
-    """Return the most bits that evidence tells of a secret, ε-private between any two labels: the least of three.
+    """Return an upper bound, in bits, on the information about a secret that is ε-private between any two labels.
 
-    Its entropy; ε, since the evidence's law is within a factor of e^ε of each candidate's; and ε·tanh(ε/2), since the
-    relative entropy of two laws that are ε apart is at most that, and mutual information is at most the greatest.
+    It is the least of three bounds: the secret's entropy; ε, since the evidence's law is within a factor of e^ε of its
+    law under each candidate; and ε·tanh(ε/2), since two laws within a factor of e^ε have at most that relative entropy,
+    and mutual information is at most the greatest relative entropy.
 
     Examples:
         >>> round(information_bound(1.0, [0.5, 0.5]), 3)
