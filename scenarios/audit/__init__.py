@@ -1,4 +1,4 @@
-"""Audits: every privacy loss bounded from below by telling neighbors apart, and held against what is proven."""
+"""Audits: lower bounds on privacy losses, found by distinguishing neighbors, compared with the proven losses."""
 
 from ..verdicts import AuditVerdict
 from .case import Case, LawCheck, OutputSampler, OutputView, Pair, Score, Source

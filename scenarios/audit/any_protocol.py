@@ -1,12 +1,12 @@
-"""Audits of any protocol that brings none: its phases' mechanisms, and whole sessions, over what a party may hold.
+"""Audits of any protocol without audits of its own: its phases' mechanisms, and whole sessions.
 
-Neighbors are two rows of one person: of those that the protocol names (`PhasedProtocol.possible_entries`), or else of
-those that its mechanisms take, all where they are few. The pair that is audited is the one whose reports differ most by
-the mechanisms' own laws, among all reports where they are few and else among some that are listed and drawn. Where no
-law is written down there are several pairs, the ends of each column, told apart by outputs alone.
+Neighbors are two rows of one party: of the rows that the protocol lists (`PhasedProtocol.possible_entries`), or else of
+those that its mechanisms accept (all, if they are few). The audited pair has the greatest loss by the mechanisms' laws,
+over all reports if they are few, else over some that are listed and drawn. Without a known law, several pairs are
+audited, the extremes of each column, and distinguished by outputs alone.
 
-What is found is held against what the protocol states: of a phase its losses, of a session the party's own ledger. Of
-a masked session it is what a sum with T − c honest shares tells.
+The bound is compared with the losses that a phase states, and for a session with the party's ledger. In a masked
+session the observable is the sum with T − c honest noise shares.
 """
 
 import dataclasses
@@ -52,15 +52,15 @@ from .observables import Observable, exposure_of_party
 from .whole_sessions import AGENT_SHARES, PARTY_SHARES, TWO_PARTY_SHARES, charge, exposure_of_two
 
 _Neighbors: TypeAlias = NDArray[np.bool_]
-_MOST_PUBLIC_ROWS: Final = 8  # kinds of public rows, each audited for itself
-_DRAWS: Final = 64  # reports of each candidate among which the worst pair is searched, beside those that are listed
-_MOST_PAIRS: Final = 12  # that are tried by outputs alone
+_MOST_PUBLIC_ROWS: Final = 8  # kinds of public rows that are audited separately
+_DRAWS: Final = 64  # reports drawn for each candidate to find the worst pair, in addition to those that are listed
+_MOST_PAIRS: Final = 12  # pairs that are distinguished by outputs alone
 _SHARE_OF_NUMBER: Final = 0.5
-"""Of the outputs with secure noise that are asked for, over a report's numbers: each takes tens of microseconds."""
+"""Fraction of the requested outputs with secure noise, divided by a report's length: a number takes tens of μs."""
 _SHARE_OF_OWN_RELEASES, _SHARE_OF_RELEASES = 0.02, 0.5
-"""Of the outputs that are asked for: a phase makes its releases one by one."""
+"""Fractions of the requested outputs: a phase makes its releases one by one."""
 _SHARES: Final[Mapping[Source, int]] = {"simulated": 1_000_000, "secure": 60_000}
-"""Of a masked sum so many numbers' shares are drawn of each row."""
+"""The number of noise shares drawn for each row of a masked sum, over all of its numbers."""
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
 _NOBODY: Final = "nobody"
 _NO_LAW: Final = "No law is written down: neighbors are told apart by outputs alone."
@@ -70,13 +70,13 @@ _NO_SAMPLER: Final = "Deployments have no exact sampler of it, so that simulated
 def cases_of_protocol(
     protocol: PhasedProtocol[Any, Any], public: IntArray | None = None, *, has_mechanisms: bool = True
 ) -> list[Case]:
-    """Return the audits of a protocol with these parameters, and of its mechanisms by themselves if that is asked for.
+    """Return the audits of a protocol with these parameters, and if requested of its mechanisms separately.
 
-    Public rows, shape (n, public columns), are by default those of its candidates.
+    Public rows have shape (n, public columns); by default they are those of the candidates.
 
     Raises:
-        ConfigurationError: public rows are not there; or no party has a choice of rows, or no loss is stated that what
-            leaves it, or a trusted server, could be held against.
+        ConfigurationError: public rows are missing; no party has more than one possible row; or the protocol states no
+            loss for what a party, or a trusted server, sends.
     """
     cases: list[Case] = []
     candidate_rows = named_rows(protocol)
@@ -94,12 +94,13 @@ def cases_of_protocol(
 
 
 def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = "") -> list[Case]:
-    """Return the audits of what a scenario runs, or of a registered protocol by its name.
+    """Return the audits of a scenario's protocol, or of a registered protocol by its name.
 
-    Of a name settings are parameters, of a scenario any value; then its parties' public rows are audited.
+    For a name, `settings` are the protocol's parameters. For a scenario they may be any of its values, and its parties'
+    public rows are audited.
 
     Raises:
-        ConfigurationError: a value is not allowed, the protocol's system has audits of its own, or as
+        ConfigurationError: a value is not allowed, or the protocol's system has its own audits; also as
             `cases_of_protocol`.
     """
     if source in protocol_names():
@@ -127,7 +128,7 @@ def cases_of_scenario(source: str, settings: Sequence[str] = (), *, data: str = 
 def _kinds_of(
     protocol: PhasedProtocol[Any, Any], candidate_rows: CandidateRows | None, public: IntArray | None
 ) -> tuple[list[list[int]], str]:
-    """Return the public rows that are audited, and a sentence where there are others."""
+    """Return the public rows that are audited, and a sentence if others are not."""
     if public is None and candidate_rows is not None:
         public = candidate_rows.public
     if public is None:
@@ -144,7 +145,7 @@ def _kinds_of(
 
 @dataclasses.dataclass(frozen=True)
 class _Audited:
-    """A party with some public row, and what its private row may be; a suffix is of names of cases."""
+    """A party's public row, its candidate private rows, and a suffix for the names of its cases."""
 
     protocol: PhasedProtocol[Any, Any]
     candidates: CandidateRows
@@ -153,7 +154,7 @@ class _Audited:
     note: str
 
     def mechanism_cases(self) -> Iterator[Case]:
-        """Yield each phase's randomizer by itself."""
+        """Yield an audit of each phase's randomizer."""
         for phase in self.protocol.phases:
             losses = [loss for loss in phase.losses_of(self.public) if _is_of(loss, _REPLACE, bounds_release=False)]
             values, firsts = np.unique(self.candidates.rows[:, phase.columns], axis=0, return_index=True)
@@ -177,7 +178,7 @@ class _Audited:
             )
 
     def session_cases(self) -> Iterator[Case]:
-        """Yield all that leaves the party in one session, in two, and beside another party; then what is released."""
+        """Yield audits of all that leaves the party in one session, in two, and with another party; then releases."""
         protocol, public, rows = self.protocol, self.public, self.candidates.rows
         if protocol.masked_phase is not None:
             yield from self._sum_cases(protocol.masked_phase)
@@ -219,7 +220,7 @@ class _Audited:
                 yield from self._release_cases(phase, [entry for entry in entries[1] if entry.phase == phase.name])
 
     def _sum_cases(self, phase: MaskedPhase) -> Iterator[Case]:
-        """Yield what a masked sum tells of one party's row to whoever knows the others and c parties' shares."""
+        """Yield audits of a masked sum, against an adversary that knows all other rows and c parties' shares."""
         part = Summed(self.protocol, phase, self.candidates.rows, self.public)
         of_sums = (
             (source, part.most_outputs(max_shares) / FULL_SAMPLES[source]) for source, max_shares in _SHARES.items()
@@ -236,7 +237,7 @@ class _Audited:
         )
 
     def _release_cases(self, phase: Phase, entries: Sequence[LedgerEntry]) -> Iterator[Case]:
-        """Yield what a trusted server releases of one party's report, or of nobody's."""
+        """Yield audits of a trusted server's release with one party's report, or with no report."""
         rows, labels = self.candidates.rows, (*self.candidates.labels, _NOBODY)
         tallies = [*(self._tally(phase, row[None, :]) for row in rows), self._tally(phase, rows[:0])]
         totals = np.stack([noisy_totals(phase, tally) for tally in tallies])
@@ -263,7 +264,7 @@ class _Audited:
                 )
 
     def _tally(self, phase: Phase, rows: IntArray) -> Tally:
-        """Return the tally of parties with these rows, which reported the least in earlier phases."""
+        """Return the tally of parties with these rows, whose reports in earlier phases were the least allowed."""
         phases = self.protocol.phases
         least_reports = [np.array([each.least_report], dtype=np.int64) for each in phases[: phases.index(phase)]]
         earlier_reports = [
@@ -273,7 +274,7 @@ class _Audited:
         return phase.tally(rows[:, phase.columns], earlier=earlier_reports, public=public)
 
     def _neighbors_in_phase(self, phase: Phase, rows: IntArray) -> _Neighbors:
-        """Return which rows are neighbors: those that the protocol names all are, of others what the mechanism says."""
+        """Return which rows are neighbors: all rows that the protocol lists; otherwise the mechanism decides."""
         if self.candidates.are_given:
             return np.ones((len(rows), len(rows)), dtype=np.bool_)
         values = rows[:, phase.columns]
@@ -291,7 +292,7 @@ class _Audited:
         secure_share: float = 1.0,
         law_checks: Callable[[], Sequence[LawCheck]] = tuple,
     ) -> Iterator[Case]:
-        """Yield a case, if there are neighbors: a row against itself would be told apart by nothing."""
+        """Yield a case if there are neighbors; nothing can distinguish a row from itself."""
         if not np.any(are_neighbors & ~np.eye(len(are_neighbors), dtype=np.bool_)):
             return
         observable = make()
@@ -315,7 +316,7 @@ def _is_of(loss: PrivacyLoss | LedgerEntry, relation: NeighboringRelation, *, bo
 
 
 def _has_sampler(mechanism: RowMechanism) -> bool:
-    """Return whether deployments can draw of a mechanism."""
+    """Return whether a mechanism has an exact sampler for deployments."""
     try:
         SecureNoise().check(mechanism)
     except ConfigurationError:
@@ -324,13 +325,13 @@ def _has_sampler(mechanism: RowMechanism) -> bool:
 
 
 def _draw_candidate_securely(mechanism: RowMechanism, values: IntArray, candidate: int, side: int) -> OutputSampler:
-    """Return draws of one of these rows with the noise of deployments. See `CandidateSampler`."""
+    """Return a sampler of one candidate row with secure noise. See `CandidateSampler`."""
     del side
     return secure_draw(mechanism, values[candidate].tolist())
 
 
 def _checks(mechanism: RowMechanism, values: IntArray, *, is_secure: bool) -> Sequence[LawCheck]:
-    """Return inputs to be held against their laws; none where no law is written down."""
+    """Return inputs to compare with their laws; none without a known law."""
     try:
         return checks_of(mechanism, values, is_secure=is_secure)
     except NotImplementedError:
@@ -338,7 +339,7 @@ def _checks(mechanism: RowMechanism, values: IntArray, *, is_secure: bool) -> Se
 
 
 def _pairs(observable: Observable, names: Sequence[str], are_neighbors: _Neighbors) -> Sequence[Pair]:
-    """Return the neighbors that lose most by the laws; without laws some that are far apart."""
+    """Return the neighbors with the greatest loss by the laws; without laws, some that are far apart."""
 
     def pair(first: int, second: int) -> Pair:
         return observable.pair(first, second, name=f"{names[first]}, against {names[second]}")
@@ -348,7 +349,7 @@ def _pairs(observable: Observable, names: Sequence[str], are_neighbors: _Neighbo
     losses = sum((_losses_of(part) for part in observable.parts), start=np.zeros(are_neighbors.shape))
     allowed = np.where(are_neighbors & ~np.eye(len(losses), dtype=np.bool_), np.round(losses, 9), -np.inf)
     values = np.concatenate([part.values for part in observable.parts], axis=1)
-    # Of equal maxima the rows that differ in most of what is randomized.
+    # Of several maxima, take the rows that differ in the most randomized values.
     ends = max(
         np.argwhere(allowed == allowed.max()).tolist(), key=lambda own: np.count_nonzero(np.diff(values[own], axis=0))
     )
@@ -356,7 +357,7 @@ def _pairs(observable: Observable, names: Sequence[str], are_neighbors: _Neighbo
 
 
 def _far_apart(parts: Sequence[ExposedPart], are_neighbors: _Neighbors) -> list[tuple[int, int]]:
-    """Return the ends of each number that is randomized, as far as they are neighbors, and all pairs of a few rows."""
+    """Return neighbors at the extremes of each randomized number, and all pairs of a few rows."""
     number = len(are_neighbors)
     values = np.concatenate([part.values for part in parts], axis=1)
     ends = zip(values.argmin(axis=0).tolist(), values.argmax(axis=0).tolist(), strict=True)
@@ -365,7 +366,7 @@ def _far_apart(parts: Sequence[ExposedPart], are_neighbors: _Neighbors) -> list[
 
 
 def _losses_of(part: ExposedPart) -> FloatArray:
-    """Return what reports tell of each candidate against each other, shape (c, c): all reports, or many."""
+    """Return the greatest log-likelihood ratio of each pair of candidates, shape (c, c), over all or many reports."""
     if part.log_laws is not None:
         return part.losses
     mechanism = part.mechanism.noise if isinstance(part.mechanism, PostProcessed) else part.mechanism

@@ -1,16 +1,15 @@
-"""Lower bounds on what tells two neighbors apart: from counts of events, or from finite laws.
+"""Lower bounds on how far two neighbors can be distinguished, from counts of events or from finite laws.
 
-An event E that happened so often in independent outputs of either neighbor gives, by Clopper and Pearson's intervals,
-a statement about its two probabilities P and Q that holds with a stated confidence:
+Counts of an event in independent outputs of each neighbor give Clopper-Pearson intervals for its probabilities P and Q.
+They imply bounds that hold with a stated confidence:
 
 - ε ≥ ln(P/Q), since no ε-DP mechanism has P > e^ε·Q;
 - δ ≥ P − e^ε·Q at a given ε;
 - μ ≥ Φ⁻¹(P) − Φ⁻¹(Q) for Gaussian DP;
 - the trade-off curve at type I error Q is at most 1 − P.
 
-The intervals are exact: they hold for every number of outputs. A risk, the probability that a statement is false, is
-shared by all statements that are made of the same outputs (Bonferroni); an event that was chosen by looking at other
-outputs costs nothing.
+The intervals are exact for every number of outputs. The risk is the probability that a bound is false. All bounds from
+the same outputs share it (Bonferroni). Choosing the event by other outputs costs no part of it.
 
 Source: Clopper and Pearson (1934); Jagielski, Ullman and Oprea (2020), Section 3.2, and Nasr et al. (2023), Section 3,
 for audits by them; Dong, Roth and Su (2022), Theorem 2.13, for μ; Kairouz, Oh and Viswanath (2015) for δ(ε).
@@ -32,9 +31,10 @@ _MOST_NEEDED: Final = 1 << 50
 
 
 def lower_limits(hits: IntArray, number: int, risk: float) -> FloatArray:
-    """Return p so that an event of a smaller probability has had so many hits with probability `risk` at most.
+    """Return lower confidence limits for an event's probability from its number of hits (Clopper-Pearson).
 
-    Hits are of so many outputs, ≥ 1; the risk, in (0, 1), is of each limit.
+    An event of smaller probability has this many hits with probability `risk` at most. `number` ≥ 1 counts the outputs.
+    The risk, in (0, 1), applies to each limit separately.
 
     Examples:
         >>> lower_limits(np.array([90]), 100, 0.05).round(3).tolist()
@@ -45,7 +45,7 @@ def lower_limits(hits: IntArray, number: int, risk: float) -> FloatArray:
 
 
 def upper_limits(hits: IntArray, number: int, risk: float) -> FloatArray:
-    """Return p so that an event of a greater probability has had so few hits with probability `risk` at most.
+    """Return upper confidence limits for an event's probability from its number of hits (Clopper-Pearson).
 
     See `lower_limits`.
 
@@ -59,16 +59,16 @@ def upper_limits(hits: IntArray, number: int, risk: float) -> FloatArray:
 
 
 def epsilon_bounds(likely: IntArray, unlikely: IntArray, number: int, risk: float) -> FloatArray:
-    """Return lower bounds on ε from events' hits, each with risk `risk`: ln(P/Q) at either interval's worse end.
+    """Return lower bounds on ε from events' hits: ln(P/Q) at the unfavorable ends of the two intervals.
 
     Args:
-        likely: hits of events among outputs of the neighbor under which they should be more likely.
-        unlikely: among outputs of the other.
-        number: outputs of each neighbor.
-        risk: in (0, 1), shared by the two intervals.
+        likely: int64, hits of each event in outputs of the neighbor under which it should be more likely.
+        unlikely: int64, the same for the other neighbor.
+        number: number of outputs of each neighbor.
+        risk: the risk of each bound, in (0, 1), shared by its two intervals.
 
     Returns:
-        In nats; at most 0 where nothing was told apart, −∞ where nothing was hit.
+        Bounds in nats; at most 0 if the event does not distinguish the neighbors, −∞ without hits.
 
     Examples:
         >>> epsilon_bounds(np.array([900]), np.array([100]), 1_000, 0.01).round(3).tolist()
@@ -87,16 +87,16 @@ def delta_bounds(likely: IntArray, unlikely: IntArray, number: int, risk: float,
 def mu_bounds(likely: IntArray, unlikely: IntArray, number: int, risk: float) -> FloatArray:
     """Return lower bounds on Gaussian DP's μ from events' hits: Φ⁻¹(P) − Φ⁻¹(Q). See `epsilon_bounds`."""
     low, high = lower_limits(likely, number, risk / 2), upper_limits(unlikely, number, risk / 2)
-    # Not both are infinite of one sign: hits of all and of none would have to be the same.
+    # The two terms are never infinite with the same sign: hits would be all and none at once.
     distance = np.asarray(ndtri(low) - ndtri(high), dtype=np.float64)
     return np.where((low > 0) & (high < 1), distance, -np.inf)
 
 
 def samples_needed(epsilon: float, risk: float) -> int | None:
-    """Return how many outputs of each neighbor it takes to tell anything of a mechanism with this ε; None for too many.
+    """Return the number of outputs of each neighbor below which no bound is above 0 for this ε; None for too many.
 
-    No ε-DP mechanism is told apart sooner than binary randomized response, whose expected hits are taken; any other
-    needs more. At ε = ∞ it is the least number with which there is any statement at all.
+    Binary randomized response is the ε-DP mechanism that is easiest to distinguish; its expected hits are used, and any
+    other mechanism needs more. At ε = ∞ it is the least number that allows any bound.
 
     Examples:
         >>> samples_needed(1.0, 0.01), samples_needed(0.1, 0.01)
@@ -150,8 +150,8 @@ def exact_delta(laws: FloatArray, epsilon: float) -> float:
 def exact_trade_off(laws: FloatArray) -> FloatArray:
     """Return the corners of the trade-off curve between two laws: type I error, least type II error.
 
-    The laws are of the alternative and of the null hypothesis, shape (2, outputs); the corners, shape (corners, 2), go
-    from (0, ·) to (1, 0). Between corners the curve is straight.
+    `laws`, shape (2, outputs), are those of the alternative and of the null hypothesis. The corners, shape (corners,
+    2), go from (0, ·) to (1, 0). The curve is linear between corners.
 
     Examples:
         >>> exact_trade_off(np.array([[0.75, 0.25], [0.25, 0.75]])).tolist()
@@ -167,10 +167,10 @@ def exact_trade_off(laws: FloatArray) -> FloatArray:
 
 
 def exact_mu(laws: FloatArray) -> float:
-    """Return the least μ for which two laws are as hard to tell apart as Gaussian DP's; ∞ where there is none.
+    """Return the least μ for which two laws satisfy μ-Gaussian DP; ∞ if there is none.
 
-    It is enough to look at the curve's corners, since the Gaussian curve is convex. Corners that are within 1e-9 of
-    either end are left out: rounding could say anything of them, and what is left is a lower bound.
+    Only the trade-off curve's corners are compared, which suffices since the Gaussian curve is convex. Corners within
+    1e-9 of either end are dropped, because rounding dominates there; the result is then a lower bound.
 
     Examples:
         >>> round(exact_mu(np.array([[0.75, 0.25], [0.25, 0.75]])), 3)

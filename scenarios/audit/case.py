@@ -1,9 +1,9 @@
-"""An audit's case: a loss, the neighbors that should show it best, and samplers of their outputs.
+"""An audit's case: a privacy loss, the neighbors that should show it best, and samplers of their outputs.
 
-An audit bounds a loss from below by telling neighbors apart. A case says what is claimed and proven of what unit, under
-which relation, and brings pairs of neighbors; each side of a pair has an exact law over finitely many outputs, a way to
-draw outputs, or both. What is drawn comes from the code that runs in a session, never from the law: with the noise of
-simulations, with that of deployments, or with each.
+An audit bounds a loss from below by distinguishing neighbors. A case states the claimed and the proven loss with its
+unit and relation, and has pairs of neighbors. Each neighbor has an exact law over finitely many outputs, a sampler, or
+both. Samplers call the code that runs in a session, never the law, with the noise of simulations, of deployments, or
+with both.
 """
 
 import dataclasses
@@ -17,16 +17,16 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms import RowMechanism
 from ...protocol.privacy import LedgerEntry, NeighboringRelation, PrivacyLoss, TrustModel, total_of
 
-NO_PLACE: Final = -1  # in place of a column: what was drawn is an output that neither law has
+NO_PLACE: Final = -1  # in place of a column: the drawn output is in neither law
 Source: TypeAlias = Literal["simulated", "secure"]
-"""Whose randomness is audited: that of simulations, or that of deployments."""
+"""The audited noise: "simulated" for that of simulations, "secure" for that of deployments."""
 FULL_SAMPLES: Final[Mapping[Source, int]] = {"simulated": 500_000, "secure": 20_000}
-"""Outputs of each neighbor in a full run, of which a case takes its share; of secure ones each takes up to a
-millisecond."""
+"""Outputs of each neighbor in a full run, before a case's share. A secure output takes up to a millisecond.
+"""
 OutputSampler: TypeAlias = Callable[[int, int], IntArray]
-"""(number, stream) → that many independent outputs, int64, shape (number, width); streams share no randomness."""
+"""Maps (number, stream) to independent outputs, int64, shape (number, width); streams share no randomness."""
 Score: TypeAlias = Callable[[IntArray], FloatArray]
-"""Outputs → for each the number that tells the neighbors apart, best the log-likelihood ratio; shape (number,)."""
+"""Maps outputs to scores that distinguish the neighbors, ideally log-likelihood ratios, shape (number,)."""
 
 
 _CHUNK: Final = 1 << 16
@@ -35,15 +35,15 @@ _FIRST_STREAM: Final = 1 << 40
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbors.
+    """Two neighbors, with their laws or samplers.
 
     Args:
-        name: what they differ in, as a phrase.
-        laws: their exact laws over the same finitely many outputs, shape (2, outputs); None where there are too many.
-        draws: how outputs are drawn from the one and from the other; None where the law is all that there is. Where
-            there are laws, an output that is drawn is the number of their column, shape (number, 1), or `NO_PLACE`.
-        score: what to tell drawn outputs apart by; None to let the audit learn it.
-        secure: as `draws`, with the noise of deployments; None where that takes too long, or there is no such noise.
+        name: their difference, as a phrase.
+        laws: their exact laws over the same finite outputs, shape (2, outputs); None if there are too many.
+        draws: samplers of the first and the second neighbor's outputs; None if there is only the law. If there are
+            laws, an output is the index of its column, shape (number, 1), or `NO_PLACE`.
+        score: the score that distinguishes drawn outputs; None to let the audit learn one.
+        secure: as `draws`, with the noise of deployments; None if there is no such noise, or it is too slow.
 
     Examples:
         >>> Pair("yes and no", laws=np.array([[0.75, 0.25], [0.25, 0.75]])).laws.shape
@@ -65,13 +65,13 @@ class Pair:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OutputView:
-    """What is looked at in an output, with its exact law.
+    """A feature of outputs with its exact law.
 
     Args:
-        name: what is looked at, as a phrase.
-        law: probabilities of finitely many outcomes, in an order whose two ends are the law's tails, shape (outcomes,).
-        places: outputs, shape (number, width) → the outcome of each, or `NO_PLACE`; shape (number·each,).
-        each: independent outcomes of one output.
+        name: the feature, as a phrase.
+        law: probabilities of the outcomes, shape (outcomes,), ordered so that both ends are the law's tails.
+        places: maps outputs, shape (number, width), to indices of outcomes or `NO_PLACE`, shape (number·each,).
+        each: number of independent outcomes in one output.
 
     Examples:
         >>> heads = OutputView("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])
@@ -87,18 +87,18 @@ class OutputView:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LawCheck:
-    """One input, whose outputs are drawn and held against their exact law.
+    """One input, whose drawn outputs are compared with their exact law.
 
-    Neighbors tell how far two inputs are apart; a check tells that a sampler does what its proof is of, for inputs that
-    are not the worst neighbors too, and for numbers of one output together.
+    Pairs show how far two inputs can be distinguished. A check tests whether a sampler follows the law that its proof
+    assumes, also for inputs that are not the worst neighbors, and for several numbers of one output jointly.
 
     Args:
         name: the input, as a phrase.
-        views: what is looked at in its outputs.
-        draw: how they are drawn; None where they are not.
+        views: the features of its outputs that are tested.
+        draw: the sampler of its outputs; None if there is none.
         secure: as `draw`, with the noise of deployments.
-        mechanism: whose outputs they are; None where they are not those of a single randomizer.
-        least: outputs that are drawn of it, whatever the case's share is.
+        mechanism: the randomizer that makes the outputs; None if it is not a single one.
+        least: least number of outputs to draw, whatever the case's share is.
 
     Examples:
         >>> heads = OutputView("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])
@@ -116,23 +116,23 @@ class LawCheck:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Case:
-    """A loss to audit.
+    """A privacy loss to audit.
 
     Args:
-        name: the mechanism, or the protocol with its variant: distinct within its group.
-        group: what `psephos audit` calls the mechanisms or the protocol that it belongs to.
+        name: the mechanism, or the protocol's variant; distinct within its group.
+        group: the name of its mechanism or protocol in `psephos audit`.
         unit: the unit of protection.
-        claimed: ε that the paper states, in nats.
-        proven: ε that is proven, in nats; ∞ where nothing is.
-        pairs: makes the neighbors to try; called once, since it may search.
-        relation: which data sets are neighbors.
-        model: whom the loss is bounded against.
-        is_tight: whether the proof is known to be attained, so that a good audit comes near it.
-        note: what a reader should know, as a sentence.
-        share: the part of the asked samples that is drawn, in (0, 1]: less than 1 where an output costs much time.
-        secure_share: the same of outputs with the noise of deployments.
-        law_checks: makes the inputs that are held against their laws; as many outputs as of one neighbor, or somewhat
-            fewer, are shared by all of them.
+        claimed: the ε that the paper states, in nats.
+        proven: the proven ε, in nats; ∞ if there is no proof.
+        pairs: returns the neighbors to try; called once, since it may search for them.
+        relation: the neighboring relation.
+        model: the trust model, which says against whom the loss is bounded.
+        is_tight: whether some neighbors are known to attain the proven loss, so that a good audit comes near it.
+        note: a remark for the reader, as a sentence.
+        share: the fraction of the requested outputs that is drawn, in (0, 1]; less than 1 if an output is slow.
+        secure_share: the same for outputs with the noise of deployments.
+        law_checks: returns the inputs to compare with their laws; together they get about as many outputs as one
+            neighbor.
 
     Examples:
         >>> answers = np.array([[0.75, 0.25], [0.25, 0.75]])  # randomized response at ε = ln 3
@@ -158,11 +158,11 @@ class Case:
 
     @classmethod
     def against(cls, losses: Iterable[LedgerEntry | PrivacyLoss], **given: Any) -> "Case":
-        """Return a case with the relation, the model and the numbers that losses of one person add up to.
+        """Return a case with the relation, the model and the sums of claimed and proven losses of one person.
 
         Args:
-            losses: as they are stated, or as a ledger was charged.
-            given: the other fields.
+            losses: the losses as a protocol states them, or as a ledger charged them.
+            given: the case's other fields.
         """
         total = total_of(losses)
         return cls(relation=total.relation, model=total.model, claimed=total.claimed, proven=total.proven, **given)
@@ -175,13 +175,13 @@ class Case:
 
 
 class Streams:
-    """Numbers of streams of a seed, each given out once."""
+    """Hands out numbers of streams, each once."""
 
     def __init__(self, seed: int) -> None:
         self._next = seed * _FIRST_STREAM
 
     def chunks(self, draw: OutputSampler, number: int) -> Iterator[IntArray]:
-        """Yield so many outputs, some at a time, each time from a stream of their own."""
+        """Yield outputs in chunks, each from a separate stream."""
         for start in range(0, number, _CHUNK):
             size = min(_CHUNK, number - start)
             self._next += 1
@@ -191,5 +191,5 @@ class Streams:
             yield outputs
 
     def all(self, draw: OutputSampler, number: int) -> IntArray:
-        """Return so many outputs. See `chunks`."""
+        """Return all outputs in one array. See `chunks`."""
         return np.concatenate(list(self.chunks(draw, number)))

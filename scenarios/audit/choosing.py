@@ -1,12 +1,12 @@
-"""Choose the event that distinguishes two neighbors: by some of their outputs, or by their laws.
+"""Choose the event that distinguishes two neighbors best, by some of their outputs or by their laws.
 
-An event says of an output that its score is at least a threshold, or at most. Of all scores that there are of a pair,
-its own and those that are learned from outputs, that event is chosen whose bound on ε is the greatest; with it come
-events along the trade-off curve, and the one that says most of δ.
+An event is a set of outputs whose score is at least, or at most, a threshold. Scores are the pair's own, and those
+learned from outputs. The event with the greatest bound on ε is chosen, together with events along the trade-off curve
+and the one with the greatest bound on δ.
 
-An event at an *edge* is of extremes of an ordered feature, or a single value. A likelihood ratio looks where the law
-says that neighbors differ, and a learned score where most outputs lie. A sampler that is wrong in a tail alone, such as
-noise that is clipped, shows at an edge and nowhere else. The outputs that choose an event do not decide.
+An *edge* event is a range at an extreme of an ordered feature, or a single value. Likelihood ratios test where the law
+says that neighbors differ, and learned scores test where most outputs lie. Only an edge event shows a sampler that is
+wrong in a tail, such as clipped noise. Outputs that choose an event are not used to bound the loss.
 """
 
 import functools
@@ -23,34 +23,36 @@ from .features import OutputFeature, features_of, learn_scores
 
 _MOST_THAT_TEACH: Final = 1 << 15
 _MOST_THAT_TEACH_MORE: Final = 1 << 14
-# Of intervals by which an event for δ is chosen from fewer outputs than decide: no rare event can win by chance, since
-# δ is at most its probability.
+# The risk of the intervals that choose an event for δ from fewer outputs than decide. A rare event cannot win by
+# chance, since δ is at most its probability.
 _RISK_OF_DELTA_CHOICE: Final = 0.1
 _RISK_OF_LAW_CHOICE: Final = 0.01
-_HITS_BY_LAW: Final = 1 << 17  # of probability 1: as many as some outputs would have, so that rare events do not win
+# hits that stand for probability 1: a finite number of outputs, so that rare events do not win
+_HITS_BY_LAW: Final = 1 << 17
 _NUM_CURVE_POINTS: Final = 7
 _NUM_THRESHOLDS: Final = 256
 _MOST_THRESHOLDS_OF_LAWS: Final = 512
-_MOST_BOUNDED: Final = 16  # of thresholds, those that roughly tell most: a bound takes microseconds
+# thresholds whose exact bound is computed, the best by an approximation: a bound takes microseconds
+_MOST_BOUNDED: Final = 16
 _RISK_OF_CHOICE: Final = 1e-3
-"""Of the intervals by which edges are compared: loose, since there are few outputs to choose by."""
-_NUM_RANKS: Final = 64  # at either end, at distances from it that grow geometrically
+"""The risk of the intervals that compare edges; large, since few outputs choose."""
+_NUM_RANKS: Final = 64  # thresholds at either end, at geometrically growing distances
 _DEVIATIONS: Final = 3
 
 
 class Event(NamedTuple):
-    """That a score is at least a threshold, and more likely under the first neighbor; or at most, under the second."""
+    """A score at or above a threshold, more likely under the first neighbor; or at or below it, under the second."""
 
     threshold: float
     is_above: bool
 
     def hits(self, scores: FloatArray) -> int:
-        """Return how many scores are in the event."""
+        """Return the number of scores in the event."""
         return int(np.count_nonzero(scores >= self.threshold if self.is_above else scores <= self.threshold))
 
 
 class ChosenEvent(NamedTuple):
-    """What is to be told apart by what: the event that says most of ε, and events along the trade-off curve."""
+    """The chosen pair and score, the event with the greatest bound on ε, and events along the trade-off curve."""
 
     pair: Pair
     name: str
@@ -59,36 +61,36 @@ class ChosenEvent(NamedTuple):
     curve: Sequence[Event] = ()
 
     def hits(self, outputs: IntArray) -> IntArray:
-        """Return how many outputs are in the event, and in each one of the curve."""
+        """Return the numbers of outputs in the event, and in each event of the curve."""
         scores = score_outputs(self.score, outputs)
         return np.array([event.hits(scores) for event in (self.event, *self.curve)], dtype=np.int64)
 
 
 def score_outputs(score: Score, outputs: IntArray) -> FloatArray:
-    """Return scores; 0 where an output is impossible for both neighbors, so that its logarithms' difference is none."""
+    """Return scores; 0 for outputs that are impossible for both neighbors, whose log-likelihood ratio is undefined."""
     scores = score(outputs)
     return np.where(np.isnan(scores), 0.0, scores)
 
 
 def choose_by_outputs(samples: Iterable[tuple[Pair, IntArray, IntArray]], *, risk: float, proven: float) -> ChosenEvent:
-    """Return the pair and the event that told most.
+    """Return the pair and the event with the greatest bound on ε.
 
     Args:
-        samples: pairs, at least one, each with outputs of its first and of its second neighbor that do not decide.
-        risk: of the intervals that events are compared by.
-        proven: ε, at which δ is compared.
+        samples: at least one pair, each with outputs of its first and second neighbor that only choose the event.
+        risk: the risk of the intervals that compare events.
+        proven: the proven ε, at which δ is compared.
     """
     best: ChosenEvent | None = None
     greatest, sides = -math.inf, None
     for pair, first, second in samples:
-        if best is None:  # where all outputs are one and the same, which tells nothing, any event will do
+        if best is None:  # if all outputs are equal, any event will do
             best = ChosenEvent(pair, "nothing", _nothing, Event(0.0, is_above=True))
-        # A pair's own score is hard to beat; what is learned beside it finds what the law does not have.
+        # A pair's own score is hard to beat; learned scores find deviations from the law.
         taught = min(len(first) // 2, _MOST_THAT_TEACH if pair.score is None else _MOST_THAT_TEACH_MORE)
         scores: list[tuple[str, Score, IntArray, IntArray]] = []
         if pair.score is not None:
             scores.append(("the likelihood ratio", pair.score, first, second))
-        # By other outputs than those that it was learned from, or the best would be what chance made the best.
+        # Scores are compared on outputs that they were not learned from, to avoid overfitting.
         holdout = slice(taught, 3 * taught)
         scores += [
             (name, score, first[holdout], second[holdout])
@@ -104,8 +106,8 @@ def choose_by_outputs(samples: Iterable[tuple[Pair, IntArray, IntArray]], *, ris
 
 
 def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
-    """Return the event whose bound by outputs, columns of the laws or `NO_PLACE`, should be the greatest."""
-    # One more column, which neither law has: the last one, so that `NO_PLACE` is its place.
+    """Return the event whose bound should be greatest by the laws; outputs are column indices or `NO_PLACE`."""
+    # Append a column for outputs in neither law, so that `NO_PLACE` indexes it.
     extended: FloatArray = np.pad(laws, ((0, 0), (0, 1)))
     with np.errstate(divide="ignore", invalid="ignore"):  # impossible outputs: ±∞, or nan where both are
         ratios = np.log(extended[0]) - np.log(extended[1])
@@ -136,7 +138,7 @@ def choose_by_laws(pair: Pair, laws: FloatArray) -> ChosenEvent:
 
 
 def _best_event(first: FloatArray, second: FloatArray, *, risk: float) -> tuple[Event, float]:
-    """Return the threshold of sorted scores that tells most, and the bound on ε that it gives."""
+    """Return the threshold of sorted scores with the greatest bound on ε, and that bound."""
     thresholds, hits_above, hits_below = _hits_of(first, second)
     sides = hits_above, hits_below[::-1]
     few = [np.argsort(-_roughly(*side), kind="stable")[:_MOST_BOUNDED] for side in sides]
@@ -150,11 +152,11 @@ def _best_event(first: FloatArray, second: FloatArray, *, risk: float) -> tuple[
 
 
 def _curve(first: FloatArray, second: FloatArray, *, risk: float, proven: float) -> list[Event]:
-    """Return events along the trade-off curve of sorted scores, with those that say most of μ and of δ."""
+    """Return events along the trade-off curve of sorted scores, with those that bound μ and δ best."""
     thresholds, hits_above, _ = _hits_of(first, second)
     number = min(len(first), len(second))
     of_mu = mu_bounds(*hits_above, number, risk)
-    # What happens seldom, and under one neighbor alone, says little of ε and much of δ.
+    # A rare event that only one neighbor has bounds δ well, and ε badly.
     of_delta = delta_bounds(*hits_above, number, _RISK_OF_DELTA_CHOICE, proven)
     evenly = thresholds[np.linspace(0, len(thresholds) - 1, _NUM_CURVE_POINTS + 2).astype(np.int64)[1:-1]]
     of_both = thresholds[int(np.argmax(of_mu))], thresholds[int(np.argmax(of_delta))]
@@ -167,7 +169,7 @@ def _curve(first: FloatArray, second: FloatArray, *, risk: float, proven: float)
 def _hits_of(
     first: FloatArray, second: FloatArray
 ) -> tuple[FloatArray, tuple[IntArray, IntArray], tuple[IntArray, IntArray]]:
-    """Return some of the sorted scores as thresholds, and how many of either's are at least each one, and at most."""
+    """Return some of the sorted scores as thresholds, and how many scores of each neighbor are above and below them."""
     all_scores = np.sort(np.concatenate([first, second]))
     thresholds = np.unique(all_scores[_ranks_in(len(all_scores))])
     one, other = (np.searchsorted(scores, thresholds, side="left") for scores in (first, second))
@@ -181,7 +183,7 @@ def _nothing(outputs: IntArray) -> FloatArray:
 
 @functools.lru_cache(maxsize=8)
 def _ranks_in(number: int) -> IntArray:
-    """Return some ranks: evenly spread, and closer towards both ends."""
+    """Return some ranks, evenly spread and denser towards both ends."""
     last = number - 1
     even = np.linspace(0, last, _NUM_THRESHOLDS)
     ends = np.geomspace(1, max(last, 1), _NUM_THRESHOLDS // 4)
@@ -192,14 +194,14 @@ _LEAST, _GREATEST = -(1 << 63), (1 << 63) - 1
 
 
 class Edge(NamedTuple):
-    """That a feature is in a range: beyond a point, or a single value."""
+    """An event that a feature is in a range: beyond a point, or at a single value."""
 
     pair: Pair  # the neighbors
     feature: OutputFeature  # the feature
-    least: int  # of the range
-    greatest: int  # of the range
+    least: int  # the least value in the range
+    greatest: int  # the greatest value in the range
     is_first: bool  # whether it should be more likely under the first neighbor
-    bound: float  # on ε by the outputs that chose it, which proves nothing
+    bound: float  # the bound on ε by the outputs that chose it, which proves nothing
 
     @property
     def name(self) -> str:
@@ -210,7 +212,7 @@ class Edge(NamedTuple):
         return f"{self.feature.name}: {at_least or f'at most {self.greatest}'}"
 
     def hits(self, outputs: IntArray) -> int:
-        """Return how many outputs are in the range."""
+        """Return the number of outputs in the range."""
         values = self.feature.of(outputs)
         return int(np.count_nonzero((values >= self.least) & (values <= self.greatest)))
 
@@ -218,10 +220,10 @@ class Edge(NamedTuple):
 def choose_edge(
     samples: Sequence[tuple[Pair, IntArray, IntArray]], features: Sequence[OutputFeature] = ()
 ) -> Edge | None:
-    """Return the edge that told most; None where all outputs are one and the same.
+    """Return the edge event with the greatest bound on ε; None if all outputs are equal.
 
-    Outputs of the first and of the second neighbor are those that do not decide. Looked at is by default each number,
-    and what is made of several.
+    `samples` are outputs of the first and the second neighbor that only choose the event. By default `features` are
+    each number of an output, and combinations of several.
     """
     edges = (
         edge
@@ -233,7 +235,7 @@ def choose_edge(
 
 
 def _edges_of(pair: Pair, feature: OutputFeature, first: IntArray, second: IntArray) -> Iterator[Edge]:
-    """Yield the best extreme of a feature at either end, and the best one of its values."""
+    """Yield a feature's best event at each extreme, and its best single value."""
     sides = np.sort(feature.of(first)), np.sort(feature.of(second))
     all_values = np.sort(np.concatenate(sides))
     if all_values[0] == all_values[-1]:
@@ -261,6 +263,6 @@ def _edges_of(pair: Pair, feature: OutputFeature, first: IntArray, second: IntAr
 
 
 def _roughly(likely: IntArray, unlikely: IntArray) -> FloatArray:
-    """Return roughly by how much events are the likelier: as the intervals of so many hits have it, without them."""
+    """Approximate the bound on ε of each event without computing intervals."""
     low = np.maximum(likely - _DEVIATIONS * np.sqrt(likely), 0.0)
     return low / (unlikely + _DEVIATIONS * np.sqrt(unlikely) + 2 * _DEVIATIONS)

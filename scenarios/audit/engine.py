@@ -1,15 +1,15 @@
-"""One audit: choose neighbors and events by some outputs, bound the loss by others, and hold outputs against laws.
+"""One audit: choose neighbors and an event by some outputs, bound the loss by others, and test outputs against laws.
 
-A fifth of the outputs chooses: for each pair and each score (the pair's own, and those that are learned), the events
-"the score is at least t" and "at most t" whose bound would be the greatest; and an event at an edge of what is drawn.
-The rest is drawn for the chosen pair alone and decides: since the choice has not seen it, an event costs no correction
-for all that were tried.
+A fifth of the outputs chooses. For each pair and each score (the pair's own, and learned ones) it finds the events "the
+score is at least t" and "at most t" with the greatest bounds, and it finds an edge event. The other outputs are drawn
+for the chosen pair only, and decide. Since they are independent of the choice, no correction for multiple events is
+needed.
 
-Where the laws of a pair are known, its ε is exact, and the first event is chosen by the laws. That is the ε of the
-laws: whether a sampler has them is another question, which what is drawn answers. Outputs of the pair, and of the
-inputs that the case brings for it, are held against their laws.
+If a pair's laws are known, their ε is exact, and the laws choose the first event. Whether the sampler follows the laws
+is a separate question, which drawn outputs answer: those of the pair, and of the inputs in the case's checks, are
+tested against their laws.
 
-What is stated of one case and source holds jointly with the confidence asked for. Not refuting a proof proves nothing.
+All statements on one case and source hold jointly with the requested confidence. Not refuting a proof proves nothing.
 """
 
 import dataclasses
@@ -39,11 +39,11 @@ from .verdict import AuditResult, Bounds, Evidence, judge
 
 _SHARE_THAT_CHOOSES: Final = 0.2
 _MOST_THAT_CHOOSE: Final = 1 << 18
-# How the risk is shared: by laws where there are any; of the rest by ε, by the edge, and by the curve (with δ and μ).
+# Shares of the risk: of tests against laws, if any; then of the rest for ε, for the edge, and for the curve, δ and μ.
 _OF_LAW: Final = 0.5
 _OF_EPSILON, _OF_EDGE, _OF_CURVE = 0.6, 0.3, 0.1
 _OF_INPUTS: Final[Mapping[Source, float]] = {"simulated": 1.0, "secure": 0.4}
-"""Outputs of all inputs together, by those of a neighbor: fewer where they are drawn one by one."""
+"""Outputs of all checked inputs together, relative to those of one neighbor; fewer if they are drawn one by one."""
 
 _Draws = tuple[OutputSampler, OutputSampler]
 
@@ -58,7 +58,7 @@ def check_confidence(confidence: float) -> None:
 
 
 def check_samples(samples: int, confidence: float) -> None:
-    """Raise ConfigurationError where so few outputs allow no statement whatever they are."""
+    """Raise ConfigurationError if there are too few outputs for any statement."""
     min_samples = _least_samples(confidence)
     allowed = f"at least {min_samples}: with fewer no statement is possible at confidence {confidence:.12g}"
     refuse(samples < min_samples, "samples", samples, allowed)
@@ -71,7 +71,7 @@ def _least_samples(confidence: float) -> int:
 
 
 def _with_choice(number: float) -> int:
-    """Return how many outputs it takes for so many to decide."""
+    """Return the number of outputs of which this many are left to decide."""
     return math.ceil(number / (1 - _SHARE_THAT_CHOOSES))
 
 
@@ -81,20 +81,20 @@ def audit(
     """Bound a case's loss from below.
 
     Args:
-        case: what is audited.
-        samples: outputs of each neighbor; of the case's share of them a fifth choose, and the rest decide.
-        confidence: with which all that is stated of this case and source holds, in (0, 1).
-        source: whose randomness is audited.
-        seed: of simulated outputs.
+        case: the loss, with its neighbors and samplers.
+        samples: number of outputs of each neighbor, before the case's share; a fifth of them choose, the others decide.
+        confidence: joint confidence of all statements on this case and source, in (0, 1).
+        source: the audited noise, "simulated" or "secure".
+        seed: the seed of simulated outputs.
 
     Returns:
-        What was found; None where this source draws nothing, neither a pair nor an input, and no pair has laws.
+        The result; None if no pair has laws, and this source has no sampler for a pair or a check.
 
     Raises:
         ConfigurationError: the confidence is out of range, or the samples are too few for any statement.
 
     Privacy:
-        A lower bound on ε of the case's unit and relation, against whoever sees the outputs.
+        A lower bound on ε for the case's unit and relation, against an adversary that sees the outputs.
 
     Examples:
         >>> from psephos.scenarios.audit import Pair
@@ -111,7 +111,7 @@ def audit(
     samples = max(int(samples * share), _least_samples(confidence))
     risk = 1 - confidence
     pairs, checks = case.pairs(), _checks_of_source(case.law_checks(), source)
-    if source == "secure":  # from here on, a pair's draws are the source's
+    if source == "secure":  # from here on, a pair's `draws` are those of the source
         able = (pair for pair in pairs if pair.laws is not None or pair.secure is not None)
         pairs = [dataclasses.replace(pair, draws=pair.secure) for pair in able]
     finite = [(pair, pair.laws) for pair in pairs if pair.laws is not None]
@@ -138,7 +138,7 @@ def audit(
 
 
 def _checks_of_source(checks: Iterable[LawCheck], source: Source) -> list[tuple[LawCheck, OutputSampler]]:
-    """Return the inputs that this source draws, with what draws them."""
+    """Return the checks that this source can sample, with their samplers."""
     draws = ((check, check.draw if source == "simulated" else check.secure) for check in checks)
     return [(check, draw) for check, draw in draws if draw is not None]
 
@@ -146,14 +146,14 @@ def _checks_of_source(checks: Iterable[LawCheck], source: Source) -> list[tuple[
 def _audit_outputs(
     case: Case, pairs_with_draws: Sequence[tuple[Pair, _Draws]], samples: int, streams: Streams, *, risk: float
 ) -> Evidence:
-    """Choose by some outputs, draw others that the choice has not seen, and bound by them."""
+    """Choose an event by some outputs, and bound the loss by others, independent of the choice."""
     num_choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
     each = max(num_choosing // len(pairs_with_draws), 2)
     choosing_samples = [
         (pair, streams.all(first, each), streams.all(second, each)) for pair, (first, second) in pairs_with_draws
     ]
     edge = choose_edge(choosing_samples)
-    if edge is not None and edge.bound > case.proven:  # what an edge tells of a pair, another pair would not decide
+    if edge is not None and edge.bound > case.proven:  # the edge must be decided on the pair that it was found on
         choosing_samples = [hits_of_side for hits_of_side in choosing_samples if hits_of_side[0] is edge.pair]
     event = choose_by_outputs(choosing_samples, risk=risk * _OF_EPSILON, proven=case.proven)
     if edge is not None and edge.pair is not event.pair:
@@ -171,22 +171,22 @@ def _audit_outputs(
 
 
 def _rank(pair_and_losses: tuple[Pair, FloatArray]) -> tuple[float, bool, float]:
-    """Return by what pairs are compared: the exact ε; if equal whether it is drawn, then how far it is told apart."""
+    """Return the sort key of pairs: the exact ε, then whether there is a sampler, then the distance of the laws."""
     pair, laws = pair_and_losses
-    # Rounded, so that pairs alike by symmetry are compared by the rest.
+    # Rounded, so that symmetric pairs are equal here, and compared by the rest.
     return round(exact_epsilon(laws), 9), pair.draws is not None, exact_delta(laws, 0.0)
 
 
 def _audit_laws(
     case: Case, pair: Pair, laws: FloatArray, samples: int, streams: Streams, *, risk: float
 ) -> tuple[Evidence, Sequence[Counts]]:
-    """Audit by the exact laws; return also what was drawn of either neighbor, to be held against them."""
+    """Audit by the exact laws; return also the counts of drawn outputs, to be tested against them."""
     event = choose_by_laws(pair, laws)
     if pair.draws is None:
         return Evidence(pair.name, event.name, Bounds(), laws), []
     counts = [Counts.of(f"{pair.name}, {side}", law, samples) for side, law in zip(("one", "other"), laws, strict=True)]
     num_choosing = min(int(samples * _SHARE_THAT_CHOOSES), _MOST_THAT_CHOOSE)
-    # The law has chosen an event, by which all outputs are counted; the edge is decided by those that did not choose.
+    # The laws chose the event, so all outputs decide on it. Outputs that chose the edge do not decide on the edge.
     first, second = (
         np.concatenate(list(_count_chunks(streams.chunks(draw, num_choosing), counts_of_side)))
         for draw, counts_of_side in zip(pair.draws, counts, strict=True)
@@ -203,7 +203,7 @@ def _audit_laws(
 
 
 class _Hits:
-    """How many outputs of a neighbor are in the event with those of the curve, and how many in the edge."""
+    """Counts of one neighbor's outputs in the event and those of the curve, and in the edge."""
 
     def __init__(self, event: ChosenEvent, edge: Edge | None) -> None:
         self._chosen, self._edge = event, edge
@@ -211,17 +211,17 @@ class _Hits:
         self.of_edge = 0
 
     def add(self, outputs: IntArray) -> None:
-        """Count outputs by the event and the curve."""
+        """Count outputs in the event and in those of the curve."""
         self.of_events += self._chosen.hits(outputs)
 
     def add_edge(self, outputs: IntArray) -> None:
-        """Count outputs by the edge."""
+        """Count outputs in the edge."""
         if self._edge is not None:
             self.of_edge += self._edge.hits(outputs)
 
 
 def _count_chunks(chunks: Iterable[IntArray], counts: Counts) -> Iterator[IntArray]:
-    """Yield outputs that have a law, and count them."""
+    """Yield chunks of outputs, and count them."""
     for outputs in chunks:
         if outputs.shape[1] != 1:
             raise ValueError("an output that has a law must be the number of one of its columns, or of none")
@@ -239,9 +239,9 @@ def _bounds_of(
     proven: float,
     num_undecided: int = 0,
 ) -> Bounds:
-    """Return the bounds that hits of the first and of the second neighbor give, of the chosen event and of the edge.
+    """Return the bounds from the hits of both neighbors in the chosen event, the edge and the curve.
 
-    Of the outputs that were counted so many were not counted by the edge. The risk is of all bounds together.
+    `num_undecided` of the `number` outputs were not counted in the edge. `risk` is that of all bounds together.
     """
     likely, unlikely = hits if event.event.is_above else hits[::-1]
     epsilon = float(epsilon_bounds(likely.of_events[:1], unlikely.of_events[:1], number, risk * _OF_EPSILON)[0])
@@ -252,7 +252,7 @@ def _bounds_of(
         )
         counts = ones, hits_of_other, number - num_undecided, risk * _OF_EDGE
         by_edge = float(epsilon_bounds(*counts)[0])
-        delta = float(delta_bounds(*counts, proven)[0])  # by the same intervals, so that both hold
+        delta = float(delta_bounds(*counts, proven)[0])  # from the same intervals, so that both bounds hold jointly
     bounds = Bounds(max(epsilon, by_edge), by_edge=by_edge, delta=delta, samples=number)
     if not event.curve:
         return bounds
@@ -266,5 +266,5 @@ def _bounds_of(
 
 
 def _name_of(event: ChosenEvent, edge: Edge | None, bounds: Bounds) -> str:
-    """Return what told most, as a phrase."""
+    """Return the event with the greatest bound, as a phrase."""
     return edge.name if edge is not None and bounds.epsilon == bounds.by_edge else event.name

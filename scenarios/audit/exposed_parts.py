@@ -1,7 +1,7 @@
-"""The parts of an observable: what one randomizer makes of each candidate row, drawn by a session's own code.
+"""The parts of an observable: one randomizer's outputs for each candidate row, drawn by the code that sessions run.
 
-With the noise of simulations independent outputs of one row are one array call: n parties with the same row, each with
-its own uniforms. Scores are differences of the randomizers' own log-likelihoods.
+With simulated noise, independent outputs of one row are one array call: n parties with the same row, each with separate
+uniforms. Scores are differences of the randomizers' log-likelihoods.
 """
 
 import abc
@@ -23,11 +23,11 @@ from ...protocol.tally import Tally
 from .case import NO_PLACE, OutputSampler
 from .mechanisms.sampling import secure_draw
 
-MAX_OUTPUTS: Final = 1 << 14  # outputs of an exact joint law: more take longer than sampling tells
+MAX_OUTPUTS: Final = 1 << 14  # outputs of an exact joint law; beyond this, sampling is faster
 
 
 class ExposedPart(abc.ABC):
-    """What one randomizer makes of each candidate, of which it sees these values: int64, shape (candidates, w)."""
+    """One randomizer's outputs for each candidate; it reads these values: int64, shape (candidates, w)."""
 
     def __init__(self, mechanism: RowMechanism, values: IntArray) -> None:
         self.mechanism = mechanism
@@ -35,11 +35,11 @@ class ExposedPart(abc.ABC):
         self._places: list[int] = []
 
     is_kept: bool = False
-    """Whether later sessions of a scope repeat what the first one drew."""
+    """Whether later sessions of a scope repeat the first one's report (memoized)."""
 
     @property
     def width(self) -> int:
-        """How many numbers an output has."""
+        """The number of integers in an output."""
         return self.mechanism.num_reports_of(self.values.shape[1])
 
     @abc.abstractmethod
@@ -48,7 +48,7 @@ class ExposedPart(abc.ABC):
 
     @functools.cached_property
     def is_law_known(self) -> bool:
-        """Whether the mechanism's law is written down, or that of the noise from which it computes."""
+        """Whether there is a law of the mechanism's outputs, or of the noise that it computes them from."""
         mechanism = self.mechanism.noise if isinstance(self.mechanism, PostProcessed) else self.mechanism
         report = [mechanism.report_range[0]] * mechanism.num_reports_of(self.values.shape[1])
         try:
@@ -59,7 +59,7 @@ class ExposedPart(abc.ABC):
 
     @functools.cached_property
     def log_laws(self) -> FloatArray | None:
-        """Logarithms of P[output | candidate], shape (candidates, outputs that any has); None for too many."""
+        """The values ln P[output | candidate], shape (candidates, possible outputs); None if there are too many."""
         is_many = self.width * math.log(self._num_reports) > math.log(MAX_OUTPUTS)
         if isinstance(self.mechanism, PostProcessed) or is_many or not self.is_law_known:
             return None
@@ -71,7 +71,7 @@ class ExposedPart(abc.ABC):
         return log_laws[:, is_possible]
 
     def places_of(self, outputs: IntArray) -> IntArray:
-        """Return the column of each output in `log_laws`, `NO_PLACE` for what no candidate has; shape (n,)."""
+        """Return the column of each output in `log_laws`, or `NO_PLACE` if no candidate has it, shape (n,)."""
         assert self.log_laws is not None  # noqa: S101  asked for where there are laws alone
         low, high = self.mechanism.report_range
         numbers = np.zeros(len(outputs), dtype=np.int64)
@@ -87,10 +87,10 @@ class ExposedPart(abc.ABC):
 
     @functools.cached_property
     def losses(self) -> FloatArray:
-        """Max ln P[output | first]/P[output | second] for all candidates as first and second, shape (c, c).
+        """The greatest ln P[output | first]/P[output | second] for each pair of candidates, shape (c, c).
 
-        Of noise that is added, the maximum is at the first candidate's own values; of what is computed from noise, this
-        is the noise's own loss, which that of the result never exceeds.
+        For additive noise, the maximum is at the first candidate's values. If outputs are computed from noise, this is
+        the loss of the noise, an upper bound for that of the outputs.
         """
         mechanism, values = self.mechanism, self.values
         if self.log_laws is not None:
@@ -104,10 +104,10 @@ class ExposedPart(abc.ABC):
         return np.diag(log_likelihoods)[:, None] - log_likelihoods
 
     def score(self, outputs: IntArray, first: int, second: int) -> FloatArray:
-        """Return by how much each output speaks for the first candidate and against the second.
+        """Return a score of each output, greater the more it points to the first candidate and not the second.
 
-        The log-likelihood ratio; where reports are computed from noise, whose own law is not written down, the
-        projection on the line between the two reports without noise.
+        It is the log-likelihood ratio. If reports are computed from noise and have no known law, it is the projection
+        onto the line between the two reports without noise.
         """
         if isinstance(self.mechanism, PostProcessed):
             clear = self.mechanism.finish_rows(self.values[[first, second]]).astype(np.float64)
@@ -118,9 +118,9 @@ class ExposedPart(abc.ABC):
 
 
 class Reported(ExposedPart):
-    """The reports of one phase, of a party in a roster of parties with the same public and private row.
+    """A party's reports in one phase, in a roster of parties with equal public and private rows.
 
-    Each candidate has a private row, shape (candidates, private columns).
+    The candidates' private rows have shape (candidates, private columns).
     """
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, rows: IntArray, public: Sequence[int]) -> None:
@@ -132,13 +132,13 @@ class Reported(ExposedPart):
         self._public = np.array(public, dtype=np.int64)
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """Return the reports of as many parties that all hold this candidate's row."""
+        """Return the reports of `number` parties that all hold this candidate's row."""
         inputs = Inputs(np.tile(self._rows[candidate], (number, 1)), np.tile(self._public, (number, 1)))
         return draw_reports(self._phase, inputs, noise=noise, protocol=self._protocol.name, start=0)
 
 
 class ReleasedTallies(ExposedPart):
-    """The tally of each candidate data set as a trusted server releases it, drawn by the phase itself."""
+    """A trusted server's releases of the tally of each candidate data set, drawn by the phase."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], phase: Phase, tallies: Sequence[Tally]) -> None:
         draws = phase.fixed_release(tallies[0], 0).drawn
@@ -149,23 +149,23 @@ class ReleasedTallies(ExposedPart):
         self._tallies = tallies
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """Return as many releases of this candidate data set."""
+        """Return independent releases of this candidate data set."""
         return draw_releases(self._protocol, self._phase, self._tallies[candidate], number, noise)
 
 
 class OwnRelease(ReleasedTallies):
-    """The same of a phase that makes its release itself, of no law."""
+    """The same for a phase that computes its release itself, without a known law."""
 
     @functools.cached_property
     def is_law_known(self) -> bool:
-        """False: that of the tally mechanism is not this one's."""
+        """False, since the tally mechanism's law is not that of the release."""
         return False
 
 
 class Summed(ExposedPart):
-    """One party's row in a masked sum, with T − c shares of noise: what is left for whoever knows all else of it.
+    """One party's row plus T − c noise shares: a masked sum, for an adversary that knows everything else in it.
 
-    Each candidate has a private row, shape (candidates, private columns). The shares' sum is Laplace noise.
+    The candidates' private rows have shape (candidates, private columns). The shares sum to Laplace noise.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Summed(ExposedPart):
         self._protocol, self._phase, self._rows, self._public = protocol, phase, rows, public
 
     def draw(self, candidate: int, number: int, noise: SimulatedNoise) -> IntArray:
-        """Return as many sums, each with shares of its own."""
+        """Return independent sums, each with fresh shares."""
         size = self._phase.honest
         tiled = [
             np.tile(np.array(row, dtype=np.int64), (number * size, 1)) for row in (self._rows[candidate], self._public)
@@ -185,7 +185,7 @@ class Summed(ExposedPart):
         return reports.reshape(number, size, -1).sum(axis=1) - (size - 1) * self.values[candidate]
 
     def draw_securely(self, candidate: int, side: int) -> OutputSampler:
-        """Return draws with the noise of deployments. See `CandidateSampler`."""
+        """Return a sampler with the noise of deployments. See `CandidateSampler`."""
         del side
         size, row = self._phase.honest, self.values[candidate]
         draw = secure_draw(self._phase.share, row.tolist())
@@ -194,12 +194,12 @@ class Summed(ExposedPart):
         )
 
     def most_outputs(self, most_shares: int) -> int:
-        """Return how many outputs take so many numbers' shares."""
+        """Return the number of outputs that take this many noise shares."""
         return max(most_shares // (self._phase.honest * self.width), 1)
 
 
 def noisy_totals(phase: Phase, tally: Tally) -> IntArray:
-    """Return the numbers of a tally that a trusted server adds noise to: others are public."""
+    """Return the numbers of a tally that a trusted server adds noise to; the others are public."""
     fixed_noise = phase.fixed_release(tally, 0).drawn
     return np.array([value for _, values in fixed_noise for value in values], dtype=np.int64)
 
@@ -207,9 +207,9 @@ def noisy_totals(phase: Phase, tally: Tally) -> IntArray:
 def draw_releases(
     protocol: PhasedProtocol[Any, Any], phase: Phase, tally: Tally, number: int, noise: NoiseSource
 ) -> IntArray:
-    """Return what a server makes of one tally, again and again: int64, shape (number, numbers of a release).
+    """Return independent releases of one tally: int64, shape (number, numbers of a release).
 
-    Where a session takes the first place of a stream of noise, each release takes a place of its own.
+    A session uses the first row of a noise stream; here each release uses a separate row.
     """
 
     def draw_at(place: int) -> Draw:
@@ -227,5 +227,5 @@ def draw_releases(
 
 
 def greatest_gaps(log_laws: FloatArray) -> FloatArray:
-    """Return max(law − other) of all laws and all others, each time over the outputs that the law has, shape (c, c)."""
+    """Return max(law − other) for each pair of log-laws, over the outputs that `law` allows, shape (c, c)."""
     return np.array([np.max(law[law > -np.inf] - log_laws[:, law > -np.inf], axis=1) for law in log_laws])

@@ -1,12 +1,12 @@
-"""General features of outputs, and scores learned from them, for cases that bring no score of their own.
+"""General features of outputs, and scores learned from them, for cases without a score.
 
-A feature maps an output, a row of integers, to one integer: a column, its low bits, the difference of two columns, how
-often a value occurs, the row itself. Of each, the frequencies of its values (or of ranges of them) among outputs of
-either neighbor give the logarithm of their ratio, a score; so do two features together, and all columns added up. Which
-score is best is for the audit to say, by other outputs than those that it was learned from.
+A feature maps an output, a row of integers, to one integer: a column, its low bits, the difference of two columns, the
+count of a value, or a hash of the row. The score of a feature is the log-ratio of the frequencies of its value, or of a
+range of values, in outputs of the two neighbors. Pairs of features, and the sum over all columns, give further scores.
+The audit chooses among them by outputs that they were not learned from.
 
-The list holds what known faults leave behind: low bits of floating-point noise (Mironov, 2012), columns that share
-their randomness, reports drawn again, values that only one neighbor can bring about.
+The features detect known faults: low bits of floating-point noise (Mironov, 2012), columns that share randomness,
+reports that are drawn again, and values that only one neighbor can produce.
 """
 
 import dataclasses
@@ -21,22 +21,22 @@ from scipy.special import xlogy
 from ...protocol.arrays import FloatArray, IntArray
 from .case import Score
 
-_MOST_COLUMNS: Final = 16  # columns that are looked at one by one; all are looked at in sums, counts and whole rows
-_MOST_PAIRED: Final = 6  # columns whose differences are looked at
+_MOST_COLUMNS: Final = 16  # columns that are features by themselves; sums, counts and whole rows cover all columns
+_MOST_PAIRED: Final = 6  # columns whose differences are features
 _LOW_BITS: Final = (1, 3, 8)
-_MOST_VALUES: Final = 4096  # values of a feature that are told apart; of more, ranges are
+_MOST_VALUES: Final = 4096  # values of a feature that are distinguished; if there are more, ranges are
 _MOST_RANGES: Final = 128
-_MOST_PER_SIDE: Final = 64  # ranges of each of two features that are taken together
-_MOST_COUNTED: Final = 16  # different values in all columns, up to which each is counted
+_MOST_PER_SIDE: Final = 64  # ranges of each feature in a pair of features
+_MOST_COUNTED: Final = 16  # distinct values in all columns, up to which each is counted
 _MOST_IN_TABLE: Final = 1 << 16
 _SMOOTHING: Final = 0.5
 
-Named: TypeAlias = tuple[str, Score]  # a score with what it looks at, as a phrase
+Named: TypeAlias = tuple[str, Score]  # a score with the phrase that names it
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OutputFeature:
-    """A function of outputs, shape (number, width), with integers for each; a column is one of the numbers itself."""
+    """A function from outputs, shape (number, width), to an integer for each, with its name."""
 
     name: str
     of: Callable[[IntArray], IntArray]
@@ -44,9 +44,9 @@ class OutputFeature:
 
 
 def features_of(outputs: IntArray, *, are_ordered: bool = False) -> Iterator[OutputFeature]:
-    """Yield features that outputs like these of both neighbors, shape (number, width), may differ in.
+    """Yield features in which such outputs of two neighbors, shape (number, width), may differ.
 
-    The ordered ones are those whose extremes and single values are worth a look by themselves.
+    With `are_ordered`, only features whose extremes and single values are meaningful events.
     """
     width = outputs.shape[1]
     for place in range(min(width, _MOST_COLUMNS)):
@@ -83,12 +83,12 @@ def features_of(outputs: IntArray, *, are_ordered: bool = False) -> Iterator[Out
 
 
 def outcome_feature() -> OutputFeature:
-    """Return where an output stands in a law, which is all that there is of it."""
+    """Return the feature of outputs that are indices of a law's columns."""
     return OutputFeature("place in the law", lambda rows: rows[:, 0], is_column=True)
 
 
 def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
-    """Yield scores by which two neighbors' outputs, shape (number, width), might be told apart: high for the first."""
+    """Yield scores that may distinguish two neighbors' outputs, shape (number, width); high for the first."""
     learned: list[_Learned] = []
     for feature in features_of(np.concatenate([first[:_MOST_VALUES], second[:_MOST_VALUES]])):
         learned_feature = _fit(feature, first, second)
@@ -96,9 +96,7 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
             yield feature.name, learned_feature.score
             learned.append(learned_feature)
     single = [learned_feature for learned_feature in learned if learned_feature.feature.is_column]
-    for (
-        learned_feature
-    ) in single:  # large or small, as it is: nothing is learned, so that no chance is taken for a difference
+    for learned_feature in single:  # the feature's value is a score by itself; nothing is learned, so it cannot overfit
         own_feature = learned_feature.feature
         yield (
             f"{own_feature.name}, large",
@@ -110,7 +108,7 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
         )
     if len(single) > 1:
         yield "each number by itself, added up", _sum_scores(single)
-    if learned:  # the one that differs most, together with each other
+    if learned:  # the feature that differs most, paired with each other feature
         best = max(learned, key=lambda learned_feature: learned_feature.difference).feature
         other_features = [learned_feature.feature for learned_feature in learned if learned_feature.feature is not best]
         yield from _fit_pairs(best, other_features, first, second)
@@ -118,21 +116,21 @@ def learn_scores(first: IntArray, second: IntArray) -> Iterator[Named]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Places:
-    """Where values stand: each one's place among few, sorted, or the range that holds it."""
+    """Maps values to indices: of the sorted distinct values if they are few, else of ranges."""
 
     edges: IntArray
     is_exact: bool
 
     @property
     def size(self) -> int:
-        """How many places there are, with one for values that were never seen."""
+        """The number of indices, with one for values that did not occur."""
         return len(self.edges) + 1
 
     def of(self, values: IntArray) -> IntArray:
-        """Return the place of each value."""
+        """Return the index of each value."""
         if (table := self._table) is not None:
             low, high = int(self.edges[0]), int(self.edges[-1])
-            # The two ends of the table are those of all values beyond.
+            # The table's first and last entries stand for all values beyond its ends.
             return table[np.clip(values, low - 1, high + 1) - (low - 1)]
         return self._search(values)
 
@@ -145,7 +143,7 @@ class _Places:
 
     @functools.cached_property
     def _table(self) -> IntArray | None:
-        """The place of every value between the first edge and the last, where they are not too many to write down."""
+        """The index of every value between the first edge and the last; None if they are too many for a table."""
         low, high = int(self.edges[0]), int(self.edges[-1])
         if high - low > _MOST_IN_TABLE or min(low, -high) <= -(2**62):
             return None
@@ -154,7 +152,7 @@ class _Places:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Learned:
-    """A score by a feature: the logarithm of the ratio of frequencies of its value, or of the range that holds it."""
+    """A learned score: the log-ratio of frequencies of a feature's value, or of its range."""
 
     feature: OutputFeature
     places: _Places
@@ -162,26 +160,26 @@ class _Learned:
     difference: float
 
     def score(self, outputs: IntArray) -> FloatArray:
-        """Return the score of outputs."""
+        """Return the scores of outputs."""
         return self.ratios[self.places.of(self.feature.of(outputs))]
 
 
 def _fit(feature: OutputFeature, first: IntArray, second: IntArray) -> _Learned | None:
-    """Return the score by a feature, or None where it says nothing: all alike, or all different and without order."""
+    """Return a feature's score; None if its values are all equal, or all distinct and unordered."""
     ones, other_values = feature.of(first), feature.of(second)
     places = _places_of(np.concatenate([ones, other_values]), _MOST_VALUES, _MOST_RANGES)
     if places is None or (feature.of is _whole and not places.is_exact):
         return None
     counts = [np.bincount(places.of(values), minlength=places.size) for values in (ones, other_values)]
     ratios = _ratios(counts[0], counts[1])
-    # How far the scores of the two are apart: their symmetric divergence, smoothed.
+    # The smoothed symmetric divergence of the two neighbors' frequencies.
     return _Learned(feature, places, ratios, float(((counts[0] - counts[1]) * ratios).sum()))
 
 
 def _fit_pairs(
     best: OutputFeature, other_features: Sequence[OutputFeature], first: IntArray, second: IntArray
 ) -> Iterator[Named]:
-    """Yield the scores by a feature together with each one of others."""
+    """Yield the scores of one feature paired with each of the others."""
     sides = first, second
     rows = _places_of(np.concatenate([best.of(side) for side in sides]), _MOST_PER_SIDE, _MOST_PER_SIDE)
     assert rows is not None  # noqa: S101  the best one takes more than one value
@@ -205,25 +203,25 @@ def _pair_score(
 
 
 def _places_of(values: IntArray, most_values: int, most_ranges: int) -> _Places | None:
-    """Return the values' places, where they are few; else ranges with about as many outputs in each; None for one."""
+    """Return indices of distinct values if they are few, else of ranges with equal counts; None for a single one."""
     sorted_values = np.sort(values)
     distinct = sorted_values[np.concatenate([[True], sorted_values[1:] != sorted_values[:-1]])]
     if len(distinct) <= most_values:
         return _Places(distinct, is_exact=True) if len(distinct) > 1 else None
     places = np.linspace(0, len(sorted_values), most_ranges + 1)[1:-1]
-    # Towards both ends ranges get smaller, so that none of them hides a tail.
+    # Ranges are finer towards both ends, so that none of them hides a tail.
     ends = np.geomspace(1, len(sorted_values) / most_ranges, most_ranges.bit_length())
     places = np.concatenate([places, ends, len(sorted_values) - ends]).astype(np.int64)
     return _Places(np.unique(sorted_values[places]), is_exact=False)
 
 
 def _ratios(first: IntArray, second: IntArray) -> FloatArray:
-    # Half an output more on either side: what was never seen says nothing, and no ratio is infinite.
+    # Half a pseudo-count for each neighbor keeps ratios finite, and the score of unseen values 0.
     return np.asarray(xlogy(1.0, first + _SMOOTHING) - xlogy(1.0, second + _SMOOTHING), dtype=np.float64)
 
 
 def _sum_scores(tables: Sequence[_Learned]) -> Score:
-    """Return the sum of scores: the ratio of whole rows, where columns are independent."""
+    """Return the sum of the columns' scores: the log-ratio of whole rows if columns are independent."""
 
     def score(outputs: IntArray) -> FloatArray:
         total = np.zeros(len(outputs))
@@ -240,7 +238,7 @@ def _num_different(rows: IntArray) -> IntArray:
 
 
 def _whole(rows: IntArray) -> IntArray:
-    """Return a number for each row: the same for equal rows, and all but surely another one for others."""
+    """Return a 64-bit hash of each row."""
     hashes = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
         # An odd factor and a shift, as in splitmix64; integers of 64 bits wrap around.

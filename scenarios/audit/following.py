@@ -1,19 +1,20 @@
-"""Test whether outputs follow a law: none of the events below is drawn more or less often than it can be.
+"""Test whether outputs follow a law, by the frequencies of events.
 
-Of finitely many outcomes, in an order whose two ends are the law's tails:
+The law has finitely many outcomes, ordered so that both ends are its tails. The events are:
 
-- bins of neighboring outcomes, about equally probable, 512 of them at most;
-- tails: each end's first outcomes, of probability ½, ¼, ⅛ and so on, down to where one output is too many;
-- each outcome by itself;
-- the rests of the outcomes' numbers by 2 and by 8, where bins hold several;
-- holes: the most probable run of neighboring outcomes that were never drawn;
-- outcomes that the law excludes, and outputs that are no outcome: one of them is enough.
+- bins: at most 512 ranges of neighboring outcomes, of about equal probability;
+- tails: outcomes at each end, of probability ½, ¼, ⅛ and so on, down to where a single output departs;
+- each single outcome;
+- the outcomes' indices modulo 2 and modulo 8, if bins hold several outcomes;
+- holes: the most probable run of neighboring outcomes that was never drawn;
+- outcomes of probability 0, and outputs that are no outcome: a single one departs.
 
-The first four are held against Clopper and Pearson's intervals: an event of probability p that happened h times in n
-independent outputs departs where P[Bin(n, p) ≥ h] or P[Bin(n, p) ≤ h] is below its part of the risk. Of K outcomes a
-run of probability m or more is never drawn with probability K·(1 − m)^n at most: it then holds one of the K shortest
-runs of that probability, of which each begins at another outcome. The risk is shared by all events, evenly by kind, so
-that outputs of the law depart with that probability at most; what the law excludes has no part of it.
+The first four kinds use exact binomial tests: an event of probability p with h hits in n independent outputs departs if
+P[Bin(n, p) ≥ h] or P[Bin(n, p) ≤ h] is below its part of the risk. With K outcomes, some run of probability at least m
+is never drawn with probability K·(1 − m)^n at most: such a run contains one of the K shortest runs of that probability,
+each with a different first outcome. The risk is divided equally among kinds of events, and among the events of a kind.
+So outputs that follow the law are reported to depart with at most that probability. Events of probability 0 need no
+part of it.
 """
 
 import dataclasses
@@ -28,7 +29,7 @@ from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.elementary import ln
 from .case import NO_PLACE, LawCheck, OutputSampler, Streams
 
-_NUM_KINDS: Final = 5  # bins, tails, outcomes, rests, holes
+_NUM_KINDS: Final = 5  # bins, tails, outcomes, residues, holes
 _MOST_BINS: Final = 512
 _LEAST_EXPECTED: Final = 5
 _RESTS: Final = (2, 8)
@@ -37,7 +38,7 @@ _ROUNDING: Final = 1e-11  # relative: far more than the error of a law in floats
 
 
 class _Events(NamedTuple):
-    """Events of a kind, how often each happened, and their probabilities."""
+    """Events of one kind: their counts and probabilities."""
 
     kind: str
     hits: IntArray
@@ -45,9 +46,10 @@ class _Events(NamedTuple):
 
 
 def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> str:
-    """Return in what outputs depart from a law, as a phrase; empty where they follow it, but for a risk.
+    """Return how outputs depart from a law, as a phrase; empty if they follow it.
 
-    Counts are of each outcome, and last of outputs that are none, shape (outcomes + 1,).
+    `counts`, shape (outcomes + 1,), has each outcome's count, and last the number of outputs that are no outcome.
+    `risk` is the probability that outputs of the law are reported to depart.
     """
     is_possible = law > 0
     if excluded := int(counts[:-1][~is_possible].sum() + counts[-1]):
@@ -74,9 +76,9 @@ def departure(counts: IntArray, law: FloatArray, number: int, risk: float) -> st
 
 
 def greatest_unnoticed(num_outcomes: int, number: int, risk: float) -> float:
-    """Return the probability below which outcomes that are never drawn may go unnoticed: one, or neighboring ones.
+    """Return the probability below which a missing outcome, or a run of them, may go unnoticed.
 
-    The risk is that outputs of the law are said to depart from it.
+    `risk` is the probability that outputs of the law are reported to depart.
     """
     return float(-expm1((ln(risk / _NUM_KINDS) - ln(num_outcomes)) / number))
 
@@ -86,7 +88,7 @@ def _told(expected: float) -> str:
 
 
 def _events(counts: IntArray, law: FloatArray, number: int, risk: float) -> Iterator[_Events]:
-    """Yield events, one kind after the other."""
+    """Yield the events, kind by kind."""
     cumulated = np.cumsum(law)
     min_expected = max(_LEAST_EXPECTED, number / _MOST_BINS)
     starts = np.flatnonzero(np.diff(np.floor(cumulated * number / min_expected), prepend=-1.0))
@@ -103,15 +105,15 @@ def _events(counts: IntArray, law: FloatArray, number: int, risk: float) -> Iter
 
 
 def _tails(counts: IntArray, law: FloatArray, number: int, risk: float) -> _Events:
-    """Return the tails: at both ends the most outcomes of probability 2^−k together, for each k that says anything."""
-    # Of a tail of so small a probability one output departs, whatever is shared of the risk.
+    """Return the tails: for each useful k, the longest range at each end with probability at most 2^−k."""
+    # In a tail of such small probability, a single output departs.
     smallest = math.ceil(math.log2(number) - math.log2(risk)) + _MOST_BINS.bit_length()
     levels = np.exp2(-np.arange(1.0, smallest + 1))
     hits: list[IntArray] = []
     masses: list[FloatArray] = []
     for counts_in_order, mass in ((counts, law), (counts[::-1], law[::-1])):
         cumulated = np.cumsum(mass)
-        # Of two outcomes that are as likely in floats as not, one must be a tail.
+        # With two outcomes of probability about ½ each, rounding must not leave both without a tail.
         ends = np.unique(np.searchsorted(cumulated, levels * (1 + _ROUNDING), side="right")) - 1
         ends = ends[ends >= 0]
         hits.append(np.cumsum(counts_in_order)[ends])
@@ -120,9 +122,9 @@ def _tails(counts: IntArray, law: FloatArray, number: int, risk: float) -> _Even
 
 
 def _extreme_events(events: _Events) -> _Events:
-    """Keep of all events with equal counts the least and the most probable one."""
+    """Keep only the least and the most probable event for each count."""
     if (size := int(events.hits.max()) + 1) > len(events.hits):
-        return events  # a table would be larger than what it saves
+        return events  # a table would cost more than it saves
     least_counts, greatest_counts = np.full(size, 2.0), np.full(size, -1.0)
     np.minimum.at(least_counts, events.hits, events.law)
     np.maximum.at(greatest_counts, events.hits, events.law)
@@ -134,33 +136,34 @@ def _extreme_events(events: _Events) -> _Events:
 
 
 def _tails_of(events: _Events, number: int) -> FloatArray:
-    """Return the probability of as many hits or more where they are more than expected, else of as many or fewer."""
+    """Return the binomial tail probability: of at least this many hits if above the mean, else of at most as many."""
     hits, law = events.hits, events.law
-    is_many = hits > number * law  # then as few have probability ½ or so: the median is within 1 of the mean
+    # the other tail then has probability about ½, since the median is within 1 of the mean
+    is_many = hits > number * law
     chances = np.empty(len(hits))
     many_hits, few = hits[is_many], hits[~is_many]
     chances[is_many] = betainc(many_hits, number - many_hits + 1, np.minimum(law[is_many] * (1 + _ROUNDING), 1.0))
-    # By the complement, eight times as fast: what it drops of a small probability is given back.
+    # betainc at the complement 1 − p is eight times as fast; _LEAST_REST makes up for what the subtraction rounds off.
     complements = np.minimum(1 - law[~is_many] * (1 - _ROUNDING) + _LEAST_REST, 1.0)
     chances[~is_many] = np.where(few < number, betainc(np.maximum(number - few, 1), few + 1, complements), 1.0)
     return chances
 
 
 class Counts(NamedTuple):
-    """How often each outcome was drawn of an input."""
+    """Counts of each outcome in outputs of one input."""
 
-    name: str  # of the input and of what is looked at, as a phrase
-    law: FloatArray  # of the outcomes, shape (outcomes,)
-    counts: IntArray  # of each, and last of outputs that are none, shape (outcomes + 1,)
-    number: int  # of outcomes that are counted
+    name: str  # names of the input and of the feature, as a phrase
+    law: FloatArray  # probabilities of the outcomes, shape (outcomes,)
+    counts: IntArray  # counts of outcomes, and last of outputs that are none, shape (outcomes + 1,)
+    number: int  # number of counted outcomes
 
     @classmethod
     def of(cls, name: str, law: FloatArray, number: int) -> "Counts":
-        """Return counts of nothing yet."""
+        """Return counts that are all 0."""
         return cls(name, law, np.zeros(len(law) + 1, dtype=np.int64), number)
 
     def add(self, places: IntArray) -> None:
-        """Count outputs by the places of their outcomes, or `NO_PLACE`."""
+        """Count outputs by the indices of their outcomes, or `NO_PLACE`."""
         size = len(self.counts)
         if places.ndim != 1 or not NO_PLACE <= int(places.min()) <= int(places.max()) < size - 1:
             raise ValueError("an output that has a law must be the number of one of its columns, or of none")
@@ -169,21 +172,21 @@ class Counts(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class LawFindings:
-    """What was found where outputs were held against laws."""
+    """The result of testing outputs against laws."""
 
-    num_inputs: int = 0  # inputs of which outputs were drawn
-    samples: int = 0  # of each of them, at least
-    departure: str = ""  # which of them departs from its law, and in what, as a phrase; empty where all follow
-    unnoticed: float = 1.0  # the probability below which neighboring outcomes that are never drawn may go unnoticed
+    num_inputs: int = 0  # number of tested inputs
+    samples: int = 0  # least number of outputs of each input
+    departure: str = ""  # the input that departs from its law, and how, as a phrase; empty if none does
+    unnoticed: float = 1.0  # the probability below which a missing run of outcomes may go unnoticed
 
 
-NOTHING_HELD: Final = LawFindings()  # where no output was drawn, or none has a law
+NOTHING_HELD: Final = LawFindings()  # without drawn outputs, or without laws
 
 
 def draw_checks(
     pairs: Iterable[tuple[LawCheck, OutputSampler]], samples: int, streams: Streams
 ) -> Iterator[Sequence[Counts]]:
-    """Yield for each input, which something draws, the counts in each of its views, of as many as it asks for."""
+    """Yield for each input with a sampler the counts of its views."""
     for check, draw in pairs:
         number = max(samples, check.least)
         views = [
@@ -197,9 +200,9 @@ def draw_checks(
 
 
 def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> LawFindings:
-    """Return what is found of inputs, at least one, each with the counts in its views.
+    """Return the findings on at least one input, each with the counts of its views.
 
-    The risk is that any of them is said to depart from its law though none does.
+    `risk` is the probability that some input is reported to depart although all follow their laws.
     """
     views = [counts for law_input in inputs for counts in law_input]
     each = risk / len(views)
@@ -215,6 +218,6 @@ def hold(inputs: Sequence[Sequence[Counts]], risk: float) -> LawFindings:
 
 
 def _join_departures(departures: Iterable[str]) -> str:
-    """Return the first departure, and the number of the others."""
+    """Return the first departure, and how many others there are, as a phrase."""
     first, *other_departures = [*departures, ""]
     return f"{first}; so do {len(other_departures) - 1} more" if len(other_departures) > 1 else first

@@ -1,12 +1,11 @@
-"""Whole sessions as they are held: machines, noise and bytes of a deployment, and what leaves a party in them.
+"""Whole sessions for audits, run with a deployment's machines, noise and bytes.
 
-A session is held in one of three ways. By *machines*: the parties' own, which exchange the bytes that the driver of
-an agent would send, without a network between them; a deadline passes once nobody has anything left to say. By
-*agents*, over memory. By *arrays*, phase by phase. What it leaves is the same: the numbers of each party's reports as
-they were read from its bytes, and what the server released. Where nobody trusts it, that is the first session's again.
+There are three ways to run a session. *Machines*: the parties' state machines exchange the bytes that an agent's driver
+would send, without a network; a deadline passes once all queues are empty. *Agents*: over memory. *Arrays*: phase by
+phase. The record is the same: the numbers of each party's reports, decoded from its bytes, and the server's release.
 
-The rule that holds here: nothing is drawn or charged but by the code that runs in a session, and every output is of a
-session of its own, or of a party of its own, whose noise nobody else has.
+All noise and all charges come from the code that sessions run. Every output is from a separate session, or from a
+separate party with independent noise.
 """
 
 import collections
@@ -48,24 +47,24 @@ from ..running.earlier_reports import EarlierReports
 from ..running.session import Adversity, AgentClasses, SessionObservers, run_agents
 from .case import OutputSampler, Source
 
-SESSION: Final = "audited"  # what audited sessions are called, with a number behind it
+SESSION: Final = "audited"  # name of audited sessions, followed by a number
 _NUMBERS: Final = msgspec.msgpack.Decoder(tuple[int, ...])
 _SIDES: Final = 2
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RecordedSession:
-    """What a session leaves."""
+    """The record of a session: its reports and its outcome."""
 
-    reports: Sequence[Sequence[int]]  # of each party, in roster order, the numbers that left it, phase after phase
-    outcome: msgspec.Struct | None = None  # what was released; None where nothing is (arrays, but of a trusted server)
-    # All else that left the parties: how many messages, each one's size, and what bytes no report has, as one number; 0
-    # where no bytes were sent (arrays).
+    reports: Sequence[Sequence[int]]  # for each party, in roster order, the numbers of its reports, phase after phase
+    outcome: msgspec.Struct | None = None  # the release; None if there is none (arrays without a trusted server)
+    # A digest of all else that left the parties: number and sizes of messages, and bytes outside reports; 0 if no bytes
+    # were sent (arrays).
     others: int = 0
 
 
 class SessionRunner(Protocol):
-    """Holds one session."""
+    """Runs one session."""
 
     def __call__(
         self,
@@ -76,17 +75,17 @@ class SessionRunner(Protocol):
         noise: NoiseSource,
         memoized: KeptReports | None = None,
     ) -> RecordedSession:
-        """Return what a session leaves whose parties, the server among them, draw this noise.
+        """Return the record of a session whose parties, including the server, draw this noise.
 
-        `memoized` is what earlier sessions left, and gets what this one leaves. PsephosError: the session failed, or a
-        party was dropped.
+        `memoized` holds the memoized reports of earlier sessions; this session's are added. PsephosError: the session
+        failed, or a party was dropped.
         """
         ...
 
 
 NoiseMaker: TypeAlias = Callable[[str, int, int], NoiseSource]
-"""(session, seed, round) → the noise of one session; what is secure heeds none of them."""
-MakeNoise: TypeAlias = Callable[[], NoiseMaker]  # makes the noise of many sessions, and is called once for them all
+"""Maps (session, seed, round) to the noise of one session; secure noise ignores all three."""
+MakeNoise: TypeAlias = Callable[[], NoiseMaker]  # called once to prepare the noise of many sessions
 
 
 def run_by_machines(
@@ -99,7 +98,7 @@ def run_by_machines(
     ledgers: Sequence[Ledger] | None = None,
     machine: type[ClientMachine] = ClientMachine,
 ) -> RecordedSession:
-    """Hold a session by its parties' machines, of which clients' may be another kind. See `SessionRunner`."""
+    """Run a session by its parties' machines; clients' may be of another class. See `SessionRunner`."""
     names = names_of(len(inputs))
     earlier_reports = EarlierReports(protocol, names, inputs, memoized)
     mode = SessionMode(session, noise)
@@ -123,7 +122,7 @@ def run_by_agents(
     memoized: KeptReports | None = None,
     client: type[Client] = Client,
 ) -> RecordedSession:
-    """Hold a session by agents over memory, with simulated or secure noise. See `SessionRunner`."""
+    """Run a session by agents over memory, with simulated or secure noise. See `SessionRunner`."""
     names = names_of(len(inputs))
     recorders = {name: _Recorder() for name in names}
 
@@ -153,7 +152,7 @@ def run_by_arrays(
     noise: NoiseSource,
     memoized: KeptReports | None = None,
 ) -> RecordedSession:
-    """Hold the clients' part of a session by arrays, with simulated noise; all of it where losses bound releases."""
+    """Run the clients' part of a session by arrays, with simulated noise; also the release if losses bound it."""
     del session
     assert isinstance(noise, SimulatedNoise)  # noqa: S101  arrays have no other
     if protocol.model.bounds_release:
@@ -173,14 +172,14 @@ def run_by_arrays(
 
 
 def noise_of(source: Source) -> MakeNoise:
-    """Return what makes the noise of sessions: simulated, another for each seed and round, or secure."""
+    """Return the noise maker of a source: simulated, different for each seed and round, or secure."""
     return one_source(SecureNoise) if source == "secure" else source_of_each(SimulatedNoise)
 
 
 def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
-    """Return what makes one noise source that serves all sessions, as one that never repeats may.
+    """Return a noise maker that serves all sessions from one source, whose noise never repeats.
 
-    Its samplers take longer to make than to ask.
+    Building its samplers takes longer than drawing.
     """
 
     def make_noise() -> NoiseMaker:
@@ -191,7 +190,7 @@ def one_source(make: Callable[[], NoiseSource]) -> MakeNoise:
 
 
 def source_of_each(kind: type[SimulatedNoise]) -> MakeNoise:
-    """Return what makes a noise source of a kind for each session, seed and round."""
+    """Return a noise maker with a separate source for each session, seed and round."""
 
     def make(session: str, seed: int, round_number: int) -> NoiseSource:
         return kind(seed, session=session, round_number=round_number)
@@ -202,14 +201,14 @@ def source_of_each(kind: type[SimulatedNoise]) -> MakeNoise:
 def roster_of(
     protocol: PhasedProtocol[Any, Any], rows: Sequence[Sequence[int] | IntArray], public: Sequence[Sequence[int]]
 ) -> Inputs:
-    """Return a roster of parties with these rows; what a public row says of its owner's place is put right."""
+    """Return a roster of parties with these rows; a public row's index of its party is corrected."""
     private, table = (np.array(rows_of_kind, dtype=np.int64).reshape(len(rows), -1) for rows_of_kind in (rows, public))
     public_table = protocol.write_public(table)
     return Inputs(private, protocol.encode_public(public_table, num_parties=len(rows)) if public_table else table)
 
 
 def reports_of_each(session: RecordedSession) -> Sequence[Sequence[int]]:
-    """Return each party's reports as an output of its own: parties are independent of each other."""
+    """Return each party's reports as a separate output, since parties are independent."""
     return session.reports
 
 
@@ -228,20 +227,20 @@ def session_sampler(
     num_sessions: int = 1,
     hold: SessionRunner = run_by_machines,
 ) -> OutputSampler:
-    """Return draws of what sessions show.
+    """Return a sampler of what sessions show.
 
     Args:
-        protocol: what is run.
-        inputs: of all parties, in roster order.
-        observe: what one session shows: independent outputs, one or more, of which each is a row of integers.
-        make_noise: makes the sessions' noise.
-        side: 0 or 1: the two neighbors share no simulated noise, whatever streams they are asked for.
-        num_sessions: rounds on the same data whose rows stand side by side in an output.
-        hold: how a session is held.
+        protocol: the sessions' protocol.
+        inputs: all parties' rows, in roster order.
+        observe: maps a session's record to one or more independent outputs, each a row of integers.
+        make_noise: prepares the sessions' noise.
+        side: 0 or 1; the two neighbors never share simulated noise, whatever streams are asked for.
+        num_sessions: number of rounds on the same data, whose rows are concatenated in an output.
+        hold: runs a session.
     """
 
     @functools.cache
-    def noises() -> NoiseMaker:  # made when something is drawn: what makes secure noise is heavy
+    def noises() -> NoiseMaker:  # built on first use, since secure noise is slow to prepare
         return make_noise()
 
     has_memoized_phase = any(phase.memo_scope is not None for phase in protocol.phases)
@@ -254,7 +253,7 @@ def session_sampler(
             of_rounds = (noises()(session, _SIDES * stream + side, each) for each in range(num_sessions))
             memoized_reports: dict[str, KeptReports] = (
                 {"kept": {}} if has_memoized_phase else {}
-            )  # from round to round, and no further
+            )  # shared by the rounds of one output only
             rounds = [
                 observe(hold(session_protocol, inputs, session=session, noise=noise, **memoized_reports))
                 for noise in of_rounds
@@ -266,7 +265,7 @@ def session_sampler(
 
 
 def _repeating_outcome(protocol: PhasedProtocol[Any, Any]) -> PhasedProtocol[Any, Any]:
-    """Return the protocol, in whose sessions the first outcome is told again: it is made of reports that are shown."""
+    """Return the protocol with its first outcome cached, since outcomes are functions of observed reports."""
     copied = copy.copy(protocol)
     for name in ("outcome", "own_outcomes"):
         outcomes: list[Any] = []
@@ -281,14 +280,14 @@ def _first_of(outcomes: list[Any], make: Callable[[Sequence[Tally]], Any], talli
 
 
 class Wire:
-    """Carries bytes between one server's machine and its clients', in the order in which they are sent.
+    """Carries bytes between a server's machine and its clients' machines, in the order of sending.
 
-    Clients that leave do so when they are asked for a step.
+    Clients that leave do so when they are asked for a given step.
 
     Attributes:
-        sent: what each client said, as it was read.
-        told: what each client was told.
-        tallies: what the phases left, once the session is over.
+        sent: each client's messages, as decoded by the server.
+        told: the messages that each client received.
+        tallies: the phases' tallies, after the session.
     """
 
     def __init__(
@@ -308,14 +307,14 @@ class Wire:
         self.told: dict[str, list[Message]] = {name: [] for name in clients}
 
     def run(self) -> None:
-        """Hold the session; PsephosError: it failed, or a party was dropped."""
+        """Run the session; PsephosError: it failed, or a party was dropped."""
         self._act(SERVER, self._server.start())
         for name, client in self._clients.items():
             self._act(name, client.start())
         while self._queue or self._deadlines:
             while self._queue:
                 self._deliver(*self._queue.popleft())
-            if self._deadlines:  # nothing of a phase that has closed
+            if self._deadlines:  # ignore deadlines of phases that have closed
                 self._act(SERVER, self._server.receive_timeout(self._deadlines.popleft()))
 
     def _deliver(self, sender: str, recipient: str, payload: bytes) -> None:
@@ -342,11 +341,11 @@ class Wire:
                 case Finish(SessionResult(tallies=tallies)):
                     self.tallies = tallies
                 case _:
-                    pass  # these are for logs and listeners
+                    pass  # these effects are for logs and listeners
 
 
 class _Recorder(Deviation):
-    """Changes nothing, and keeps what passes."""
+    """Records messages, and changes nothing."""
 
     __slots__ = ("sent", "told")
 
@@ -364,7 +363,7 @@ class _Recorder(Deviation):
 
 
 def names_of(number: int) -> list[str]:
-    """Return what the parties of audited sessions are called, in roster order."""
+    """Return the names of audited sessions' parties, in roster order."""
     return [f"party-{place}" for place in range(number)]
 
 
@@ -381,7 +380,7 @@ def _record_session(
     received: Sequence[Message],
     session: str,
 ) -> RecordedSession:
-    """Return what a session leaves whose parties said this, and whose first one was told that.
+    """Return the record of a session in which parties sent these messages, and the first one received those.
 
     PsephosError: nothing was released.
     """
@@ -395,10 +394,10 @@ def _record_session(
 
 
 def _others_of(protocol: PhasedProtocol[Any, Any], sent_messages: Sequence[Sequence[Message]], session: str) -> int:
-    """Return a number that stands for all that left the parties but the numbers of their reports.
+    """Return a digest of all that left the parties except the numbers of their reports.
 
-    Messages are encoded as they left, with the session's name taken out. A report has its phase, its size, and whether
-    its bytes are those of its numbers.
+    Messages are encoded as they were sent, without the session's name. A report counts by its phase, its size, and
+    whether its bytes are the canonical encoding of its numbers.
     """
     digest = hashlib.sha256()
     for place, messages in enumerate(sent_messages):

@@ -1,16 +1,16 @@
-"""Masked sessions of every size: what the server sees of them, and parties in league with it.
+"""Audits of masked sessions of every size, against the server with colluding parties.
 
-Of a roster some leave before their masked row, so that T are in the sum, and c of these tell the server their rows and
-shares. What is left is a sum with h = T − c honest shares, which is held against its law, and the ends' loss by it
-against the ledger. Simulated, it is drawn by the phase, over arrays; with secure noise sessions are held by machines
-that mask by the primitives of deployments. Then each party's share is held against its law by itself, and all else that
-leaves a party says nothing:
+Some parties of a roster leave before they send their masked row, so that T parties are in the sum. Of these, c collude:
+they give the server their rows and noise shares. What remains is a sum with h = T − c honest shares. It is tested
+against its law, and the loss between the ends by this law is compared with the ledger. With simulated noise, the phase
+draws the sum over arrays. With secure noise, machines run sessions with a deployment's cryptography. Then each party's
+noise share is also tested against its law, and everything else that a party sends must be independent of its row:
 
-- masked rows are uniform modulo 2⁶⁴: by all of their bits;
-- so are differences of two numbers of a row, of two parties' rows, of a party's rows in one session and a later one, at
-  distances of the grid;
-- messages have the same sizes, and what is in them the same order, whatever anybody holds;
-- what the roots of masks are made of is uniform, and never the same twice.
+- masked rows are uniform modulo 2⁶⁴, tested by all of their bits;
+- so are differences of two numbers of a row, of two parties' rows, and of a party's rows in two sessions, at the grid's
+  distances;
+- messages have the same sizes and order for all inputs;
+- the roots that masks are derived from are uniform, and never repeat.
 """
 
 import dataclasses
@@ -47,44 +47,46 @@ from .size_grid import RUNGS, Configuration
 from .stream_views import LAGS
 
 MASKED_RUNGS: Final = RUNGS[1:6]
-"""Parties of a masked session: each masks with each other one."""
+"""Numbers of parties in a masked session, in which each pair of parties shares a mask."""
 MASKED_STEP: Final = [*MaskingMove].index(MaskingMove.MASKED)
 _SECONDS: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (4e-5, 4e-6), "secure": (2e-3, 4e-4)}
-"""Roughly, of a session: of a party or, in the second place, of two parties, or of a number of a party."""
-_LARGE, _SECONDS_IF_LARGE = 2**14, 2e-4  # scales of which a share is drawn without a table
-# Of all rosters together: as many as show one party, or one number of a row, that is not masked, with eight deviations.
+"""Approximate seconds in a session, for each party; and for each pair of parties, and each number of a party."""
+_LARGE, _SECONDS_IF_LARGE = 2**14, 2e-4  # from this scale on, shares are drawn without a table
+# Enough sessions, over all rosters, to detect one party, or one number of a row, without a mask at eight standard
+# deviations.
 _LEAST_SESSIONS, _MOST_OF_LEAST, _SESSIONS_OF_RATIO = 20, 60, 4.3
-_BITS: Final = 4  # of a masked number, that are looked at together
+_BITS: Final = 4  # bits of a masked number that are tested jointly
 _UNIFORM: Final = np.full(64 // _BITS << _BITS, 1 / (64 // _BITS << _BITS))
-"""Of all bits of a number, each few with its place: so many outcomes of each number."""
+"""The law of a position in a 64-bit number and of the bits there, uniform for each number."""
 _SHARES: Final = 6_000
-"""Of which those for 7 honest parties show where 5 are, at a scale of a few steps or more."""
+"""Noise shares drawn: enough to detect shares for 7 honest parties instead of 5, at a scale of a few steps or more."""
 _GROUPS: Final = 8
-"""Of numbers of a row, whose shares are looked at by themselves too: half of their scale shows in each."""
-_WORDS: Final = 4  # of 64 bits, of what roots are made of
-_ROOTS: Final = 20_000  # so many show that no more than some 26 bits of them are drawn
+"""Groups of numbers of a row whose shares are also tested separately: half the scale is detected in each."""
+_WORDS: Final = 4  # 64-bit words in a root
+_ROOTS: Final = 20_000  # enough to detect by repetition that roots have 26 random bits or fewer
 _INT64: Final = -(1 << 63), (1 << 63) - 1
 
 _Reports = Callable[..., IntArray]
-"""As `draw_reports`: a phase and a roster → the rows of all parties with their shares, as simulations draw them."""
+"""As `draw_reports`: maps a phase and a roster to all parties' rows with simulated noise shares."""
 
 
 def sizes_of(num_parties: int) -> dict[str, int]:
-    """Return T and c of so many parties: a fifth may leave, and a quarter is in league."""
+    """Return T and c for a number of parties: a fifth may leave, and a quarter colludes."""
     threshold = num_parties - num_parties // 5
     return {"threshold": threshold, "colluders": min(max(1, num_parties // 4), 2 * threshold - num_parties - 1)}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MaskedStage(Configuration):
-    """Sessions of some sizes in the distributed model, of rosters whose first parties differ, as ends.
+    """Sessions of some sizes in the distributed model, whose ends are rosters that differ in the first party.
 
-    The party that differs is at a place of its own in each roster; some of the others leave, some are in league.
+    The seed draws the index of the party that differs. Some of the other parties leave, and some collude.
     """
 
     is_central: bool = True
-    machine: type[ClientMachine] = ClientMachine  # of parties, with secure noise; by default rightly
-    reports: _Reports = draw_reports  # with simulated noise; by default rightly
+    # clients' machines with secure noise; tests replace them by faulty ones
+    machine: type[ClientMachine] = ClientMachine
+    reports: _Reports = draw_reports  # draws rows with simulated noise; tests replace it by a faulty one
 
     @property
     def _masked(self) -> MaskedPhase:
@@ -93,7 +95,7 @@ class MaskedStage(Configuration):
         return phase
 
     def honest_place(self, seed: int) -> int:
-        """Return the place of a party who is in the sum and honest."""
+        """Return the index of an honest party in the sum."""
         return self._parts(seed).honest[0]
 
     def _parts(self, seed: int) -> "_Parts":
@@ -121,7 +123,7 @@ class MaskedStage(Configuration):
     def _checks(self, rosters: Mapping[str, Inputs], seed: int) -> list[LawCheck]:
         phase = self._masked
         parts = self._parts(seed)
-        noise = noise_of_laplace(phase.share.scale)  # as many shares as are planned make it
+        noise = noise_of_laplace(phase.share.scale)  # the sum of the planned number of shares
         usual_others = self._held(next(iter(rosters.values())), parts, "secure")(0, SESSION).others
         checks: list[LawCheck] = []
         for name, inputs in rosters.items():
@@ -154,7 +156,7 @@ class MaskedStage(Configuration):
         return checks
 
     def _shares(self, inputs: Inputs, parts: "_Parts", number: int, stream: int) -> IntArray:
-        """Draw shares of noise by what the survivors of a session draw by: in each output a row of one of them."""
+        """Draw noise shares with the survivors' samplers; each output is the row of one survivor."""
         noise, rows = _Telling((self.make_noise or noise_of("secure"))()(SESSION, stream, 0)), inputs.private
         self._run(inputs, parts, noise, SESSION)
         draws = itertools.islice(itertools.cycle(sorted(noise.draws.items())), number)
@@ -162,19 +164,19 @@ class MaskedStage(Configuration):
         return np.array(shares, dtype=np.int64)
 
     def _roots(self, number: int, stream: int) -> IntArray:
-        """Draw what roots of masks are made of."""
+        """Draw the roots of masks."""
         noise = (self.make_noise or noise_of("secure"))()(SESSION, stream, 0)
         address = {"protocol": self.protocol.name, "phase": self._masked.name}
         root_bytes = b"".join(noise.entropy(**address, place=place) for place in range(number))
         return np.frombuffer(root_bytes, dtype="<i8").reshape(number, _WORDS).astype(np.int64)
 
     def _least(self, width: int, num_rows: int) -> int:
-        """Return how many sessions are held whatever the configuration's share is."""
+        """Return the least number of sessions, whatever the configuration's share is."""
         num_sessions = math.ceil(_SESSIONS_OF_RATIO * max(width / num_rows, num_rows / width))
         return min(max(num_sessions, _LEAST_SESSIONS), _MOST_OF_LEAST)
 
     def _sums(self, inputs: Inputs, parts: "_Parts") -> OutputSampler:
-        """Return draws of what is left of a sum, by arrays."""
+        """Return a sampler of the honest part of a sum, by arrays."""
         phase, size = self._masked, self.num_parties
 
         def draw(number: int, stream: int) -> IntArray:
@@ -189,7 +191,7 @@ class MaskedStage(Configuration):
         return draw
 
     def _sessions(self, inputs: Inputs, parts: "_Parts") -> OutputSampler:
-        """Return draws of what is seen of sessions in a row, held by machines: the first one's sum, then all else."""
+        """Return a sampler of the server's view of consecutive sessions by machines: first sum, then all else."""
 
         def draw(number: int, stream: int) -> IntArray:
             session = self._held(inputs, parts, "secure")
@@ -224,7 +226,7 @@ class MaskedStage(Configuration):
         session: str,
         ledgers: Sequence[Ledger] | None = None,
     ) -> Wire:
-        """Return the wire between the machines of a session that it held; PsephosError: it fails, or drops a party."""
+        """Run a session, and return its wire; PsephosError: it failed, or dropped a party."""
         descriptor = SessionDescriptor(hashlib.sha256(session.encode()).hexdigest()[:32])
         mode, names = _Mode(session, noise, descriptor=descriptor), names_of(len(inputs))
         roster, mode, signers = with_keys(self.protocol, Roster(names, inputs.public), mode)
@@ -238,7 +240,7 @@ class MaskedStage(Configuration):
         return wire
 
     def seconds(self, source: Source) -> float:
-        """Return roughly what one output takes."""
+        """Return the approximate seconds for one output."""
         of_party, of_other = _SECONDS[source]
         number, width = self.num_parties, self._masked.num_values
         if source == "simulated":
@@ -247,15 +249,15 @@ class MaskedStage(Configuration):
 
 
 class _Parts(NamedTuple):
-    """Who is who in a roster, by places."""
+    """Roles of a roster's parties, by index."""
 
-    survivors: list[int]  # T of them, of whom c are colluding
+    survivors: list[int]  # T parties, of whom c collude
     honest: list[int]
     colluding: list[int]
 
     @classmethod
     def of(cls, phase: MaskedPhase, number: int, own_place: int, seed: int) -> "_Parts":
-        """Return parts drawn by a seed, in which the party at a place is honest."""
+        """Return roles drawn by a seed, in which the party at a given index is honest."""
         order = [place for place in np.random.default_rng(seed).permutation(number).tolist() if place != own_place]
         remaining = order[: phase.threshold - 1]
         colluders, honest = sorted(remaining[: phase.colluders]), sorted([own_place, *remaining[phase.colluders :]])
@@ -263,16 +265,16 @@ class _Parts(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What the server sees of a session."""
+    """The server's view of a session."""
 
-    sums: list[int]  # without the colluders' rows and shares
-    masked: list[int]  # the survivors' rows, one after the other
-    others: int  # the sizes and the order of all that left the parties, as one number
+    sums: list[int]  # sums without the colluders' rows and shares
+    masked: list[int]  # the survivors' masked rows, concatenated
+    others: int  # a digest of the sizes and the order of all that left the parties
 
 
 @dataclasses.dataclass(frozen=True)
 class _Mode(SessionMode):
-    """A mode with the primitives of deployments, whatever its noise is; a signature is verified once."""
+    """A mode with a deployment's cryptography for any noise; each signature is verified once."""
 
     @property
     def primitives(self) -> Primitives:
@@ -282,11 +284,11 @@ class _Mode(SessionMode):
 
 
 class _Telling:
-    """A noise source that tells what parties drew, as those in league do.
+    """A noise source that records what parties drew, since colluding parties reveal it.
 
     Attributes:
-        drawn: by place, their rows with their shares.
-        draws: by place, what draws them once more.
+        drawn: maps a party's index to its row with its noise share.
+        draws: maps a party's index to a function that draws again.
     """
 
     def __init__(self, noise: NoiseSource) -> None:
@@ -298,7 +300,7 @@ class _Telling:
     def randomize(
         self, mechanism: RowMechanism, values: Sequence[int], *, protocol: str, phase: str, place: int
     ) -> list[int]:
-        """Return what the noise does, and keep it."""
+        """Return the wrapped noise's result, and record it."""
         draw = functools.partial(self._noise.randomize, mechanism, values, protocol=protocol, phase=phase, place=place)
         self.draws[place], self.drawn[place] = draw, draw()
         return self.drawn[place]
@@ -307,7 +309,7 @@ class _Telling:
 def _masked_rows_and_digest(
     protocol: PhasedProtocol[Any, Any], sent_messages: Mapping[str, Sequence[Message]], session: str
 ) -> tuple[list[int], int]:
-    """Return masked rows, one after the other, and a number that stands for the sizes and the order of all else."""
+    """Return the masked rows, concatenated, and a digest of the sizes and the order of all else."""
     masked: list[int] = []
     sizes: list[tuple[Any, ...]] = []
     for name, messages in sent_messages.items():
@@ -326,21 +328,21 @@ def _masked_rows_and_digest(
 
 
 def _order_of(message: Any) -> Any:
-    """Return what is said with sizes in place of bytes: whose things are said, and in which order."""
+    """Return the content with bytes replaced by their sizes: whose content it is, and in which order."""
     if isinstance(message, list):
         return tuple(map(_order_of, cast("list[Any]", message)))
     return len(message) if isinstance(message, bytes) else message
 
 
 def _nibbles(numbers: IntArray) -> IntArray:
-    """Return all bits of numbers, some together, each with its place in a number: one outcome of `_UNIFORM`."""
+    """Return the outcomes of `_UNIFORM`: each group of bits of a number, with its position."""
     places = np.arange(64 // _BITS)
     parts = (numbers.reshape(-1, 1) >> (_BITS * places)) & ((1 << _BITS) - 1)
     return (parts + (places << _BITS)).reshape(-1)
 
 
 def _root_views() -> Iterator[OutputView]:
-    """Yield that all bits of roots are uniform, and that no number in them is there twice."""
+    """Yield tests that all bits of roots are uniform, and that none of their words repeats."""
     yield OutputView("all bits", _UNIFORM, _nibbles, each=_WORDS * len(_UNIFORM) >> _BITS)
 
     def repetitions(outputs: IntArray) -> IntArray:
@@ -351,14 +353,14 @@ def _root_views() -> Iterator[OutputView]:
 
 
 class _Seen(NamedTuple):
-    """What is looked at beside the sum, in outputs of so many numbers, of so many parties and sessions."""
+    """Tests of everything except the sum, in outputs of some parties and sessions."""
 
     width: int
     num_rows: int
     num_sessions: int
 
     def views(self, usual_size: int) -> Iterator[OutputView]:
-        """Yield that sizes are the usual ones, and that masked numbers, and differences of two, are uniform."""
+        """Yield tests that sizes never vary, and that masked numbers, and differences of two, are uniform."""
         yield OutputView(
             "sizes of messages", np.ones(1), lambda outputs: np.where(outputs[:, -1] == usual_size, 0, NO_PLACE)
         )
@@ -382,7 +384,7 @@ class _Seen(NamedTuple):
 
 
 def _lagged_differences(axis: int, lag: int, numbers: IntArray) -> IntArray:
-    """Return the differences of numbers that are so far apart along an axis, each in one pair."""
+    """Return differences of numbers at a distance along an axis, each number in one pair at most."""
     rolled = np.moveaxis(numbers, axis, 0)
     starts = [place for place in range(len(rolled) - lag) if place // lag % 2 == 0]
     return rolled[[place + lag for place in starts]] - rolled[starts]

@@ -1,10 +1,9 @@
-"""Observables: what leaves one party in whole sessions, for each of the rows that it may hold.
+"""Observables: all that leaves one party in whole sessions, for each of its candidate rows.
 
-An exposure is a list of parts (`exposed_parts`), each what one randomizer makes of each candidate row; parts share no
-randomness, so that log-likelihoods add. With the noise of deployments sessions are held by machines (`machines`), some
-parties with the same row in each, or for what a server releases one output in each. Whether parties of one session
-share anything is another audit's (`whole_sessions.two_party_cases`). The second session of a repeated vote is the same
-session in another round.
+An observable is a list of parts (`exposed_parts`): one randomizer's outputs for each candidate row. Parts are
+independent, so log-likelihoods add. With the noise of deployments, machines run the sessions (`machines`), each with
+several parties that hold the same row, or with one output if a server releases it. Independence between parties of one
+session is tested separately (`whole_sessions.two_party_cases`). A repeated vote is the same session in another round.
 """
 
 import dataclasses
@@ -20,39 +19,38 @@ from .case import NO_PLACE, OutputSampler, Pair, Score
 from .exposed_parts import MAX_OUTPUTS, ExposedPart, ReleasedTallies, Reported
 from .machines import SESSION, RecordedSession, noise_of, reports_of_each, roster_of, session_sampler
 
-_PARTIES: Final = 32  # with the same row in one session by machines
+_PARTIES: Final = 32  # parties with the same row in a session by machines
 _SIDES: Final = 2
 
 CandidateSampler: TypeAlias = Callable[[int, int], OutputSampler]
-"""(candidate, side) → draws of its outputs; the two sides share no randomness."""
+"""Maps (candidate, side) to a sampler of its outputs; the two sides share no randomness."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Observable:
-    """What leaves one party, or what a server releases, in some sessions on the same data."""
+    """All that leaves one party, or that a server releases, in some sessions on the same data."""
 
-    # Of one session, in the order in which an output has their numbers: that of its phases, party by party.
+    # The parts of one session, in the order of their numbers in an output: by party, then by phase.
     parts: tuple[ExposedPart, ...]
-    num_sessions: int  # how often it is held, each time in a round of its own
-    # Draws outputs of a candidate as one of the two sides, with the noise of simulations; by default each part draws
-    # its own by arrays.
+    num_sessions: int  # number of sessions, each in a separate round
+    # Draws a candidate's outputs for one side, with simulated noise; by default each part draws by arrays.
     simulated: CandidateSampler | None = None
-    secure: CandidateSampler | None = None  # the same with the noise of deployments; None where there are none
+    secure: CandidateSampler | None = None  # the same with the noise of deployments; None if there is none
 
     @property
     def losses(self) -> FloatArray:
-        """The greatest log-ratio for all candidates as first and second: exact, since parts are independent."""
+        """The greatest log-likelihood ratio of each pair of candidates; exact, since parts are independent."""
         losses_of_parts = [part.losses for part, is_repeated in self._in_order() if not is_repeated]
         return sum(losses_of_parts[1:], start=losses_of_parts[0])
 
     def _in_order(self) -> Iterator[tuple[ExposedPart, bool]]:
-        """Yield what an output is made of, session by session, and whether it is what the first session had."""
+        """Yield an output's parts, session by session, and whether each repeats the first session's report."""
         for number in range(self.num_sessions):
             for part in self.parts:
                 yield part, part.is_kept and number > 0
 
     def pair(self, first: int, second: int, *, name: str) -> Pair:
-        """Return two candidates as neighbors, with their exact laws where there are few enough outputs."""
+        """Return two candidates as neighbors, with their exact laws if there are few enough outputs."""
         laws = self._laws(first, second)
         simulated = self.simulated or self._draw_of
         draws = simulated(first, 0), simulated(second, 1)
@@ -76,19 +74,19 @@ class Observable:
         return np.exp(laws)
 
     def _draw_numbers(self, draw: OutputSampler) -> OutputSampler:
-        """Return a draw of the columns in which outputs are in the laws."""
+        """Return a sampler of the outputs' columns in the laws."""
 
         def draw_numbers(number: int, stream: int) -> IntArray:
             outputs = draw(number, stream)
             places = np.zeros(number, dtype=np.int64)
             is_possible = np.ones(number, dtype=np.bool_)
             start = 0
-            first: dict[int, IntArray] = {}  # of each part, what the first session had
+            first: dict[int, IntArray] = {}  # each part's report in the first session
             for part, is_repeated in self._in_order():
                 assert part.log_laws is not None  # noqa: S101  as the laws of all are known
                 numbers = outputs[:, start : start + part.width]
                 start += part.width
-                if is_repeated:  # anything else has no place in the law
+                if is_repeated:  # a different report has probability 0
                     is_possible &= np.all(numbers == first[id(part)], axis=1)
                     continue
                 first.setdefault(id(part), numbers)
@@ -127,7 +125,7 @@ class Observable:
 def exposure_of_party(
     protocol: PhasedProtocol[Any, Any], rows: IntArray, public: Sequence[int], *, num_sessions: int
 ) -> Observable:
-    """Return all that leaves a party with one of these candidates' private rows, in the local model."""
+    """Return the observable of a party with these candidate rows, in the local model."""
 
     def secure(candidate: int, side: int) -> OutputSampler:
         inputs = roster_of(protocol, [rows[candidate]] * _PARTIES, [public] * _PARTIES)
@@ -146,9 +144,10 @@ def exposure_of_release(
     *,
     num_sessions: int,
 ) -> Observable:
-    """Return what a trusted server releases to one of these rosters, all parties' rows, in the protocol's one phase.
+    """Return the observable of a trusted server's releases for candidate rosters, in the protocol's one phase.
 
-    `read_outcome` returns the randomized totals that a released outcome tells; None where they cannot be read off it.
+    Each roster has all parties' rows. `read_outcome` returns the randomized totals that a released outcome determines;
+    None if the outcome does not determine them.
     """
     tallies = [phase.tally(inputs.private[:, phase.columns], earlier=(), public=inputs.public) for inputs in rosters]
     part = ReleasedTallies(protocol, phase, tallies)

@@ -1,7 +1,7 @@
-"""All audits of a run: which cases a name stands for, over all cores, and the row of each case.
+"""Run all audits that a name stands for, on all cores, and report a row for each case.
 
-A confidence is that of the whole run: every audit has the same part of the risk, so that with at least that confidence
-all of its statements hold at once, and no correct proof is refuted.
+The confidence is that of the whole run: every audit has the same part of the risk, so with at least that confidence all
+statements hold jointly, and no correct proof is refuted.
 """
 
 import contextlib
@@ -31,66 +31,66 @@ SourceName: TypeAlias = Literal["simulated", "secure", "both"]
 ALL: Final = "all"  # the name that stands for every group
 SIMULATED_SAMPLES: Final = FULL_SAMPLES["simulated"]
 SECURE_SAMPLES: Final = FULL_SAMPLES["secure"]
-THOROUGH: Final = 10  # how many times as many outputs a thorough run takes
-QUICK: Final = 10  # how many times fewer a quick one takes
+THOROUGH: Final = 10  # factor for the outputs of a thorough run
+QUICK: Final = 10  # divisor for the outputs of a quick run
 DEFAULT_CONFIDENCE: Final = 0.99
 
-_LEAST_EACH: Final = 8  # cases for which a process of its own is worth its seconds of starting
+_LEAST_EACH: Final = 8  # cases from which a further process is worth its start-up time
 
 
 class AuditRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A case with what its audits found."""
+    """A case with the results of its audits."""
 
     group: str  # the case's
     name: str  # the case's
     unit: str  # the unit of protection
-    relation: str  # which data sets are neighbors
-    model: str  # whom the loss is bounded against
-    claimed: float  # ε that the paper states, in nats
-    proven: float  # ε that is proven, in nats
-    audited: float | None  # the greatest lower bound of all audits; None where none allows a statement
-    tightness: float | None  # audited/proven; None where either is none, 0 or ∞
-    is_tight: bool  # whether the proof is known to be attained
+    relation: str  # the neighboring relation
+    model: str  # the trust model
+    claimed: float  # the ε that the paper states, in nats
+    proven: float  # the proven ε, in nats
+    audited: float | None  # the greatest lower bound of all audits, in nats; None if no audit allows a statement
+    tightness: float | None  # audited/proven; None if either is None, 0 or ∞
+    is_tight: bool  # whether some neighbors are known to attain the proven loss
     verdict: AuditVerdict  # the worst of all audits
-    note: str  # what a reader should know
+    note: str  # a remark for the reader
     audits: list[AuditResult]  # the audits
-    seconds: float  # that they took
+    seconds: float  # duration of the audits
 
 
 class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
     """A run of audits."""
 
-    names: list[str]  # what was asked for
-    sources: list[str]  # whose randomness was audited
+    names: list[str]  # the requested names
+    sources: list[str]  # the audited noise sources
     samples: dict[str, int]  # outputs of each neighbor, by source; a case may take a share of them
-    confidence: float  # with which all statements hold at once: 1 less the probability of any false alarm
-    risk_each: float  # that of each audit
-    seed: int  # of simulated outputs
-    seconds: float  # that the run took
+    confidence: float  # joint confidence of all statements: 1 minus the probability of any false alarm
+    risk_each: float  # the risk of each audit
+    seed: int  # the seed of simulated outputs
+    seconds: float  # duration of the run
     rows: list[AuditRow]  # a row for each case that was audited
-    rotation: int = FIRST_ROTATION  # which sizes met
-    sweeps: list[SweepCoverage] = []  # which sizes were tried, and which were not
-    # How many cases were not, since somebody ended the run; else unset, and in no file.
+    rotation: int = FIRST_ROTATION  # the rotation, which decides which sizes are combined
+    sweeps: list[SweepCoverage] = []  # tried and untried sizes
+    # Number of cases that were skipped because the run was interrupted; otherwise unset, and not in files.
     num_left: int | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def is_refuted(self) -> bool:
-        """Whether a proof is."""
+        """Whether a proof is refuted."""
         return any(row.verdict is AuditVerdict.PROOF_REFUTED for row in self.rows)
 
 
 def mechanism_cases() -> list[Case]:
-    """Return the cases of every mechanism: of those that belong to no system alone, then system by system."""
+    """Return the cases of every mechanism: first the shared ones, then system by system."""
     return [*shared_cases(), *_system_cases("mechanism_cases")]
 
 
 def session_cases(name: str = ALL) -> list[Case]:
-    """Return a protocol's every variant, with all that leaves one party, or a trusted server, as the output; or all."""
+    """Return the cases of whole sessions of a protocol's variants; by default of all protocols."""
     return _system_cases("session_cases", name)
 
 
 def size_cases(grid: SizeGrid, name: str = ALL) -> list[Case]:
-    """Return whole sessions of the sizes that a rotation draws, of a protocol that has size sweeps; or of all."""
+    """Return the cases of whole sessions at the sizes of a rotation, for one protocol or for all with size sweeps."""
     return [case for _, sweeps in _sweeps_of(name) for case in sweep_cases(sweeps, grid)]
 
 
@@ -103,7 +103,7 @@ def _system_cases(part: str, name: str = ALL) -> list[Case]:
 
 
 def _made(name: str) -> list[Case]:
-    """Return the cases of a group, or of all: sessions of no other protocol are made, which takes seconds."""
+    """Return the cases of a group, or of all groups, without building other groups' sessions, which is slow."""
     return [*(case for case in _mechanism_cases() if name in {ALL, case.group}), *session_cases(name)]
 
 
@@ -119,7 +119,7 @@ def group_names() -> list[str]:
 
 
 def cases_of(name: str) -> list[Case]:
-    """Return the cases that a name stands for."""
+    """Return the cases of a group's name, or of all."""
     if name != ALL and name not in group_names():
         hint = did_you_mean(name, (*group_names(), *protocol_names(), *list_scenarios(), "papers"))
         allowed = f"one of {ALL}, papers, {', '.join(group_names())}, a registered protocol or a scenario{hint}"
@@ -128,7 +128,7 @@ def cases_of(name: str) -> list[Case]:
 
 
 def sources_of(name: SourceName) -> list[Source]:
-    """Return the sources that a name stands for."""
+    """Return the noise sources of a name."""
     return ["simulated", "secure"] if name == "both" else [name]
 
 
@@ -144,26 +144,26 @@ def audit_all(
     grid: SizeGrid | None = None,
     pool: Pool | None = None,
 ) -> AuditReport:
-    """Audit all cases that a name stands for.
+    """Audit all cases of a name.
 
     Args:
-        name: a group's, or `ALL`; or what the cases are called.
-        samples: outputs of each neighbor, for each source that is audited.
-        confidence: of all statements at once, in (0, 1).
-        seed: of simulated outputs.
-        workers: processes at most; 0 for as many as there are cores.
-        on_progress: told of each case as it is done, of other processes' at last.
-        grid: which sizes of whole sessions are tried beside; by default none.
-        cases: those of somebody else's, which this process audits alone; by default those of the name.
-        pool: audits these instead of processes of its own, from simulated noise.
+        name: a group's name, or `ALL`; with `cases`, their name in the report.
+        samples: maps each audited source to the number of outputs of each neighbor.
+        confidence: joint confidence of all statements, in (0, 1).
+        seed: the seed of simulated outputs.
+        workers: the most processes; 0 for one for each core.
+        on_progress: called after each case; last for cases of other processes.
+        grid: the sizes of whole sessions to audit as well; by default none.
+        cases: the cases of an unregistered protocol, audited in this process; by default those of the name.
+        pool: runs the audits with simulated noise, instead of local processes.
 
     Returns:
-        The report; where somebody ends the run by a signal, of the cases that were audited until then.
+        The report; if a signal interrupts the run, the report of the cases audited until then.
 
     Raises:
         ConfigurationError: the name is unknown, a number is out of range, or the samples are too few for any statement.
-        KeyboardInterrupt: somebody ended the run before any case was audited.
-        TaskError: the pool, a cluster, could not audit some.
+        KeyboardInterrupt: the run was interrupted before any case was audited.
+        TaskError: the pool could not audit some cases.
     """
     check_confidence(confidence)
     sweeps: list[SweepCoverage] = []
@@ -175,7 +175,7 @@ def audit_all(
                 coverage for protocol, sweep in _sweeps_of(name) for coverage in coverage_of(protocol, sweep, grid)
             ]
     else:
-        workers = 1  # another process could not make them
+        workers = 1  # another process could not build these cases
     each = (1 - confidence) / (len(cases) * len(samples))
     for number in samples.values():
         check_samples(number, 1 - each)
@@ -186,7 +186,7 @@ def audit_all(
     number = min(workers or num_cores(), max(1, len(cases) // _LEAST_EACH))
     rows: dict[tuple[str, str], AuditRow] = {}
     come = audit_cases(cases, job, number) if pool is None else _audit_in_pool(cases, job, pool)
-    # What is audited is told, whoever ends the run: of fewer statements all hold with the same confidence.
+    # An interrupted run reports what was audited: fewer statements hold with the same joint confidence.
     with contextlib.suppress(KeyboardInterrupt), contextlib.closing(come) as done:
         for count, row in enumerate(done, start=1):
             rows[row.group, row.name] = row
@@ -211,7 +211,7 @@ def audit_all(
 
 
 class Job(msgspec.Struct, frozen=True):
-    """What is done with each case: outputs of each neighbor, for each source, at a risk of each audit in (0, 1)."""
+    """The settings of all audits: the outputs of each neighbor by source, and the risk of each audit in (0, 1)."""
 
     samples: dict[Source, int]
     risk: float
@@ -220,9 +220,10 @@ class Job(msgspec.Struct, frozen=True):
 
 
 def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[AuditRow]:
-    """Yield the rows of cases in any order: this process's as they are done, then those of the others.
+    """Yield the rows of cases in any order: first those of this process as they finish, then the others.
 
-    Another process makes its cases itself, since functions do not travel. RuntimeError: one failed, and has said why.
+    Other processes build their cases, since functions cannot be pickled. RuntimeError: a process failed; it has printed
+    why.
     """
     of_each: list[list[Case]] = [[] for _ in range(workers)]
     for number, case in enumerate(cases):
@@ -239,9 +240,9 @@ def audit_cases(cases: Sequence[Case], job: Job, workers: int) -> Generator[Audi
 
 
 def _turn(number: int, workers: int) -> int:
-    """Return whose turn a case is, so that slow ones, which stand together or at even distances, are shared.
+    """Return the worker of a case, so that slow cases, which are adjacent or evenly spaced, are shared.
 
-    By turns that take turns: the digits' sum of its number, in the base of so many workers (Thue and Morse).
+    It is the digit sum of the case's number in base `workers`, modulo `workers` (the Thue-Morse sequence).
     """
     turn = 0
     while number and workers > 1:
@@ -259,7 +260,7 @@ def _audit_in_pool(cases: Sequence[Case], job: Job, pool: Pool) -> Generator[Aud
 
 
 class _AuditTask(msgspec.Struct, frozen=True):
-    """What another process does: cases by group and name."""
+    """Another process's task: cases by group and name."""
 
     names: list[tuple[str, str]]
     job: Job
@@ -274,7 +275,7 @@ def _rows_of(task: _AuditTask) -> list[AuditRow]:
 
 
 work: Final = make_worker(_AuditTask, _rows_of)
-"""Run by other processes, which make their cases themselves."""
+"""The function that other processes run, which builds their cases."""
 
 
 def _audit_case(case: Case, job: Job) -> AuditRow:
@@ -293,9 +294,9 @@ def _audit_case(case: Case, job: Job) -> AuditRow:
 
 
 def row_of(case: Case, audits: Iterable[AuditResult], *, seconds: float = 0.0) -> AuditRow:
-    """Return a case's row, of what was found by each source, and of the seconds that it took."""
+    """Return a case's row from the results by source and the seconds."""
     all_audits = list(audits)
-    # What the law alone says, a source that was drawn from says too.
+    # A result from the law alone adds nothing to that of a drawn source.
     sampled_audits = [audit_result for audit_result in all_audits if audit_result.source != "law"] or all_audits[:1]
     bounds = [audit_result.epsilon for audit_result in sampled_audits if audit_result.epsilon is not None]
     audit_result = max(bounds, default=None)
@@ -319,7 +320,7 @@ def row_of(case: Case, audits: Iterable[AuditResult], *, seconds: float = 0.0) -
 
 
 def _worst(audits: Sequence[AuditResult]) -> AuditVerdict:
-    """Return what the audits say together: a refutation, else that all is consistent, else nothing."""
+    """Return the joint verdict: a refutation, else consistency, else no statement."""
     verdicts = {audit_result.verdict for audit_result in audits}
     for verdict in (AuditVerdict.PROOF_REFUTED, AuditVerdict.CLAIM_REFUTED, AuditVerdict.CONSISTENT):
         if verdict in verdicts:

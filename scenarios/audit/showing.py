@@ -1,4 +1,4 @@
-"""What a terminal and a folder show of audits: a row for each case, and in two sentences what it means."""
+"""Show audits in a terminal, and write them into a folder: a row for each case, and a summary of two sentences."""
 
 import math
 import operator
@@ -22,7 +22,7 @@ _LARGE = 1e6
 
 
 def show_report(console: Console, report: AuditReport) -> None:
-    """Print what came of it, a table for each group, and what it means."""
+    """Print a table for each group, and a summary."""
     console.print(Text(f"\n{_summarize(report)}", style="bold"))
     groups = dict.fromkeys(row.group for row in report.rows)
     for group in groups:
@@ -54,7 +54,7 @@ def show_report(console: Console, report: AuditReport) -> None:
 
 
 def _describe_sweeps(report: AuditReport) -> Iterator[str]:
-    """Yield which sizes of sessions were tried, and which were not."""
+    """Yield sentences on the tried and untried sizes of sessions."""
     if report.sweeps:
         yield f"Sizes of sessions: --rotation {report.rotation} repeats them."
     for sweep in report.sweeps:
@@ -68,7 +68,7 @@ def _describe_sweeps(report: AuditReport) -> Iterator[str]:
 
 
 def _summarize(report: AuditReport) -> str:
-    """Return what came of an audit, in sentences."""
+    """Return a summary of an audit, in sentences."""
     counts = {verdict: sum(row.verdict is verdict for row in report.rows) for verdict in AuditVerdict}
     verdict_counts = ", ".join(f"{number} {verdict.value}" for verdict, number in counts.items() if number)
     summary = f"{'A proof is refuted' if report.is_refuted else 'No proof is refuted'}."
@@ -79,7 +79,7 @@ def _summarize(report: AuditReport) -> str:
 
 
 def write_report(folder: RunFolder, report: AuditReport) -> None:
-    """Write `audit.json` with everything, `audit.csv` with a line for each audit, and what these say."""
+    """Write `audit.json` with everything, `audit.csv` with a row for each audit, and the summary."""
     folder.write_json("audit.json", report)
     audits = StudyTable(
         name="audit",
@@ -134,7 +134,7 @@ def write_report(folder: RunFolder, report: AuditReport) -> None:
 
 
 def _show_group(console: Console, group: str, rows: Sequence[AuditRow]) -> None:
-    """Print a group's table; what all its rows have in common stands in its heading."""
+    """Print a group's table, with what all rows have in common in its heading."""
     texts = {"unit": [row.unit for row in rows], "relation": [row.relation for row in rows]}
     common = {name: cells[0] for name, cells in texts.items() if len(set(cells)) == 1}
     common_facts = [f"unit: {common['unit']}"] if "unit" in common else []
@@ -167,14 +167,14 @@ def _number(loss: float) -> str:
 
 
 def _ways(audits: Sequence[AuditResult]) -> str:
-    """Return what was looked at: the law, and outputs of whose randomness."""
+    """Return what was audited: the law, and outputs by source."""
     ways = ["law"] if any(audit_result.is_exact for audit_result in audits) else []
     letters = {"simulated": "sim", "secure": "sec", "law": ""}
     return "+".join([*ways, *filter(None, (letters[audit_result.source] for audit_result in audits))])
 
 
 def _remarks(rows: Sequence[AuditRow]) -> Iterator[str]:
-    """Yield what the table's reader needs to know of single rows."""
+    """Yield remarks on single rows."""
     for row in rows:
         if all(audit_result.source == "law" for audit_result in row.audits):
             yield f"{row.name}: nothing was drawn; this is of the law alone."

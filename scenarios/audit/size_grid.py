@@ -1,14 +1,14 @@
-"""Whole sessions of every size: sizes of a grid, drawn by a rotation, and what parties may differ in.
+"""Audits of whole sessions on a grid of sizes, and of everything in which parties may differ.
 
-A system brings *sweeps*: families of its sessions whose sizes grow (candidates, answers, records, groups, parties,
-sessions in a row) and whose other choices (variants) take turns. A full audit tries every rung of every size of a sweep
-at least once, a quick one some; how rungs meet is drawn by the rotation, which is another one in each run unless it is
-given. A combination that would take too long is lowered, largest size first, and says so by its own numbers.
+A system declares *sweeps*: families of its sessions with growing sizes (candidates, answers, records, groups, parties,
+consecutive sessions) and with alternating choices (variants). A full audit tries every value of every size at least
+once, a quick audit some. The rotation draws which values are combined; it changes with each run unless it is given. A
+combination that would take too long is lowered, largest size first; its reported sizes show this.
 
-In a *configuration*, which is a sweep at some sizes, parties differ in each of the kinds that it declares: the group,
-the ranking, the weight, an opinion, one record, presence; each kind has two ends, as far apart as it can be. All ends
-are somewhere in a roster, at places that the rotation draws. Everything that leaves is held against its law
-(`stream_views`), the ends' exact losses by the laws against the ledger.
+A *configuration* is a sweep at certain sizes. Its parties differ in each of the kinds that it declares: the group, the
+ranking, the weight, an opinion, one record, or presence. Each kind has two ends, as far apart as possible. All ends are
+in one roster, at indices that the rotation draws. All that leaves the parties is tested against its law
+(`stream_views`), and the ends' exact losses by these laws are compared with the ledger.
 """
 
 import dataclasses
@@ -41,71 +41,71 @@ from .machines import (
 from .stream_views import Stream
 from .whole_sessions import charge
 
-RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)  # sizes that are tried of whatever grows
-ALPHABETS: Final = (2, 3, 4, 6, 8, 16, 33, 64)  # the same of what a number may be: neighbors of powers of two, too
+RUNGS: Final = (1, 2, 3, 5, 8, 16, 31, 64)  # the values of sizes
+ALPHABETS: Final = (2, 3, 4, 6, 8, 16, 33, 64)  # the same for numbers of values; with neighbors of powers of two
 FIRST_ROTATION: Final = 1
-OWN: Final = ", own ε = "  # in a choice, before the level of ε that its ends have
-_SHARE_IF_QUICK: Final = 2.0  # of what a configuration would take of the fewer outputs of a quick run
+OWN: Final = ", own ε = "  # in a choice's name, before the ends' level of ε
+_SHARE_IF_QUICK: Final = 2.0  # factor for a configuration's share of a quick run's outputs
 _SEEDS: Final = 1000
 _DRAWS: Final = 256
 _LEAST_SESSIONS: Final = 120
-"""In which a place that keeps what it should randomize shows, even if only one of its numbers is looked at."""
+"""Enough sessions to detect a party that sends an unrandomized value, even if only one of its numbers is tested."""
 _MOST_REPORTS: Final = 1 << 12
 _ARRANGEMENTS: Final = 300
-_MOST_NUMBERS: Final = 640  # that all parties of a session report, and of sessions in a row
+_MOST_NUMBERS: Final = 640  # numbers in all reports of consecutive sessions
 _SECONDS_OF: Final[Mapping[Source, tuple[float, float, float]]] = {
     "simulated": (1e-3, 1e-5, 4e-7),
     "secure": (2e-3, 5e-4, 3e-5),
 }
-"""Roughly: of a session, of a party's report in a phase, of a number in it."""
+"""Approximate seconds for a session, for a party's report in a phase, and for a number in it."""
 _SECONDS_OF_RELEASE: Final[Mapping[Source, tuple[float, float]]] = {"simulated": (1e-4, 5e-6), "secure": (2e-4, 6e-5)}
-"""The same of a release, and of a number in it."""
+"""Approximate seconds for a release, and for a number in it."""
 _SECONDS: Final[Mapping[Source, float]] = {
     "simulated": 1.0,
     "secure": 2.5,
-}  # of the draws of a configuration in a full audit
+}  # seconds for a configuration's outputs in a full audit
 _CHECKS_OF_SECURE: Final = 0.4
 
 
 class Member(NamedTuple):
-    """A party: its private row, and its public one."""
+    """A party's private and public row."""
 
     row: tuple[int, ...]
     public: tuple[int, ...] = ()
 
 
 class Ends(NamedTuple):
-    """Two neighbors, as far apart as a kind of difference allows: parties, or in the central model whole rosters."""
+    """Two neighbors at the greatest distance of a kind: parties, or in the central model rosters."""
 
     first: Any
     second: Any
 
 
 def other_level_ends(party: Member, number: int) -> dict[str, Ends]:
-    """Return, by its name, no difference in secret: a party of another of so many levels of ε, in the same roster."""
+    """Return a named kind without a secret difference: a party with another public level of ε in the same roster."""
     *public_row, place = party.public
     return {"another ε, which is public": Ends(party, Member(party.row, (*public_row, (place + 1) % number)))}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Configuration:
-    """Sessions of some sizes."""
+    """Sessions at certain sizes."""
 
-    protocol: PhasedProtocol[Any, Any]  # what is run
-    # By what parties differ in, the two ends of it: `Member` each; in the central model `Inputs` each.
+    protocol: PhasedProtocol[Any, Any]  # the sessions' protocol
+    # Maps each kind of difference to its two ends: each a `Member`, or in the central model an `Inputs`.
     kinds: Mapping[str, Ends]
-    num_parties: int = 1  # of a roster; in the central model that of the rosters
-    num_sessions: int = 1  # in a row, on one noise source
-    # Whether rosters are told apart, by what a trusted server releases in the protocol's one phase.
+    num_parties: int = 1  # number of parties in a roster
+    num_sessions: int = 1  # consecutive sessions on one noise source
+    # Whether rosters are distinguished, by a trusted server's release in the protocol's one phase.
     is_central: bool = False
-    hold: SessionRunner = run_by_machines  # with secure noise; by default rightly
-    hold_simulated: SessionRunner = run_by_arrays  # with simulated noise
-    make_noise: MakeNoise | None = None  # makes secure noise; by default rightly
+    hold: SessionRunner = run_by_machines  # runs sessions with secure noise; tests replace it by a faulty one
+    hold_simulated: SessionRunner = run_by_arrays  # runs sessions with simulated noise
+    make_noise: MakeNoise | None = None  # prepares secure noise; tests replace it by a faulty one
 
     def case(self, name: str, *, seed: int, share: float = 1.0) -> Case:
-        """Return the audit of these sessions: by kind the exact loss of its ends, and all that leaves by its law.
+        """Return the audit of these sessions: exact losses of each kind's ends, and tests of all reports against laws.
 
-        The seed draws places; the share is of the usual number of sessions.
+        `seed` draws the parties' indices. `share` scales the usual number of sessions.
         """
         entries = self._entries()
         rosters = self._rosters(seed)
@@ -145,7 +145,7 @@ class Configuration:
         return rosters
 
     def _pairs(self) -> list[Pair]:
-        """Return by kind a law of two outcomes that has the ends' own loss: more than is charged refutes it."""
+        """Return for each kind a two-outcome law with the loss of its ends, which refutes a smaller charged loss."""
         losses = {kind: self._loss(ends) for kind, ends in self.kinds.items()}
         return [
             Pair(f"{kind}, by the law", laws=_channel_of_loss(loss))
@@ -169,7 +169,7 @@ class Configuration:
 
     def _checks(self, rosters: Mapping[str, Inputs], seed: int) -> list[LawCheck]:
         checks: list[LawCheck] = []
-        usual_row: list[int] = []  # all that says nothing is the same whatever anybody holds
+        usual_row: list[int] = []  # the digest of everything except reports, which must not depend on inputs
         if not self.is_central:
             first = next(iter(self.kinds.values())).first
             equal_inputs = roster_of(self.protocol, [first.row] * self.num_parties, [first.public] * self.num_parties)
@@ -227,13 +227,13 @@ class Configuration:
         return next_sessions
 
     def _share(self, source: Source, num_rosters: int) -> float:
-        """Return the share of the usual outputs that fits into its time; `engine` says how inputs share them."""
+        """Return the fraction of the usual outputs that fits into the time; `engine` divides them among inputs."""
         outputs = _SECONDS[source] / (self.seconds(source) * num_rosters)
         of_inputs = _CHECKS_OF_SECURE if source == "secure" else 1.0
         return outputs * num_rosters / (FULL_SAMPLES[source] * of_inputs)
 
     def seconds(self, source: Source) -> float:
-        """Return roughly what one output takes."""
+        """Return the approximate seconds for one output."""
         if self.is_central:
             of_release, of_number = _SECONDS_OF_RELEASE[source]
             return of_release + self._tally(next(iter(self.kinds.values())).first).totals.size * of_number
@@ -245,18 +245,18 @@ class Configuration:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SizeSweep:
-    """A family of sessions."""
+    """A family of sessions with growing sizes."""
 
-    name: str  # of the family, distinct in its protocol
-    sizes: Mapping[str, Sequence[int]]  # what grows → the rungs that it may stand on, rising
-    choices: Sequence[str]  # what else takes turns: in words, distinct
-    # The choice and the sizes → the configuration; a size is none of the others'.
+    name: str  # the family's name, distinct in its protocol
+    sizes: Mapping[str, Sequence[int]]  # maps each size's name to its increasing values
+    choices: Sequence[str]  # alternating choices, in words, distinct
+    # Maps a choice and the sizes to the configuration.
     make: Callable[[str, Mapping[str, int]], Configuration]
-    most: int = _MOST_NUMBERS  # the greatest product of sizes; a greater one is lowered
-    alphabets: Collection[str] = ()  # sizes that make no report longer, and so are no factors
+    most: int = _MOST_NUMBERS  # the greatest product of sizes; a combination with a greater one is lowered
+    alphabets: Collection[str] = ()  # sizes that do not lengthen reports, and so do not count in the product
 
     def lower_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
-        """Return sizes whose product is allowed: the largest one falls by rungs until it is."""
+        """Return sizes with an allowed product, by lowering the largest size step by step."""
         lowered_sizes = dict(sizes)
         factors = [size for size in lowered_sizes if size not in self.alphabets]
         while math.prod(lowered_sizes[size] for size in factors) > self.most:
@@ -265,7 +265,7 @@ class SizeSweep:
         return lowered_sizes
 
     def arrange_sizes(self, random: np.random.Generator) -> list[dict[str, int]]:
-        """Return sizes in which every rung is met: of some arrangements the one in which fewest rungs are lowered."""
+        """Return combinations that contain every value; of some arrangements the one that lowers the fewest sizes."""
         number = max(map(len, self.sizes.values()))
 
         def draw_arrangement() -> list[dict[str, int]]:
@@ -278,7 +278,7 @@ class SizeSweep:
 
 
 class Combination(NamedTuple):
-    """What is tried of a sweep."""
+    """A choice and sizes of a sweep that are tried."""
 
     sweep: SizeSweep
     choice: str
@@ -296,9 +296,9 @@ class Combination(NamedTuple):
 
 
 class SizeGrid(msgspec.Struct, frozen=True):
-    """Which sizes a run tries: how rungs meet by a rotation, of a quick run in one combination of each sweep.
+    """The sizes that a run tries, drawn by a rotation.
 
-    Other runs have as many combinations as have every rung.
+    A quick run has one combination of each sweep. Any other run has as many as contain every value of every size.
     """
 
     rotation: int = FIRST_ROTATION
@@ -306,18 +306,18 @@ class SizeGrid(msgspec.Struct, frozen=True):
 
 
 class SweepCoverage(msgspec.Struct, frozen=True, kw_only=True):
-    """Which sizes of a family of sessions a run tried."""
+    """The tried and untried sizes of a family of sessions."""
 
     group: str  # the protocol
-    name: str  # of the family
-    tried: dict[str, list[str]]  # of each size, and of what else takes turns, what was tried
-    untried: dict[str, list[str]]  # the same of what was not
-    num_combinations: int  # that were tried
-    num_possible: int  # that there are
+    name: str  # the family's name
+    tried: dict[str, list[str]]  # the values tried of each size, and the choices
+    untried: dict[str, list[str]]  # the same for those not tried
+    num_combinations: int  # number of tried combinations
+    num_possible: int  # number of all combinations
 
 
 def combinations(sweep: SizeSweep, grid: SizeGrid) -> list[Combination]:
-    """Return combinations of a sweep: in a full run every rung and choice is in one, and a quick run has one."""
+    """Return combinations of a sweep: one in a quick run, otherwise enough for every value and choice."""
     random = np.random.default_rng([grid.rotation, *sweep.name.encode()])
     arranged = sweep.arrange_sizes(random)
     turn = int(random.integers(len(sweep.choices)))
@@ -339,7 +339,7 @@ def sweep_cases(sweeps: Sequence[SizeSweep], grid: SizeGrid) -> Iterator[Case]:
 
 
 def coverage_of(group: str, sweeps: Sequence[SizeSweep], grid: SizeGrid) -> Iterator[SweepCoverage]:
-    """Yield for each sweep of a protocol what a run tries of it."""
+    """Yield the coverage of each sweep of a protocol."""
     for sweep in sweeps:
         covered = combinations(sweep, grid)
         possible = {size: [str(rung) for rung in rungs] for size, rungs in sweep.sizes.items()}
@@ -362,20 +362,20 @@ def coverage_of(group: str, sweeps: Sequence[SizeSweep], grid: SizeGrid) -> Iter
 
 
 def _channel_of_loss(loss: float) -> FloatArray:
-    """Return randomized response of this loss; of an infinite one, two disjoint laws."""
+    """Return the laws of randomized response with this loss; for ∞, two disjoint laws."""
     lie = 0.0 if math.isinf(loss) else 1 / (1 + math.exp(min(loss, 700.0)))
     return np.array([[1 - lie, lie], [lie, 1 - lie]])
 
 
 def _losses_of(part: ExposedPart) -> FloatArray:
-    """Return the losses of two rows: of numbers that are randomized independently by few reports, number by number."""
+    """Return the losses between two rows; number by number if numbers are randomized independently."""
     mechanism = part.mechanism
     low, high = mechanism.report_range
     width = part.values.shape[1]
     if part.log_laws is None and (isinstance(mechanism, JointPair) or mechanism.num_reports_of(width) != width):
         if isinstance(mechanism, Prepared):
             return part.losses
-        # No report is a row: of some that either row may send, the greatest ratio, which is at most the loss.
+        # Too many reports to enumerate: the greatest ratio over some drawn reports, a lower bound for the loss.
         uniforms = np.random.default_rng(_SEEDS).random((2 * _DRAWS, mechanism.slots_of(width)))
         reports = mechanism.randomize_rows(np.repeat(part.values, _DRAWS, axis=0), uniforms)
         logs = mechanism.log_likelihoods(reports, part.values)

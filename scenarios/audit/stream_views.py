@@ -1,17 +1,17 @@
 """Checks of the reports of whole sessions: the laws of their numbers, and their independence.
 
-A session's numbers are cut into *pieces*, each with an exact law: a whole report where there are few, else each number
-by itself. A *stream* is what some sessions in a row leave, one after the other, of all parties. Looked at are:
+A session's numbers are divided into *pieces*, each with an exact law: a whole report if there are few possible ones,
+else each number. A *stream* is the sequence of all parties' reports in consecutive sessions. The tests are:
 
-- pieces of one law, all together, down to the tails of noise;
-- each place of the roster, by a piece that is drawn;
-- two pieces of one report, neighboring ones and some farther apart: independent, or of a row that shares a flip
-  probability by their joint law, and how many answers of it were flipped;
-- the reports of one phase beside those of the next one;
-- one report beside another one of the stream, at distances of the grid: a sampler's memory;
-- everything else that leaves a party, which says nothing: the number of messages, their sizes, their other bytes.
+- all pieces of one law, pooled, including the tails of noise;
+- each party of the roster, by a randomly chosen piece;
+- two pieces of one report, adjacent or farther apart: for independence, or against their joint law if the row shares a
+  flip probability, with the number of flipped answers;
+- reports of one phase jointly with those of the next phase;
+- one report jointly with a later one, at several distances, to detect a sampler's memory;
+- everything else that a party sends, which must not depend on inputs: number, sizes and other bytes of messages.
 
-The rule that holds here: pieces that are counted together are independent of each other, by the laws that are tested.
+Pieces that are counted together are independent of each other under the tested laws.
 """
 
 import bisect
@@ -42,27 +42,28 @@ from .mechanisms.checking import WITH_MARGINS, NoiseLaw, noise_of_laplace, noise
 from .mechanisms.sampling import number_outputs
 
 LAGS: Final = (1, 2, 3, 5, 8, 16, 31)
-"""Distances at which reports, or numbers of one report, are held beside each other."""
-_MOST_OUTPUTS: Final = 1 << 12  # reports that are a piece as a whole; of more, each number is one
-_MOST_CELLS: Final = 6  # of a piece beside another one
+"""Distances at which reports, or numbers of one report, are tested jointly."""
+# most possible reports for which a whole report is a piece; otherwise each number is one
+_MOST_OUTPUTS: Final = 1 << 12
+_MOST_CELLS: Final = 6  # cells of each piece in a joint test
 _MOST_SORTED: Final = 64
-"""Outcomes up to which the likeliest come first, so that all values of a symmetric law are alike."""
-_MOST_PAIRS: Final = 8  # of numbers in one row that are not independent, for each distance
+"""Most outcomes that are sorted by probability, so that all values of a symmetric law share one test."""
+_MOST_PAIRS: Final = 8  # pairs of dependent numbers in one row, for each distance
 _MOST_OUTCOMES: Final = 1 << 14
-_RANGES: Final = 24  # of a sum that is cut into such as are about as likely as each other
+_RANGES: Final = 24  # ranges of a sum, of about equal probability
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReportPiece:
-    """A part of a report with its exact law."""
+    """A part of a report, with its exact law."""
 
-    columns: tuple[int, ...]  # of the report
-    law: FloatArray  # of its outcomes, shape (outcomes,)
-    places: Callable[[IntArray], IntArray]  # the report's columns, shape (n, columns) → outcomes, shape (n,)
+    columns: tuple[int, ...]  # its columns of the report
+    law: FloatArray  # probabilities of its outcomes, shape (outcomes,)
+    places: Callable[[IntArray], IntArray]  # maps the columns, shape (n, columns), to outcomes, shape (n,)
 
     @functools.cached_property
     def coarse(self) -> tuple[FloatArray, IntArray]:
-        """The law of a few ranges of outcomes, and the range of each one, with `NO_PLACE` at the end."""
+        """The law of a few ranges of outcomes, and the range of each outcome, with `NO_PLACE` at the end."""
         is_large = len(self.law) > _MOST_SORTED
         order = np.arange(len(self.law)) if is_large else np.argsort(-np.round(self.law, 12), kind="stable")
         ends = np.cumsum(self.law[order])
@@ -76,7 +77,7 @@ class ReportPiece:
 
 
 def pieces_of(mechanism: RowMechanism, row: Sequence[int]) -> list[ReportPiece]:
-    """Return what a report of a row is held against; nothing where no law of its numbers is written down."""
+    """Return the pieces of a row's report; none if its numbers have no known law."""
     if isinstance(mechanism, PostProcessed):
         return []
     low, high = mechanism.report_range
@@ -115,7 +116,7 @@ def _noisy(place: int, value: int, noise: NoiseLaw) -> ReportPiece:
 
 
 def _piece_of_sum(mechanism: ResponseSum, row: Sequence[int], place: int) -> ReportPiece:
-    """Return in which of some ranges a sum is, which are about as likely as each other."""
+    """Return the piece of a sum's range, among ranges of about equal probability."""
     kinds, first = len(mechanism.gains), mechanism.width + place * len(mechanism.gains)
     single, own_row = dataclasses.replace(mechanism, width=1), [row[place], *row[first : first + kinds]]
 
@@ -131,7 +132,7 @@ def _piece_of_sum(mechanism: ResponseSum, row: Sequence[int], place: int) -> Rep
 
 
 def _pieces_of_signs(mechanism: JointPair, row: Sequence[int]) -> list[ReportPiece]:
-    """Return the question, and the sign of the voter's own group: its preference, the opposite, or none."""
+    """Return the pieces of the question, and of the sign for the voter's group: preferred, opposite, or none."""
     size, agrees = mechanism.num_questions, mechanism.agree_probability
     group, positions = row[0] // mechanism.num_alternatives, np.array(row) % mechanism.num_alternatives
     first, second = mechanism.pairs
@@ -153,9 +154,9 @@ def _pieces_of_signs(mechanism: JointPair, row: Sequence[int]) -> list[ReportPie
 
 
 class _Placed(NamedTuple):
-    """A piece where it stands: its columns of an output, its report's number in the stream, and its own in the report.
+    """A piece with its columns of an output, its report's position in the stream, and its position in the report.
 
-    By its owner's place in the roster, its phase, the mechanism that drew it, and the row that it was drawn of.
+    It also has its party's index in the roster, its phase, its mechanism and the randomized row.
     """
 
     piece: ReportPiece
@@ -169,10 +170,10 @@ class _Placed(NamedTuple):
 
 
 class Stream:
-    """What some sessions in a row leave of all parties, in the order in which an output has it.
+    """All parties' reports in consecutive sessions, in the order of an output's numbers.
 
-    Reports are those of one session: for each party its phases' mechanisms, each with the values that it randomizes. A
-    seed draws what is looked at of each place.
+    `reports` describe one session: for each party, its phases' mechanisms with the values that they randomize. `seed`
+    draws which piece of each party is tested.
     """
 
     def __init__(
@@ -199,7 +200,7 @@ class Stream:
         self._last: tuple[IntArray | None, IntArray] = None, np.zeros((0, 0), dtype=np.int64)
 
     def views(self, says_nothing: int | None = None) -> Iterator[OutputView]:
-        """Yield what is looked at in an output of `width` numbers; behind them one may be the same for all rows."""
+        """Yield the tests of an output; with `says_nothing`, its last number must always equal that digest."""
         if says_nothing is not None:
             yield OutputView(
                 "sizes, numbers and other bytes of messages",
@@ -222,10 +223,10 @@ class Stream:
     def _pooled_views(self) -> Iterator[OutputView]:
         groups: dict[tuple[int, int, int | bytes], list[int]] = {}
         for index, placed_piece in enumerate(self._placed):
-            # Numbers of a row that share anything are independent of other rows' alone.
+            # Numbers of a row that share randomness are independent only of other rows' numbers.
             number = -1 if isinstance(placed_piece.mechanism, Mechanism) else placed_piece.number
             law = placed_piece.piece.law
-            key = id(law) if len(law) > _MOST_OUTPUTS else law.tobytes()  # those of noise are made once
+            key = id(law) if len(law) > _MOST_OUTPUTS else law.tobytes()  # laws of noise are cached objects
             groups.setdefault((placed_piece.phase, number, key), []).append(index)
         for (phase, number, _), indices in groups.items():
             law = self._placed[indices[0]].piece.law
@@ -237,7 +238,7 @@ class Stream:
         return lambda outputs: self._outcomes(outputs)[:, chosen_indices].reshape(-1)
 
     def _views_of_places(self) -> Iterator[OutputView]:
-        """Yield of each place and phase one number that is drawn, over all sessions of the stream."""
+        """Yield a test of one drawn number for each party and phase, over all sessions of the stream."""
         by_place: dict[tuple[int, int], dict[int, list[int]]] = {}
         for index, placed_piece in enumerate(self._placed):
             by_place.setdefault((placed_piece.place, placed_piece.phase), {}).setdefault(
@@ -257,7 +258,7 @@ class Stream:
             )
 
     def _views_within_reports(self) -> Iterator[OutputView]:
-        """Yield two numbers of one report; and the last one of a report beside the first one of the next phase."""
+        """Yield joint tests of two numbers of a report, and of a report's last number with the next phase's first."""
         by_report: dict[tuple[int, int], list[int]] = {}
         for index, placed_piece in enumerate(self._placed):
             by_report.setdefault((placed_piece.turn, placed_piece.phase), []).append(index)
@@ -285,20 +286,20 @@ class Stream:
         yield from self._adjacent_views("one phase and the next", _disjoint(next_pairs))
 
     def _views_between_reports(self) -> Iterator[OutputView]:
-        """Yield reports of one phase that are so far apart in the stream."""
+        """Yield joint tests of one phase's reports at each distance in the stream."""
         by_phase: dict[tuple[int, int], dict[int, int]] = {}
         for index, placed_piece in enumerate(self._placed):
             by_phase.setdefault((placed_piece.phase, placed_piece.number), {})[placed_piece.turn] = index
         for (phase, number), turns in by_phase.items():
             if number and number != max(each for placed_piece, each in by_phase if placed_piece == phase) // 2:
-                continue  # the first number, and one in the middle
+                continue  # test only the first number, and one in the middle
             for lag in LAGS:
                 pairs = [(turns[turn], turns[turn + lag]) for turn in sorted(turns) if turn + lag in turns]
                 name = f"phase {phase + 1}, number {number + 1}, and {lag} reports later"
                 yield from self._adjacent_views(name, _disjoint(pairs))
 
     def _adjacent_views(self, name: str, halves: Sequence[Sequence[tuple[int, int]]]) -> Iterator[OutputView]:
-        """Yield independent pieces beside each other, of each two laws by themselves."""
+        """Yield joint tests of pairs of independent pieces, for each pair of laws separately."""
         for half in halves:
             groups: dict[bytes, list[tuple[int, int]]] = {}
             for pair in half:
@@ -326,7 +327,7 @@ class Stream:
         return places
 
     def _views_of_shared_flips(self, name: str, pairs: Sequence[tuple[int, int]]) -> Iterator[OutputView]:
-        """Yield two answers of rows that share a flip probability: which of them were flipped."""
+        """Yield joint tests of which of two answers were flipped, for rows that share a flip probability."""
         first = self._placed[pairs[0][0]]
         assert isinstance(first.mechanism, TwoLayer)  # noqa: S101  as it was chosen
         keep_chance, flip_chance = (np.exp(first.mechanism.hyper.log_moments(2)[[0, 2]])).tolist()
@@ -340,7 +341,7 @@ class Stream:
         yield OutputView(name, law, places, each=len(pairs))
 
     def _flips(self) -> Iterator[OutputView]:
-        """Yield how many answers of a row that share a flip probability were flipped."""
+        """Yield tests of the number of flipped answers of a row that share a flip probability."""
         groups: dict[tuple[RowMechanism, int], dict[int, list[_Placed]]] = {}
         for placed_piece in self._placed:
             if isinstance(placed_piece.mechanism, TwoLayer):
@@ -366,13 +367,13 @@ class Stream:
 
 
 def _flips_of(outputs: IntArray, answers: Sequence[_Placed]) -> IntArray:
-    """Return 1 for each of some answers that was flipped, and 0 for others, shape (n, answers)."""
+    """Return which answers were flipped, 0 or 1, shape (n, answers)."""
     rows = np.array([answer.row[answer.number] for answer in answers])
     return (outputs[:, [answer.columns[0] for answer in answers]] != rows).astype(np.int64)
 
 
 def _disjoint(pairs: Sequence[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-    """Return the pairs in some lists, in none of which a piece stands twice."""
+    """Return the pairs in lists of disjoint pairs: no piece is twice in a list."""
     lists: list[list[tuple[int, int]]] = []
     used_by_list: list[set[int]] = []
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""What an audit says: the bounds that it found, and whether they refute the claim or the proof.
+"""An audit's result: its bounds, and whether they refute the claim or the proof.
 
 Not refuting a proof proves nothing.
 """
@@ -15,37 +15,36 @@ from .bounds import exact_delta, exact_epsilon, exact_mu, exact_trade_off
 from .case import Case, Source
 from .following import NOTHING_HELD, LawFindings
 
-TOLERANCE: Final = 1e-9  # what an exact ε may exceed the proven one by: laws are written in floats
+TOLERANCE: Final = 1e-9  # rounding by which an exact ε may exceed the proven one
 _NUM_CORNERS: Final = 65
 
 
 class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one audit found.
+    """The result of one audit.
 
     Args:
-        group: the case's.
-        name: the case's.
-        source: whose randomness was audited; "law" where nothing was drawn.
-        verdict: what it says.
-        epsilon: the lower bound on ε, in nats; None where the outputs allow no statement.
-        is_exact: whether it is the ε of these neighbors' laws, as they are written down, and no bound by outputs: it
-            says nothing of a sampler.
-        sampled_epsilon: the lower bound from outputs alone; None where they allow no statement.
-        delta: a lower bound on δ at the proven ε, which is 0 where the proof holds.
+        group: the case's group.
+        name: the case's name.
+        source: the audited noise; "law" if nothing was drawn.
+        verdict: the conclusion on claim and proof.
+        epsilon: the lower bound on ε, in nats; None if the outputs allow no statement.
+        is_exact: whether `epsilon` is the exact ε of the neighbors' laws, which says nothing about a sampler, instead
+            of a bound from outputs.
+        sampled_epsilon: the lower bound on ε from outputs alone, in nats; None if they allow no statement.
+        delta: a lower bound on δ at the proven ε; a value above 0 contradicts the proof.
         mu: a lower bound on Gaussian DP's μ.
-        trade_off: points that the trade-off curve does not exceed: type I error, type II error.
-        follows_law: whether the outputs of this source that were drawn of the inputs that were held against their laws
-            followed them, as far as `unnoticed` says; None where nothing was.
-        num_inputs: inputs that were held against their laws; 0 where nothing was drawn, or there is no law.
-        outputs_held: of each of them, at least; 0 where there are none.
-        unnoticed: the probability below which neighboring outcomes that are never drawn may go unnoticed; 1 where
-            nothing was held against a law.
-        departure: which inputs depart from their laws, and in what, as a phrase; empty where none does.
-        pair: which neighbors told most, as a phrase; empty where inputs alone were drawn.
-        event: what they were told apart by, as a phrase; empty likewise.
-        samples: outputs that were drawn of each of those neighbors.
-        needed: outputs of each neighbor below which no statement is to be had; None where no number is enough.
-        confidence: with which all this holds at once.
+        trade_off: points (type I error, type II error) on or above the trade-off curve.
+        follows_law: whether drawn outputs of the checked inputs follow their laws, up to `unnoticed`; None if none were
+            tested.
+        num_inputs: number of inputs tested against their laws; 0 without outputs or laws.
+        outputs_held: least number of outputs of each tested input; 0 if there are none.
+        unnoticed: the probability below which a missing run of outcomes may go unnoticed; 1 if nothing was tested.
+        departure: the inputs that depart from their laws, and how, as a phrase; empty if none does.
+        pair: the neighbors with the greatest bound, as a phrase; empty if only inputs were tested.
+        event: the event that distinguished them, as a phrase; empty in the same case.
+        samples: number of outputs drawn of each of those neighbors.
+        needed: number of outputs of each neighbor below which no statement is possible; None if no number is enough.
+        confidence: joint confidence of all bounds.
 
     Examples:
         >>> from psephos.scenarios.audit import Case, Pair, audit
@@ -79,20 +78,20 @@ class AuditResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bounds(NamedTuple):
-    """Lower bounds by outputs; 0 where they allow no statement, or there are none."""
+    """Lower bounds from outputs; 0 if there are none, or they allow no statement."""
 
-    epsilon: float = 0.0  # on ε, in nats
-    by_edge: float = 0.0  # on ε, by the event at an edge alone
-    delta: float = 0.0  # on δ at the proven ε
-    mu: float = 0.0  # on Gaussian DP's μ
-    trade_off: Sequence[tuple[float, float]] = ()  # points that the trade-off curve does not exceed
-    samples: int = 0  # outputs of each neighbor
+    epsilon: float = 0.0  # bound on ε, in nats
+    by_edge: float = 0.0  # bound on ε by the edge event, in nats
+    delta: float = 0.0  # bound on δ at the proven ε
+    mu: float = 0.0  # bound on Gaussian DP's μ
+    trade_off: Sequence[tuple[float, float]] = ()  # points on or above the trade-off curve
+    samples: int = 0  # number of outputs of each neighbor
 
 
 class Evidence(NamedTuple):
-    """What was found of two neighbors, and what they were told apart by.
+    """The evidence on two neighbors: bounds from outputs, exact laws of shape (2, outputs), and tests against laws.
 
-    Bounds are by outputs, laws, shape (2, outputs), exact; what outputs were held against is apart.
+    It names the pair and the event that distinguished it.
     """
 
     pair: str
@@ -103,16 +102,16 @@ class Evidence(NamedTuple):
 
     @property
     def follows_law(self) -> bool | None:
-        """Whether outputs followed their laws; None where none was held against one."""
+        """Whether outputs followed their laws; None if none were tested."""
         return not self.held.departure if self.held.num_inputs else None
 
 
 def judge(
     case: Case, evidence: Evidence, *, source: Source, needed_samples: int | None, confidence: float
 ) -> AuditResult:
-    """Return what was found, with its verdict; see `AuditResult`."""
+    """Return the result, with its verdict. See `AuditResult`."""
     bounds = evidence.bounds
-    # A sampler of another law has another ε: then only what was drawn says anything.
+    # A sampler that departs from the law has another ε, so only its outputs count.
     laws = None if evidence.follows_law is False else evidence.laws
     sampled = bounds.epsilon if bounds.epsilon > 0 else None
     epsilon = sampled if laws is None else exact_epsilon(laws)
@@ -146,14 +145,14 @@ def _verdict(case: Case, evidence: Evidence, epsilon: float | None) -> AuditVerd
         return AuditVerdict.PROOF_REFUTED
     if greatest > case.claimed + TOLERANCE:
         return AuditVerdict.CLAIM_REFUTED
-    # Where inputs alone were held against their laws, nothing was to tell neighbors apart.
+    # If only inputs were tested against their laws, no neighbors were distinguished.
     if epsilon is None and case.proven > 0 and (evidence.bounds.samples or not evidence.follows_law):
         return AuditVerdict.NO_STATEMENT
     return AuditVerdict.CONSISTENT
 
 
 def _corners(laws: FloatArray) -> list[tuple[float, float]]:
-    """Return some corners of the exact curve: enough to draw it by."""
+    """Return enough corners of the exact curve to draw it."""
     corners = exact_trade_off(laws)
     places = np.unique(np.linspace(0, len(corners) - 1, _NUM_CORNERS).astype(np.int64))
     return [(float(error), float(miss)) for error, miss in corners[places]]

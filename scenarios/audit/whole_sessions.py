@@ -1,9 +1,10 @@
-"""The audit of whole sessions: what a party's ledger is charged, against the neighbors that lose most.
+"""Audits of whole sessions: the loss that a party's ledger is charged, against the worst neighbors.
 
-The rule that holds here: losses are what the ledger of a party has after the sessions that it took part in.
+The stated losses are those in a party's ledger after it took part in the sessions.
 
-Of two parties jointly, neighbors differ in the first one's row alone. Reports of different parties are drawn
-independently, so that whoever sees both learns of the first party what its ledger says. What they shared would show.
+In audits of two parties, neighbors differ only in the first party's row. Reports of different parties must be
+independent, so an observer of both learns about the first party no more than its ledger states. Shared randomness would
+be detected.
 """
 
 import dataclasses
@@ -36,20 +37,19 @@ from .machines import (
 from .observables import Observable, exposure_of_party
 
 PARTY_SHARES: Final = (0.2, 0.06)
-"""Of the outputs that are asked for: one of several numbers takes a few microseconds, and in sessions with the noise of
-deployments some tenths of a millisecond."""
+"""Fractions of the requested outputs (simulated, secure): an output takes a few μs, and with secure noise some tenths
+of a ms."""
 TWO_PARTY_SHARES: Final = (0.01, 0.04)
-"""The same of two parties: a session by arrays takes tens of microseconds, one by machines up to two
-milliseconds."""
-AGENT_SHARES: Final = (0.0006, 0.015)  # the same of agents, which take some milliseconds
+"""The same for two parties: a session takes tens of μs by arrays, and up to two ms by machines."""
+AGENT_SHARES: Final = (0.0006, 0.015)  # the same for agents, which take some milliseconds
 
 
 def charge(
     protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequence[int], *, num_sessions: int
 ) -> Sequence[LedgerEntry]:
-    """Return the lines of a party's ledger after it took part in these sessions, which are held by machines.
+    """Return a party's ledger entries after some sessions, run by machines.
 
-    Whatever its private row is, the ledger has the same lines.
+    The entries do not depend on the private row.
     """
     ledger = Ledger("party")
     inputs = roster_of(protocol, [row], [public])
@@ -63,9 +63,9 @@ def charge(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AuditParty:
-    """A party of sessions, and the named private rows that it may hold, shape (c, private columns).
+    """A party of sessions, with named candidate rows, shape (c, private columns).
 
-    All that leaves it is held against what its ledger is charged.
+    Audits compare what all that leaves it reveals with what its ledger is charged.
     """
 
     protocol: PhasedProtocol[Any, Any]
@@ -74,7 +74,7 @@ class AuditParty:
     names: Sequence[str]
 
     def charge(self, num_sessions: int = 1) -> Sequence[LedgerEntry]:
-        """Return the lines of its ledger. See `charge`."""
+        """Return its ledger entries. See `charge`."""
         return charge(self.protocol, self.rows[0].tolist(), self.public, num_sessions=num_sessions)
 
     def case(
@@ -88,17 +88,17 @@ class AuditParty:
         are_neighbors: Callable[[int, int], bool] = operator.ne,
         **given: Any,
     ) -> Case:
-        """Return the audit of whole sessions: the neighbors that lose most by the randomizers' own laws.
+        """Return the audit of whole sessions, on the neighbors with the greatest loss by the randomizers' laws.
 
         All neighbors among the candidates are tried, in both directions.
 
         Args:
-            name: of the variant, distinct with the number of sessions.
-            unit: in words, without the sessions.
-            num_sessions: how often.
-            exposure: makes what leaves the party, when neighbors are asked for; by default its reports.
-            entries: what is claimed and proven of the unit in all sessions; by default the lines of its ledger.
-            are_neighbors: which candidates differ in the unit alone.
+            name: the variant's name; distinct together with the number of sessions.
+            unit: the unit of protection, in words, without the sessions.
+            num_sessions: number of sessions on the same row.
+            exposure: returns the observable, on demand; by default the party's reports.
+            entries: claimed and proven losses of the unit over all sessions; by default the party's ledger entries.
+            are_neighbors: bool, shape (c, c): which candidates differ in one unit only.
             given: other fields of `Case`.
         """
         reports = functools.partial(exposure_of_party, self.protocol, self.rows, self.public, num_sessions=num_sessions)
@@ -124,11 +124,11 @@ def keep_finest_loss(entry: LedgerEntry) -> LedgerEntry:
 
 
 def _worst(losses: FloatArray, rows: IntArray, are_neighbors: Callable[[int, int], bool]) -> tuple[int, int]:
-    """Return the neighbors of the greatest loss; of several those that differ in most columns, and then by most."""
+    """Return the neighbors with the greatest loss; of equal ones those that differ in most columns, then by most."""
     number = len(losses)
 
     def rank(pair: tuple[int, int]) -> tuple[float, int, int]:
-        if number != len(rows):  # one of them is that nobody is there
+        if number != len(rows):  # one candidate is the party's absence
             return round(float(losses[pair]), 9), 0, 0
         distances = np.abs(rows[pair[0]] - rows[pair[1]])
         return round(float(losses[pair]), 9), int(np.count_nonzero(distances)), int(distances.sum())
@@ -140,9 +140,9 @@ def _worst(losses: FloatArray, rows: IntArray, are_neighbors: Callable[[int, int
 def two_party_cases(
     party: AuditParty, other: tuple[IntArray, Sequence[int]], *, name: str, unit: str
 ) -> Iterator[Case]:
-    """Yield the audits of two parties: by arrays with simulated noise and by machines with secure noise; by agents.
+    """Yield the audits of two parties: by arrays and machines (simulated and secure noise), and by agents.
 
-    `other` is the other's private and public row.
+    `other` is the second party's private and public row.
     """
     kinds = (
         ("", run_by_arrays, run_by_machines, TWO_PARTY_SHARES),
@@ -168,9 +168,9 @@ def exposure_of_two(
     simulated: SessionRunner = run_by_arrays,
     secure: SessionRunner = run_by_machines,
 ) -> Observable:
-    """Return all that leaves two parties in the local model: the first has one of these rows, the other its own.
+    """Return the observable of two parties in the local model: the first has a candidate row, the other a fixed one.
 
-    Sessions are held with the noise of simulations and with that of deployments.
+    `simulated` and `secure` run sessions with the noise of simulations and of deployments.
     """
     other_row, other_public = other
 

@@ -1,6 +1,7 @@
-"""The command line. Heavy imports wait until a command needs them, so that help is there at once.
+"""The command line.
 
-Exit status: 0, or 1 where a run failed, or 2 where the input was wrong; one line says why, without a traceback.
+Heavy modules are imported only by the commands that need them, so that help appears at once. The exit status is 0, or 1
+if a run failed, or 2 if the input was wrong; a message says why, without a traceback.
 """
 
 from . import (

@@ -1,6 +1,6 @@
-"""Questions that `join` asks in a terminal about missing options: one at a time, checked, and asked again.
+"""Ask in a terminal for options of `join` that were not given: one at a time, again after an invalid answer.
 
-What is typed is held against the invitation, and goes nowhere else: no log, no event and no file has it.
+Answers are checked against the invitation, and are never written to a log, an event or a file.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ def use_or_ask(value: str | None, *, field: str, question: str, use: Callable[[s
     """Return what `use` makes of a value; if none was given, ask for one until it can be used.
 
     Raises:
-        ConfigurationError: as `use`, of a given value; or there is no terminal to ask.
+        ConfigurationError: `use` refuses the given value; or there is no terminal to ask in.
     """
     from ...protocol.errors import ConfigurationError, require
 
@@ -40,12 +40,12 @@ def use_or_ask(value: str | None, *, field: str, question: str, use: Callable[[s
 
 
 def ask_invitation(value: str | None, *, party: str | None) -> tuple[Path, "Invitation"]:
-    """Return an invitation and where it is; asked for where it was left out, and so is whose it is.
+    """Return an invitation and its path; ask for the path and the party if they are missing.
 
-    What is given is its file, or a folder that holds the party's among others.
+    `value` is the invitation's file, or a folder with the invitations of several parties.
 
     Raises:
-        ConfigurationError: as `find_invitation`; or there is no terminal to ask.
+        ConfigurationError: as `find_invitation`; or there is no terminal to ask in.
     """
     from ..deployment import find_invitation
 
@@ -62,10 +62,10 @@ def ask_invitation(value: str | None, *, party: str | None) -> tuple[Path, "Invi
 
 
 def ask_keys(invitation: "Invitation", candidates: list[Path]) -> "TLSKeys":
-    """Return the party's keys, asked for in a terminal where no candidate, a file or a folder, has them.
+    """Return the party's keys; ask in a terminal if no candidate file or folder has them.
 
     Raises:
-        ConfigurationError: as `Invitation.find_keys`, where there is no terminal to ask.
+        ConfigurationError: as `Invitation.find_keys`, if there is no terminal to ask in.
     """
     from ...protocol.errors import ConfigurationError
 
@@ -87,12 +87,12 @@ def ask_own(
     invitation: "Invitation | None",
     trusts_server: bool,
 ) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return a party's own entries by column, and what it chooses, from its file and words, or asked for in a terminal.
+    """Return a party's entries and its choices, by column, from its file and settings, or from questions in a terminal.
 
-    The words are NAME=VALUE, for what the party chooses; all else is as `ask_entries` has it.
+    `settings` are strings NAME=VALUE for choices. The other arguments are as in `ask_entries`.
 
     Raises:
-        ConfigurationError: as `ask_entries`; or a choice is none.
+        ConfigurationError: as `ask_entries`; or a setting is not a choice.
     """
     from ...protocol.errors import require
 
@@ -116,12 +116,12 @@ def _ask_choices(
     invitation: "Invitation | None",
     trusts_server: bool,
 ) -> Mapping[str, Any]:
-    """Return what a party chooses, by column; asked for in a terminal where neither it nor the party's values say it.
+    """Return a party's choices by column; ask in a terminal for those that neither settings nor entries give.
 
-    Without an invitation nobody knows yet what there is to choose.
+    Without an invitation, the possible choices are not known.
 
     Raises:
-        ConfigurationError: as `encode_chosen`, of a choice that was given.
+        ConfigurationError: as `encode_chosen`, for a given choice.
     """
     from ..deployment.own_rows import check_choices
 
@@ -144,7 +144,7 @@ def _ask_choices(
 def _check_choice(
     protocol: "PhasedProtocol[Any, Any]", name: str, other_choices: Mapping[str, Any], answer: str
 ) -> str:
-    """Return an answer, checked beside the others; a fault of those that are still missing is none of its own."""
+    """Return an answer after checking it together with the others; errors of missing ones are ignored."""
     from ...protocol.errors import ConfigurationError
     from ..deployment.own_rows import encode_chosen
     from ..running.plugin_errors import blaming
@@ -166,17 +166,17 @@ def ask_entries(
     trusts_server: bool,
     choices: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Return a party's own entries by column, from its file, or asked for in a terminal.
+    """Return a party's entries by column, from its file, or from questions in a terminal.
 
     Args:
-        entry_file: the file; None where it was left out.
-        invitation: to what; without one nobody knows yet what to ask for, but the file.
-        trusts_server: whether the party lets the server see its values as they are.
-        choices: what it has chosen, by column: that is not asked for.
+        entry_file: the party's file; None if it was not given.
+        invitation: the invitation; without one only the file can be asked for.
+        trusts_server: whether the party lets the server see its unprotected values.
+        choices: choices already made, by column, which are not asked for.
 
     Raises:
-        ConfigurationError: as `read_own_entries`; there is no terminal to ask; or, before anything is asked, the
-            server would have to be trusted, or the session is over.
+        ConfigurationError: as `read_own_entries`; there is no terminal to ask in; or, before any question, the server
+            would have to be trusted, or the session is over.
     """
     from ...protocol.errors import printable
     from ..deployment.invitations import check_expiry
@@ -188,7 +188,7 @@ def ask_entries(
     known_answers = choices or {}
 
     def check(entries: Mapping[str, Any]) -> None:
-        """Check nothing of a file that was given: whoever joins does."""
+        """Accept a given file without checks; joining checks it."""
 
     if entry_file is None and invitation is not None and sys.stdin.isatty():
         check_expiry(invitation.descriptor, field="INVITATION")
@@ -215,7 +215,7 @@ def ask_entries(
 
 
 def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedProtocol[Any, Any]":
-    """Return the protocol of an invitation, where the party's public row is one of its, and its server is trusted."""
+    """Return an invitation's protocol; check the party's public row, and that a trusted server is accepted."""
     from ..deployment.agreement import protocol_of
     from ..running.plugin_errors import blaming
 
@@ -228,9 +228,9 @@ def _protocol_of(invitation: "Invitation", *, trusts_server: bool) -> "PhasedPro
 def _ask_each(
     protocol: "PhasedProtocol[Any, Any]", questions: "Questions", check: Callable[[Mapping[str, Any]], None]
 ) -> Mapping[str, Any]:
-    """Return the entries by column of answers that are asked for one by one, and again where one is not allowed.
+    """Return the entries by column from questions, asked one by one, and again after an invalid answer.
 
-    An answer is checked beside blank ones to what has not been asked yet; a fault of those is none of its own.
+    An answer is checked together with blanks for later questions, whose errors are ignored.
     """
     from ...protocol.errors import ConfigurationError, PluginError
 
@@ -248,7 +248,7 @@ def _ask_each(
             if waiting and (isinstance(error, PluginError) or any(each in waiting for each in at_fault)):
                 continue
             if not at_fault and error.field in descriptions and questions.allowed.keys() <= descriptions.keys():
-                allowed[error.field] = descriptions[error.field]  # public, and the protocol cannot do without
+                allowed[error.field] = descriptions[error.field]  # public, and required by the protocol
                 waiting.append(error.field)
                 continue
             _show(error)

@@ -1,4 +1,4 @@
-"""`audit`: every privacy loss bounded from below, and held against what is claimed and proven."""
+"""`audit`: lower bounds on privacy losses, compared with the claimed and the proven ones."""
 
 import contextlib
 import secrets
@@ -136,7 +136,7 @@ def audit(
         _show_papers(as_json=as_json)
         return
     refuse(quick and thorough, "--quick and --thorough", "both", "given one at a time")
-    cases = _own_cases(name, settings, data)  # whether it is one, before a folder is made
+    cases = _own_cases(name, settings, data)  # refuse a wrong name before a folder is made
     allowed = "left out, but for --source simulated of our own names: no task draws secure noise"
     refuse(cluster is not None and (source != "simulated" or cases is not None), "--cluster", cluster, allowed)
     folder = None if out is None else make_folder(out, "")
@@ -145,7 +145,7 @@ def audit(
         source_or_number: default_samples[source_or_number] if samples is None else samples
         for source_or_number in sources_of(source)
     }
-    if source == "both":  # secure noise is drawn one by one, and slowly: more of it only where it alone is asked for
+    if source == "both":  # secure noise is drawn slowly, one by one: the full number only if it alone is requested
         numbers["secure"] = min(numbers["secure"], SECURE_SAMPLES)
     cluster_context = contextlib.nullcontext() if cluster is None else open_cluster(cluster, workers=workers)
     with cluster_context as pool, steps(make_console(stderr=True)) as tell:
@@ -180,7 +180,7 @@ def audit(
 
 
 def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[Case] | None":
-    """Return the cases of a scenario, or of a protocol without audits of its own; None where the name is a group's."""
+    """Return the cases of a scenario, or of a protocol without its own audits; None if the name is a group's."""
     from ...protocol.errors import refuse
     from ..audit.any_protocol import cases_of_scenario
     from ..audit.running import ALL, cases_of, group_names
@@ -200,7 +200,7 @@ def _own_cases(name: str, settings: tuple[str, ...], data: str | None) -> "list[
 
 
 def _show_papers(*, as_json: bool) -> None:
-    """Print what is found of the papers' claims; none of it refutes a proof of ours."""
+    """Print the findings on the papers' claims, none of which refutes a proof of Psephos."""
     from ...protocol.errors import refuse
     from ..experiments.findings import findings_on_papers
     from ..experiments.findings_shown import bounded_finding_to_dict, show_bounded_findings
@@ -210,7 +210,7 @@ def _show_papers(*, as_json: bool) -> None:
     for option in context.command.params:
         option_name = str(option.name)
         is_given = context.get_parameter_source(option_name) is click.core.ParameterSource.COMMANDLINE
-        if option_name in context.params and option_name not in _PAPERS_TAKE:  # `--traceback` goes with everything
+        if option_name in context.params and option_name not in _PAPERS_TAKE:  # `--traceback` is always allowed
             refuse(is_given, option.opts[0], str(context.params[option_name]), f"left out of an audit of {_PAPERS}")
     if as_json:
         print_json([bounded_finding_to_dict(finding) for finding in findings_on_papers()])

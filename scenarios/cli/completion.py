@@ -1,6 +1,6 @@
-"""What a shell completes: scenarios, and the keys of `--set`.
+"""Shell completion of scenarios and of keys of `--set`.
 
-Psephos's own modules are imported when a shell asks, and whatever is wrong then, nothing is completed and nothing said.
+Modules are imported when a shell asks. After any error, nothing is completed, and no message is printed.
 """
 
 import contextlib
@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 
 
 def complete_shipped(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the scenarios that come with Psephos and begin so."""
+    """Return the shipped scenarios whose names begin with the incomplete word."""
     del context, parameter
     from ..running.config import list_scenarios, list_series
 
@@ -19,16 +19,17 @@ def complete_shipped(context: click.Context, parameter: click.Parameter, incompl
 
 
 def complete_scenario(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return those, or else files."""
+    """Return shipped scenarios, or else files."""
     return complete_shipped(context, parameter, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def complete_keys(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the keys of the command's scenario that begin so, with the sign that follows them."""
+    """Return the keys of the command's scenario that begin with the incomplete word, each with "="."""
     del parameter
-    source = context.params.get("scenario") or next(iter(context.args), "")  # which is left there before a value
+    # click leaves the scenario there before a value
+    source = context.params.get("scenario") or next(iter(context.args), "")
     keys: Iterator[str] = iter(())
-    with contextlib.suppress(Exception):  # an error would stand in the middle of what somebody types
+    with contextlib.suppress(Exception):  # a message would appear in the middle of the typed line
         from ..running.config import settable_keys
 
         keys = iter(settable_keys(str(source)))

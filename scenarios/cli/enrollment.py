@@ -1,4 +1,4 @@
-"""`enroll` and `roster`: keys and certificates, before a session whose parties are processes of their own."""
+"""`enroll`, `roster` and `revoke`: keys and certificates for sessions whose parties are separate processes."""
 
 import importlib.util
 from pathlib import Path
@@ -123,7 +123,7 @@ def roster(
         TCPTransport().stays_on_this_machine(address)
     side = resolve_served(load(scenario, settings, data))
     if links is not None:
-        form_of(side.protocol)  # what the page cannot do shows before anything is made
+        form_of(side.protocol)  # fails before anything is written if the page does not support this session
     forecast_text = forecast(side.protocol, side.inputs)
     drawn_session = draw_session(
         side.protocol,

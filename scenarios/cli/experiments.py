@@ -1,4 +1,4 @@
-"""`trials`, `variants` and `plan`: one's own experiments, and what the variants of a session offer or have to."""
+"""`trials`, `variants` and `plan`: experiments on a scenario, and comparisons of its variants."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -243,7 +243,7 @@ def variants(
 
 
 def _compare(table: "VariantTable", *, error: float | None = None, as_json: bool) -> None:
-    """Print what all variants offer at the session's price, and what each costs for an error, if one is wanted."""
+    """Print each variant's error at the session's ε, and if an error is given, the ε that each variant needs for it."""
     import itertools
 
     from ..experiments.variants import VariantOffer, price_for
@@ -339,7 +339,7 @@ def plan(
     precision = None if error is None else _share_in(error)
     is_whole = (
         precision is not None and precision >= 1 and str(error).strip().endswith("%")
-    )  # else 200 % would be 2 votes
+    )  # otherwise 200 % would mean 2 votes
     refuse(is_whole, "--error", error, "below 100%")
     table = make_table(loaded_scenario, trials=number, people=people)
     if error is None and epsilon is None and people is None:
@@ -375,13 +375,13 @@ def plan(
 
 
 def _measure_and_error(text: str) -> tuple[str, float]:
-    """Return a measure, which may be empty, and an error: "0.5%", or "accuracy=0.5%"."""
+    """Parse an error such as "0.5%" or "accuracy=0.5%" into its measure, which may be empty, and a fraction."""
     measure, _, error = text.rpartition("=")
     return measure.strip(), _share_in(error)
 
 
 def _share_in(text: str, *, field: str = "--error") -> float:
-    """Return an error or a share that is written as a number or in percent."""
+    """Parse a number or a percentage."""
     from ...protocol.errors import ConfigurationError
 
     number = text.strip().removeprefix("±").strip()

@@ -1,4 +1,4 @@
-"""The command itself: its own commands and those that systems bring, and how it ends."""
+"""The `psephos` command: its subcommands, those of systems, and how it ends."""
 
 import contextlib
 import dataclasses
@@ -18,14 +18,14 @@ import click
 from ..words import show_all_signs
 
 _RUN_FAILED, _WRONG_INPUT = 1, 2
-_ENDED_BY_SIGNAL: Final = 128  # by custom, and the signal's number is added
+_ENDED_BY_SIGNAL: Final = 128  # a shell's convention: 128 plus the signal's number
 SECTIONS: Final = {
     "Start": ("new", "scenarios", "show", "samples", "plan", "run"),
     "Read results": ("report", "compare", "ledger"),
     "Compare and measure": ("variants", "trials", "audit", "reproduce"),
     "Deploy": ("rehearse", "enroll", "roster", "serve", "revoke", "join", "tally", "journal"),
 }
-"""The commands in the order in which somebody meets them; those that systems bring follow."""
+"""The commands by section, in the order in which a user needs them; systems' commands follow."""
 _HELP: Final = {
     errno.EADDRINUSE: "Another program listens there: end it, or choose another port.",
     errno.EADDRNOTAVAIL: "Name an address of this machine, such as 127.0.0.1:7000.",
@@ -33,16 +33,16 @@ _HELP: Final = {
     errno.ENOSPC: "Make room on the disk, and run the command again.",
     socket.EAI_NONAME: "Check the host's name.",
 }
-"""What helps, by the system's number of an error."""
-_AGAIN_SECONDS: Final = 0.01  # after which an interrupt comes again that was lost
+"""What to do, by the operating system's error number."""
+_AGAIN_SECONDS: Final = 0.01  # after this time, an interrupt that was lost is sent again
 _stopped_by: list[signal.Signals] = []
-"""The signals that told this process to end, in order; one that a keyboard sends is not among them."""
-folders: Final[dict[Path, bool]] = {}  # where this command writes, and whether it chose that folder itself
+"""The signals that told this process to end, in order, except Ctrl-C."""
+folders: Final[dict[Path, bool]] = {}  # folders that this command writes to, and whether it chose each by itself
 
 
 @dataclasses.dataclass
 class _Ending:
-    """How a command that fails is to end."""
+    """How a failed command ends: its message and exit status."""
 
     shows_traceback: bool = False
 
@@ -55,12 +55,12 @@ def _show_traceback(context: click.Context, parameter: click.Parameter, value: o
 
 
 class SuggestingGroup(click.Group):
-    """A group that says which command may have been meant by a word that is none."""
+    """A group that suggests a similar command for an unknown word."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return a word's command; UsageError where it has none."""
+        """Return a word's command; UsageError if there is none."""
         from ...protocol.errors import did_you_mean, printable
 
         word = str(args[0])
@@ -71,9 +71,9 @@ class SuggestingGroup(click.Group):
 
 
 class _Commands(SuggestingGroup):
-    """A group with commands of its own and those of systems, which are looked up where a word is none of its own.
+    """A group with its own commands and those of systems, which are loaded for words that it does not know.
 
-    Each of them takes `--traceback`.
+    Every command has the option `--traceback`.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -103,7 +103,7 @@ class _Commands(SuggestingGroup):
 
 
 class _Context(click.Context):
-    """Of a command, noted as the latest: a fault that is found as words are parsed does not say whose they are."""
+    """A command's context, remembered as the latest, since errors of parsing do not name their command."""
 
     latest: "click.Context | None" = None
 
@@ -113,7 +113,7 @@ class _Context(click.Context):
 
 
 def with_traceback(command: click.Command, *, is_shown: bool = False) -> click.Command:
-    """Return a command that takes `--traceback`, shown in its help or only in that of `psephos` itself."""
+    """Add the option `--traceback` to a command; it is shown in the command's help, or only in that of `psephos`."""
     if all(option.name != "traceback" for option in command.params):
         option = click.Option(
             ["--traceback"],
@@ -131,7 +131,7 @@ def with_traceback(command: click.Command, *, is_shown: bool = False) -> click.C
 
 @functools.cache
 def system_commands() -> dict[str, click.Command]:
-    """Return the commands that systems bring, by name; looked up once."""
+    """Return the commands of systems by name; loaded once."""
     from ..system import commands
 
     return commands(click.Command)
@@ -149,11 +149,11 @@ with_traceback(cli, is_shown=True)
 def main() -> NoReturn:
     """Run the command line and exit."""
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # else somebody wants it ignored, as nohup does
+        if signal.getsignal(number) is signal.SIG_DFL:  # otherwise the signal is meant to be ignored, as by nohup
             signal.signal(number, _interrupt)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A script's shell has it ignored by what runs in the background. Then what the keyboard sends is held back, and
-        # what the others become is not: whoever ignores SIGINT would never hear of them.
+        # A shell script starts background processes with SIGINT ignored. Then Ctrl-C stays blocked, but other signals
+        # must still end the process: they are delivered as SIGINT, which must not be ignored for that.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         signal.signal(signal.SIGINT, signal.default_int_handler)
     ending = _Ending()
@@ -190,16 +190,16 @@ def main() -> NoReturn:
         sentence = f"{error}; --traceback shows all of it" if has_more else str(error)
         if isinstance(error, BudgetExceededError):
             sentence = f"{sentence}. A larger --budget allows it."
-        if isinstance(error, (ConfigurationError, JournalError)):  # a journal is its owner's to mend, or to wait for
+        if isinstance(error, (ConfigurationError, JournalError)):  # the user can repair a journal, or wait for it
             _fail(sentence, status=_WRONG_INPUT)
         if isinstance(error, (PsephosError, OSError)):
             _fail(_of_system(error) if isinstance(error, OSError) else sentence, status=_RUN_FAILED)
-        raise  # a bug of ours: its traceback is what we want to be sent
+        raise  # a bug in Psephos: show the traceback, to be reported
     sys.exit(0)
 
 
 def _without_option(name: str, context: click.Context | None) -> str:
-    """Return that a command has no such option, which one may have been meant, and how a scenario's value is set."""
+    """Return a message that a command has no such option, with a similar one, and how to set a scenario's value."""
     from ...protocol.errors import did_you_mean
 
     options = [] if context is None else [each for each in context.command.params if isinstance(each, click.Option)]
@@ -210,30 +210,30 @@ def _without_option(name: str, context: click.Context | None) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """Return what the system says of a file or an address, without its number, and what helps."""
+    """Return the operating system's message on a file or address, without its number, and what to do."""
     said = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error.strerror or str(error)
-    number = errno.ECONNREFUSED if "attempts to connect" in said else error.errno  # trio's has no number
+    number = errno.ECONNREFUSED if "attempts to connect" in said else error.errno  # trio's error has no number
     return f"{said}. {_HELP[number]}" if number in _HELP else said
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
-    """End as Ctrl-C ends: what is under way is told, and written down."""
+    """End as by Ctrl-C: tasks are told, and results written."""
     _stopped_by.append(signal.Signals(number))
     signal.raise_signal(signal.SIGINT)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # so that it arrives where it was held back
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # deliver it if it was blocked
 
 
 @contextlib.contextmanager
 def _rethrow_interrupts() -> Generator[None]:
-    """Let an interrupt come again where Python drops it: in what deletes an object, say, no exception leaves.
+    """Send an interrupt again if Python drops it, since no exception leaves a `__del__` method.
 
-    While a library draws that frees each value by such a method, one interrupt in five arrives there.
+    While a library is drawing that frees every value in `__del__`, one interrupt in five is lost so.
     """
     hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGALRM)
 
     def see(exception: "sys.UnraisableHookArgs") -> None:
         if issubclass(exception.exc_type, KeyboardInterrupt):
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)  # now it would be dropped again
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)  # raised here, it would be dropped again
         else:
             hook(exception)
 
@@ -258,7 +258,7 @@ def _fail_interrupted() -> NoReturn:
 
 
 def _what_was_kept() -> str:
-    """Return what stands in this command's folders, as it goes on a sentence; its own one without anything goes."""
+    """Return a clause that names the folders with results; remove an empty folder that this command made."""
     from ...protocol.errors import printable
 
     kept_text = ""

@@ -1,4 +1,4 @@
-"""`join --parties`: all parties of a host, in a session whose server is another process."""
+"""`join --parties`: join a session as all parties of a host."""
 
 import collections
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..deployment.hosting import HostResult
 
 _WIDEST_PUBLIC: Final = 60
-"""Characters of a public entry in a heading."""
+"""Most characters of a public entry in a heading."""
 
 
 def host(
@@ -39,10 +39,10 @@ def host(
     """Take part as all parties of a host.
 
     Args:
-        choices: as `read_hosted` has them.
-        of_one: what was given that is for one party alone.
-        options: what else their `Joining` have in common.
-        kept: the journal and its witness, as they were given.
+        choices: as in `read_hosted`.
+        of_one: options that were given, but apply to a single party only.
+        options: other fields that their `Joining` have in common.
+        kept: the given paths of the journal and its rollback guard.
     """
     from ...protocol.errors import ConfigurationError, quote, refuse
     from ..deployment import Joining
@@ -115,7 +115,7 @@ def host(
 
 
 def tell_of_loss(error: Exception) -> None:
-    """Say why the connection is tried again."""
+    """Print why the connection is tried again."""
     click.echo(f"trying again: {error}", err=True)
 
 
@@ -125,13 +125,13 @@ def _tell_of_failures(host_result: "HostResult") -> None:
 
 
 def tell_of_new_journal(console: "Console", kept: "PersonJournal | None") -> None:
-    """Say where a journal was begun just now."""
+    """Print where a new journal was created."""
     if kept is not None and kept.is_new:
         console.print(f"\nJournal: {kept.path}, begun now; it knows of no earlier loss.", soft_wrap=True)
 
 
 def show_agreement(console: "Console", agreement: "CheckedInvitation", *, num_parties: int = 1) -> None:
-    """Print what a party, or each of so many, is about to take part in."""
+    """Print what a party, or each of several, agrees to."""
     import numpy as np
 
     from ...protocol.errors import printable, quote
@@ -154,7 +154,7 @@ def show_agreement(console: "Console", agreement: "CheckedInvitation", *, num_pa
         )
     facts = [
         f"as {party}",
-        # Public entries as the server has them; a worker's tasks may be hundreds.
+        # Public entries in the server's words, shortened, since a worker may have hundreds of tasks.
         *(f"{column} {entry}" for column, entry in shown_entries.items()),
         *(f"{column} counts as {entry}" for column, entry in counted_entries.items()),
         f"protocol {terms.protocol}",

@@ -1,4 +1,4 @@
-"""`join`: one party of a session whose server is another process."""
+"""`join`: take part in a session as one party."""
 
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _read_period(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """Return the seconds of a length of time that an option gives."""
+    """Return an option's period in seconds."""
     from ..reading.times import read_period
 
     del context
@@ -192,7 +192,7 @@ def join(
     forecast_text = "" if invitation is None else invitation.forecast
     is_asked = input_file is None and sys.stdin.isatty()
     warn(forecast_text * is_asked, err=as_json)
-    check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before anybody is asked
+    check_free(journal, party=party, is_simulation=simulate, witness=witness)  # before any question
     entries, choices = ask_own(input_file, settings, party=party, invitation=invitation, trusts_server=trusts_server)
     with open_journal(journal, party=party, is_simulation=simulate, witness=witness) as kept:
         joining = Joining(
@@ -205,7 +205,7 @@ def join(
             journal=kept,
             **options,
         )
-        joining.agree_beforehand()  # what needs no server to be refused leaves no folder
+        joining.agree_beforehand()  # what can be refused without the server creates no folder
         warn(forecast_text * (not is_asked), err=as_json)
         folder = make_folder(out, f"as-{slug_of(party)}")
         console = make_console()
@@ -227,7 +227,7 @@ def join(
 
 
 def _show_heard(console: "Console", result: "JoinResult", agreement: "CheckedInvitation") -> None:
-    """Print what a party was told, and what it paid."""
+    """Print a party's outcome and privacy loss."""
     from ..presentation import show_outcome, show_verdict
     from ..running.report import show_privacy
 
@@ -253,7 +253,7 @@ def _ask_who_joins(
     key: Path | None,
     file: Path | None,
 ) -> "tuple[str, str, Invitation | None, TLSKeys | None]":
-    """Return who takes part, where, by which invitation and with which keys: as given, as it says, or as answered."""
+    """Return party, address, invitation and keys: from options, from the invitation, or from answers."""
     from ...protocol.roles import check_party_name
     from ..deployment import find_invitation
 
@@ -275,7 +275,7 @@ def _ask_who_joins(
 
 
 def _open_invitation(source: str | None, *, party: str | None, key: Path | None) -> "tuple[Invitation, TLSKeys]":
-    """Return an invitation, with the party's key."""
+    """Return an invitation and the party's key."""
     from ..deployment.keys import stem_of
 
     path, invitation = ask_invitation(source, party=party)

@@ -1,4 +1,4 @@
-"""`journal`: back up and restore a person's journal; and what `ledger` shows of it."""
+"""`journal`: back up and restore a person's journal; and show it for `ledger`."""
 
 import collections
 import time
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...protocol.privacy import LedgerEntry
 
 _MOST_NAMED: Final = 3
-"""Parties of a host that are named in one row of a table; more are counted."""
+"""Most parties of a host that are named in a row of a table; others are counted."""
 _CommandT = TypeVar("_CommandT", bound="Callable[..., Any]")
 
 
@@ -106,15 +106,15 @@ def _find_journal(path: Path | None, witness: Path | None, *, like: Path | None 
 def show_journal(
     console: "Console | None", path: Path, *, witness: Path | None = None, party: str | None = None
 ) -> "list[LedgerEntry]":
-    """Return every loss in a person's journal, in order, as that one person's; in a host's, as each of its parties'.
+    """Return all losses in a journal, in order, as entries of its person, or of each party of a host.
 
     Args:
-        console: gets its sessions: how far each is, what it cost, and what room it holds; None for none of it.
-        party: of a host's, whose alone; a person's is all one person's, whatever it was called in each session.
+        console: prints the sessions with their state, cost and reserved budget; None prints nothing.
+        party: the only party to return from a host's journal; a person's journal belongs to one person under all names.
 
     Raises:
-        JournalError: it cannot be read, or is neither's.
-        ConfigurationError: a host's has no such party.
+        JournalError: it cannot be read, or is neither a person's nor a host's journal.
+        ConfigurationError: a host's journal has no such party.
     """
     import msgspec
 
@@ -140,7 +140,7 @@ def show_journal(
 
 
 def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *, now: float, is_hosts: bool) -> None:
-    """Print the sessions of a journal; in a host's, those of its parties whose is the same stand in one row."""
+    """Print the sessions of a journal; a host's parties with equal sessions share a row."""
     from rich.text import Text
 
     from ...agents.host_journal import id_of
@@ -189,7 +189,7 @@ def _show_sessions(console: "Console", sessions: "Collection[SessionRecords]", *
 
 
 def _show_history(console: "Console", journal_facts: "About") -> None:
-    """Say what a journal does not know, if it was a backup or is one."""
+    """Print which losses may be missing from a journal that is a backup, or was restored from one."""
     from ..deployment.common import utc
     from ..presentation.terminal import show_note
 

@@ -23,7 +23,7 @@ _CommandT = TypeVar("_CommandT", bound=Callable[..., Any])
 
 
 def scenario_options(command: _CommandT) -> _CommandT:
-    """Give a command a scenario and what may be set of it: `scenario`, `settings` and `data`."""
+    """Add the parameters of a scenario to a command: `scenario`, `settings` and `data`."""
     return _with(
         command,
         click.argument("scenario", shell_complete=complete_scenario),
@@ -40,17 +40,17 @@ def scenario_options(command: _CommandT) -> _CommandT:
 
 
 def json_option(content: str) -> Callable[[_CommandT], _CommandT]:
-    """Return the option by which a command prints JSON, such as a file of its folder, in place of sentences."""
+    """Return the option `--json`, which prints JSON instead of sentences."""
     return click.option("--json", "as_json", is_flag=True, help=f"Print {content} and nothing else.")
 
 
 def pictures_option(content: str, default: str = "yes") -> Callable[[_CommandT], _CommandT]:
-    """Return the option by which a command draws no picture of this."""
+    """Return the option `--no-pictures`."""
     return click.option("--pictures/--no-pictures", default=True, help=f"Draw {content} (default: {default}).")
 
 
 def simulate_options(command: _CommandT) -> _CommandT:
-    """Give a command what is said of a rehearsal: `simulate` and `seed`."""
+    """Add the options of a simulation to a command: `simulate` and `seed`."""
     return _with(
         command,
         click.option(
@@ -110,13 +110,13 @@ def load(source: str, settings: tuple[str, ...], data: str | None, *, seed: int 
 
     from ..running.config import load_scenario
 
-    # The data as they stand: a folder may be called 2024, or anything else that TOML reads otherwise.
+    # The text as given: a folder may be called 2024, which TOML would read as a number.
     overrides = {name: value for name, value in (("data", data), ("seed", seed)) if value is not None}
     return msgspec.structs.replace(load_scenario(source, settings), **overrides)
 
 
 def warn(warning: str, *, err: bool = False) -> None:
-    """Print what a session can tell at its price, before anything is paid; nothing where that is enough."""
+    """Print a warning if a session's ε is too small for accurate results, before anything is spent."""
     from ...protocol.errors import printable
 
     if warning:
@@ -144,13 +144,13 @@ _FILES: Final = {
     "ledger.jsonl": "every loss of every party: psephos ledger adds them up",
     "run.json": "how it ran",
 }
-"""What is worth a look in a folder, by its name."""
+"""The interesting files in a folder, by name."""
 
 
 def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False, is_brief: bool = False) -> None:
-    """Print where everything is, and what of a run is worth a look; briefly, that is the page alone.
+    """Print a run's folder and its interesting files; with `is_brief`, only the page.
 
-    Where matplotlib draws, and is not installed, it says how to have pictures, unless `--no-pictures` refuses them.
+    If matplotlib is missing for pictures, print how to install it, unless `--no-pictures` is given.
     """
     from ..presentation.terminal import show_facts
 
@@ -169,7 +169,7 @@ def tell_folder(console: "Console", folder: "RunFolder", *, draws: bool = False,
 
 
 def tell_transcript(console: "Console", digest: str | None) -> None:
-    """Print by what parties compare what they were told; None for a client that came too late for a phase."""
+    """Print the transcript's digest, by which parties compare it; it is None for a client that missed a phase."""
     from ...protocol.transcript import show_digest
 
     if digest is not None:
@@ -177,7 +177,7 @@ def tell_transcript(console: "Console", digest: str | None) -> None:
 
 
 def make_folder(out: Path | None, name: str, *, resume: Path | None = None) -> "RunFolder":
-    """Return a run's folder: the one named, one that is gone on with, or one below runs/ that does not exist yet."""
+    """Return a run's folder: the named one, the resumed one, or a new one below runs/."""
     from ..running.folder import RunFolder
 
     if resume is not None:

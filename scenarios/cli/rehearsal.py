@@ -1,4 +1,4 @@
-"""`rehearse`: a whole deployment on this machine, each party a process of its own."""
+"""`rehearse`: run a full deployment on this machine, with a process for each party."""
 
 import contextlib
 import sys
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..running.resolution import Local
 
 _MOST_FAILURES: Final = 12
-"""Parties that are named with what they said."""
+"""Most failed parties that are named with their last line."""
 
 
 @cli.command(short_help="Run a full deployment on this machine.")
@@ -107,16 +107,16 @@ def rehearse(
             agreement_note = (
                 f"{number:,} of {len(plan.parts):,} {role}s heard what the server released: their transcripts agree"
             )
-            console.print(agreement_note, soft_wrap=True)  # below an empty line of the server's
+            console.print(agreement_note, soft_wrap=True)  # below an empty line that the server prints
             if out is not None:
                 console.print(f"Everything is in {folder}\n", soft_wrap=True)
 
 
 class _RehearsalScreen:
-    """What a terminal shows while a rehearsal runs.
+    """A rehearsal's output in the terminal.
 
     Args:
-        hidden: a folder that is gone in the end; lines that name it are not shown, nor what is indented below them.
+        hidden: a temporary folder; lines that name it are not shown, nor the indented lines below them.
     """
 
     def __init__(self, *, hidden_folder: str) -> None:
@@ -125,21 +125,21 @@ class _RehearsalScreen:
         self._num_failed = 0
 
     def line(self, line: bytes, *, err: bool = False) -> None:
-        """Show a line of the server's."""
+        """Print a line of the server."""
         text = line.decode(errors="replace")
         names_it = bool(self._hidden) and self._hidden in text
         self._is_hiding = names_it or (self._is_hiding and text.startswith("  "))
         if not self._is_hiding:
-            with contextlib.suppress(OSError):  # a terminal that is gone ends no session
+            with contextlib.suppress(OSError):  # a closed terminal does not end the session
                 click.echo(text, err=err)
 
     def error(self, line: bytes) -> None:
-        """Show what the server says on standard error, but where it listens."""
+        """Print a line of the server's standard error, except the address that it listens on."""
         if not line.startswith(b"listening on "):
             self.line(line, err=True)
 
     def failure(self, party: str, end: "ProcessEnd") -> None:
-        """Name a party that failed, with its line."""
+        """Print a failed party's name and last line."""
         from ...protocol.errors import printable
 
         self._num_failed += 1
@@ -148,14 +148,14 @@ class _RehearsalScreen:
             click.echo(f"psephos: {printable(party)}: {printable(reason)}", err=True)
 
     def how_many_more(self) -> None:
-        """Count those that failed and were not named."""
+        """Print the number of failed parties that were not named."""
         if self._num_failed > _MOST_FAILURES:
             click.echo(f"psephos: and {self._num_failed - _MOST_FAILURES:,} more", err=True)
 
 
 @contextlib.contextmanager
 def _folder_of(out: Path | None) -> Generator[Path]:
-    """Yield the folder of a rehearsal: the one named, or one that is gone in the end."""
+    """Yield a rehearsal's folder: the named one, or a temporary one."""
     if out is not None:
         yield make_folder(out, "").path
         return

@@ -1,4 +1,4 @@
-"""`report` and `compare`: a page that a browser opens from disk, runs side by side; and the page that a run leaves."""
+"""`report` and `compare`: write a run's page, compare runs; and write the page at the end of a run."""
 
 import contextlib
 import shlex
@@ -19,9 +19,9 @@ report_option = click.option(
     "--report/--no-report", "with_report", default=True, help="Write report.html into the folder (default: yes)."
 )
 _SAME: Final = frozenset({"out", "as_json", "pictures", "with_report", "workers", "cluster", "resume"})
-"""Options that change nothing of a result."""
+"""Options that do not change a result."""
 _OF_SCENARIOS: Final = frozenset({"settings", "grid"})
-"""Options that say values of a scenario, which may be tables."""
+"""Options with values of a scenario, which may be tables."""
 
 
 @cli.command(short_help="Write the report of a run, report.html, for any browser.")
@@ -70,9 +70,10 @@ def compare(runs: Sequence[Path], out: Path | None) -> None:
 
 @contextlib.contextmanager
 def leave_page(folder: "RunFolder", *, is_wanted: bool, command: str | None = None) -> Generator[None]:
-    """Leave a page in a folder, if one is wanted, once what is done there is over, also where that failed.
+    """Write the page of a folder after the command in it has ended or failed, if `is_wanted`.
 
-    A page that cannot be written is said, and fails nothing. A command repeats what has no scenario to be run again.
+    If the page cannot be written, a message says so, and the command does not fail. The page shows `command` if the
+    folder has no scenario to repeat.
     """
     from ...protocol.errors import PsephosError
 
@@ -87,10 +88,10 @@ def leave_page(folder: "RunFolder", *, is_wanted: bool, command: str | None = No
 
 
 def command_of_context(*, has_secret_seed: bool = False) -> str:
-    """Return the command line in a shell's syntax, without the options that leave the result as it is.
+    """Return the command line in shell syntax, without options that do not change the result.
 
-    A secret seed, by which whoever knows it takes the noise off somebody's values, is left out, and of a table that was
-    set, which may hold these values, the key alone is told.
+    A secret seed is omitted, since it would allow to remove the noise from real values. For a table that was set, which
+    may hold such values, only the key is shown.
     """
     context = click.get_current_context()
     left_out = {*_SAME, "seed"} if has_secret_seed else _SAME
@@ -104,7 +105,7 @@ def command_of_context(*, has_secret_seed: bool = False) -> str:
 
 
 def _words_of_parameter(parameter: click.Parameter, given: Any, *, has_secret_seed: bool) -> Iterator[str]:
-    """Yield a parameter's words on the command line."""
+    """Yield a parameter's arguments on the command line."""
     for value in given if isinstance(given, tuple) else (given,):  # pyright: ignore[reportUnknownVariableType]  click's
         text = str(value)  # pyright: ignore[reportUnknownArgumentType]  the same
         key, _, table = text.partition("=")

@@ -1,4 +1,4 @@
-"""`reproduce`: a paper's tables and figures, ours beside the published; a command for each system that has them."""
+"""`reproduce`: repeat a paper's tables and figures next to the published ones; one command for each system."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _Papers(SuggestingGroup):
-    """A group with a command for each system that brings its paper's experiments."""
+    """A group with a command for each system that has its paper's experiments."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from ..system import names_with

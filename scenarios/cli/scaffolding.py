@@ -1,4 +1,4 @@
-"""`new protocol`: a package with a protocol of one's own, to begin with."""
+"""`new protocol`: write the template of a package with a new protocol."""
 
 import keyword
 import re

@@ -1,4 +1,4 @@
-"""`serve`: the server of a session whose parties are processes of their own; `tally` counts its reports again."""
+"""`serve`: run a session's server; `tally`: recount its reports."""
 
 import contextlib
 import dataclasses
@@ -186,7 +186,7 @@ def serve(
 
 
 def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None, has_web: bool = False) -> "Serving":
-    """Return how the session is served that was drawn up, or a new one where nothing was."""
+    """Return the settings of the drawn-up session, or of a new one if there is no roster folder."""
     from ...agents.modes import draw_session_id
     from ...protocol.errors import refuse
     from ...protocol.messages import SessionDescriptor
@@ -200,7 +200,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
     is_deployment = mode.kind is SessionKind.DEPLOYMENT
     if side.fingerprints is None or roster_file is None:
         refuse(not serving.address, "--listen", "left out", "given where no invitations say an address")
-        # Parties that keep journals know a session by its id.
+        # Journals identify a session by its id.
         return (
             dataclasses.replace(serving, descriptor=SessionDescriptor(draw_session_id())) if is_deployment else serving
         )
@@ -224,7 +224,7 @@ def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | Non
 
 
 def _open_status(address: str | None) -> "contextlib.AbstractContextManager[Status | None]":
-    """Return what opens the page of `--status`, whose libraries nobody else waits for."""
+    """Return the function that opens the page of `--status`; its libraries are imported here only."""
     if address is None:
         return contextlib.nullcontext()
     from ..deployment.status import open_status
@@ -242,7 +242,7 @@ def _open_site(
     key: Path | None,
     hours: float,
 ) -> "contextlib.AbstractContextManager[WebSite | None]":
-    """Return the pages of `--web`, whose libraries nobody else waits for."""
+    """Return the pages of `--web`; their libraries are imported here only."""
     from ...protocol.errors import refuse
 
     if address is None:
@@ -297,14 +297,14 @@ def _show_session(console: "Console", side: "ServerRun", *, kind: str, has_links
 
 
 def _knowledge_of(side: "ServerRun", *, has_links: bool) -> str:
-    """Return what the server knows the parties by."""
+    """Return how the server authenticates parties."""
     if has_links:
         return "known by their links, or by their certificates"
     return "known by their certificates" if side.fingerprints is not None else "known by their names alone"
 
 
 def _waiting_of(side: "ServerRun") -> list[str]:
-    """Return how long phases last whose end does not depend on who comes, since that is private."""
+    """Return the duration of phases that must not end early because participation is private."""
     from ...protocol.rules import names_of
 
     names = [name for name, is_hidden in names_of(side.protocol).items() if is_hidden]

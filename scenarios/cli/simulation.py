@@ -1,4 +1,4 @@
-"""`run`, `scenarios` and `ledger`: whole sessions in one process, and what they leave."""
+"""`run`, `scenarios` and `ledger`: simulate sessions in one process, and show their results."""
 
 import contextlib
 import os
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class _How(NamedTuple):
-    """How a run is told."""
+    """How a run is reported."""
 
     as_json: bool
     verbose: bool
@@ -120,7 +120,7 @@ def run(
 def _run_shared(
     setup: "Local", display: _How, *, cluster: str, seed: int | None, out: Path | None, resume: Path | None
 ) -> None:
-    """Run on a cluster, from the beginning or from where another run was interrupted."""
+    """Run on a cluster, from the start or from where an earlier run was interrupted."""
     from ..running.cluster import open_cluster
     from ..running.journaling import seed_in
     from ..running.run import seed_of
@@ -191,7 +191,7 @@ def ledger(
     journal = None if len(runs) > 1 else _journal_in(run, party)
     if journal is not None:
         entries = all_entries = show_journal(None if as_json else console, journal, witness=witness, party=party)
-        # All of it is one person's, whatever it was called in each session, or the party's.
+        # All entries belong to one person, under every name, or to the given party.
         party, num_alike = None, dict[str, int]()
     else:
         folders = runs if len(runs) > 1 else (Path() if run is None else run,)
@@ -209,10 +209,10 @@ def ledger(
 
 
 def _journal_in(run: Path | None, party: str | None) -> Path | None:
-    """Return the journal that is meant: a file, one of a party or of a host in a folder, or the user's own."""
+    """Return the requested journal: a file, a party's or host's in a folder, or the user's default journal."""
     from ..deployment.journals import HOST_FILE, journal_file
 
-    if run is None or run.is_file() or (run.suffix and not run.exists()):  # a file that is not there is no folder
+    if run is None or run.is_file() or (run.suffix and not run.exists()):  # a missing path with a suffix is a file
         return journal_file(run, party="")
     candidates = (run / HOST_FILE,) if party is None else (journal_file(run, party=party), run / HOST_FILE)
     return next(filter(Path.is_file, candidates), None)
@@ -272,7 +272,7 @@ def _run(setup: "Local", folder: "RunFolder", display: _How, *, sharded: "Sharde
 
 
 def _check_refuted(attack_reports: "Iterable[AttackReport]") -> None:
-    """Raise RefutedLedgerError where an exact attack learnt more than a ledger says is proven."""
+    """Raise RefutedLedgerError if an exact attack exceeded a bound that the ledger calls proven."""
     from ...protocol.errors import RefutedLedgerError
 
     for attack_report in attack_reports:
@@ -334,7 +334,7 @@ def _run_series(
 
 
 def _facts_of_series(series: "Series", first: "Local") -> list[str]:
-    """Return how many votes there are, and how they are held."""
+    """Return a series' facts: its number of votes, and how they are run."""
     transport, number = first.scenario.transport, len(series.votes)
     return [
         f"{number:,} vote{'' if number == 1 else 's'}",
@@ -345,7 +345,7 @@ def _facts_of_series(series: "Series", first: "Local") -> list[str]:
 
 
 def _show_trust_of_series(console: "Console", series: "Series", votes: "Sequence[Local]", *, is_brief: bool) -> None:
-    """Print who was trusted with what, and what the series is about."""
+    """Print the trust statement and the subject of a series."""
     from ..presentation.terminal import show_label
     from ..running.series_run import facts_of_votes, say_allowance
     from ..running.statements import model_of, trust_of
@@ -372,7 +372,7 @@ def _begin(
     *,
     is_series: bool = False,
 ) -> int:
-    """Print what is run, and what sessions of it cannot tell; return how many lines the latter took."""
+    """Print what is run, and warnings on its accuracy; return how many lines the warnings took."""
     from rich.text import Text
 
     from ..presentation.terminal import lines_of
@@ -390,7 +390,7 @@ def _begin(
 
 
 def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool) -> None:
-    """Print what sessions can tell at their price, where that is little; of a series in short, once for votes alike."""
+    """Print warnings on the sessions' accuracy; for a series in short, once for equal votes."""
     from ..presentation.numbers import join_words
     from ..presentation.terminal import show_note
     from ..running.forecasts import forecast
@@ -413,7 +413,7 @@ def _warn(console: "Console", sides: "Sequence[Local]", *, is_brief: bool) -> No
 
 
 def _facts_of(setup: "Local", *, verbose: bool = True) -> list[str]:
-    """Return who takes part in what, and how."""
+    """Return a run's facts: parties, protocol and transport."""
     scenario, protocol, way = setup.scenario, setup.protocol, setup.scenario.transport
     return [
         setup.parties,
@@ -427,7 +427,7 @@ def _facts_of(setup: "Local", *, verbose: bool = True) -> list[str]:
 def _show_briefly(
     console: "Console", setup: "Local", result: "FinishedRun", folder: "RunFolder", *, num_above: int
 ) -> None:
-    """Print what matters most of a run below so many lines."""
+    """Print a run's main results within a number of lines."""
     from rich.text import Text
 
     from ..presentation import show_outcome, show_verdict
@@ -467,14 +467,14 @@ def _show_briefly(
 def _print_with_verdict(
     console: "Console", verdict_lines: "Sequence[Text]", lines: "Sequence[Text]", *, num_above: int
 ) -> None:
-    """Print a verdict over all lines, or below them where it would scroll out of the terminal."""
+    """Print a verdict above the lines, or below them if it would scroll out of the terminal."""
     is_seen = not console.is_terminal or num_above + len(verdict_lines) + len(lines) < console.height
     for line in (*verdict_lines, *lines) if is_seen else (*lines, "", *verdict_lines):
         console.print(line, soft_wrap=True)
 
 
 def _show_trust(console: "Console", setup: "Local") -> None:
-    """Print who was trusted with what, and what the scenario is about."""
+    """Print the trust statement and the subject of a scenario."""
     from ..presentation.terminal import show_label
     from ..running.statements import trust_in
 

@@ -1,9 +1,9 @@
-"""Data sets: parties that somebody else has published, from a folder that a reader has.
+"""Published data sets as parties of a scenario.
 
-None of them comes with Psephos. A folder of data sets has a folder for each, under the name that it has here; a
-scenario names one in place of its generator (`data = "imf_votes"`), with what is to be chosen in it. A system
-brings those that fit its protocol. A file is read as it was published, and refused, with its line, where it is not
-what it should be.
+Data sets are not part of Psephos; you download them. The folder of data sets has a subfolder for each, under its name
+here. A scenario names a data set instead of a generator (`data = "imf_votes"`), with the data set's options. Each
+system declares the data sets of its protocol. Files are read as they were published. A file with an unexpected content
+is refused, and the error names the line.
 """
 
 import dataclasses
@@ -22,7 +22,7 @@ from ..system import load_each, part_of
 __all__ = ["DATA_VARIABLE", "DataSet", "data_set_of", "load_data_set"]
 
 DATA_VARIABLE: Final = "PSEPHOS_DATA"
-"""The environment's name for the folder of data sets."""
+"""The environment variable for the folder of data sets."""
 
 _KILO: Final = 1_000
 _MEGA: Final = 1_000_000
@@ -30,18 +30,17 @@ _MEGA: Final = 1_000_000
 
 @dataclasses.dataclass(frozen=True)
 class DataSet:
-    """One data set: how its parties are chosen and read."""
+    """A data set: its options, and how to read parties from it."""
 
-    options: type[msgspec.Struct]  # a struct; what a scenario may choose
-    # Returns the parties, of the options, the data set's own folder and the scenario's parameters, which have not been
-    # checked.
+    options: type[msgspec.Struct]  # a struct of the options that a scenario may set
+    # Returns the parties, from the options, the data set's folder and the scenario's unchecked parameters.
     load: Callable[[Any, Path, Mapping[str, Any]], PartiesTable]
-    source: str = ""  # where it is published, as people find it
-    num_bytes: int = 0  # how large its files are together
+    source: str = ""  # where it is published
+    num_bytes: int = 0  # total size of its files
 
     @property
     def origin(self) -> str:
-        """Where it is from and how large it is, as words; empty where nobody has said."""
+        """Its source and size, as a phrase; empty if unknown."""
         size = _size(self.num_bytes) if self.num_bytes else ""
         return ", ".join(part for part in (size, f"from {self.source}" if self.source else "") if part)
 
@@ -57,13 +56,13 @@ def load_data_set(
     """Return the parties of a data set.
 
     Args:
-        options: its name, as `data`, and what a scenario chooses in it.
-        folder: of all data sets; empty where nobody has named it.
-        parameters: the scenario's, before they are checked.
+        options: the data set's name, as `data`, and its options in the scenario.
+        folder: the folder of all data sets; empty if not given.
+        parameters: the scenario's parameters, unchecked.
 
     Raises:
-        ConfigurationError: there is no such data set, or none for this protocol; an option is not allowed; the folder
-            is not known; a file cannot be read, or is not what it should be.
+        ConfigurationError: there is no such data set, or not for this protocol; an option is not allowed; the folder is
+            unknown; a file cannot be read, or has an unexpected content.
     """
     word = f"{protocol.client_role}s"
     name: str = convert(options["data"], str, f"{word}.data")
@@ -94,5 +93,5 @@ def load_data_set(
 
 
 def data_set_of(name: str) -> DataSet | None:
-    """Return a data set by its name; None where no system has one of it."""
+    """Return a data set by its name; None if no system declares it."""
     return next((own_sets[name] for _, own_sets in load_each("data_sets", Mapping) if name in own_sets), None)

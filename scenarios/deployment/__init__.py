@@ -1,7 +1,7 @@
-"""A session whose parties are processes of their own: its server, its clients, and what each of them is given.
+"""Deployments: sessions whose server and parties are separate processes.
 
-A server knows names, public columns and certificates, and no private value. A client knows its own entries and key
-and, in its invitation, what it agreed to, with the server's certificate.
+The server knows names, public columns and certificates, and no private value. A client knows its entries and key, and
+has an invitation with the agreed terms and the server's certificate.
 """
 
 from .agreement import DEFAULT_BUDGET, CheckedInvitation, Joining

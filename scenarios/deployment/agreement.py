@@ -1,4 +1,4 @@
-"""Check a session's terms against what one party wants and may pay, before anything is drawn or sent."""
+"""Check a session's terms against a party's wishes and budget, before it draws noise or sends anything."""
 
 import dataclasses
 import functools
@@ -26,20 +26,20 @@ from .invitations import Invitation, check_expiry
 from .own_rows import check_choices, encode_own, with_choices
 
 DEFAULT_BUDGET: Final = 10.0
-"""What all sessions in a journal may cost (ε), where a client joins without an invitation or a limit of its own."""
+"""The ε that all sessions in a journal may cost, if a client joins without an invitation and a budget."""
 
 
 _last: dict[tuple[type[PhasedProtocol[Any, Any]], str], PhasedProtocol[Any, Any]] = {}
-"""The protocol that was made last."""
+"""A cache of the latest protocol."""
 
 
 class CheckedInvitation(msgspec.Struct, kw_only=True):
-    """What a client takes part in, checked, before anything is drawn.
+    """The checked terms of a session, before the client draws noise.
 
     Args:
-        terms: session, protocol, kind, parameters and place.
-        losses: what the whole session costs the client, phase by phase.
-        recalled: the reports of earlier sessions that it repeats, by phase; they cost nothing.
+        terms: session, protocol, kind, parameters and the party's index.
+        losses: the client's losses in the whole session, phase by phase.
+        recalled: memoized reports of earlier sessions that it repeats, by phase; they cost nothing.
     """
 
     terms: Invitation
@@ -49,37 +49,35 @@ class CheckedInvitation(msgspec.Struct, kw_only=True):
     recalled: Mapping[str, Recalled] = {}
 
     def __repr__(self) -> str:
-        return f"Agreement(terms={self.terms!r})"  # the row is nobody else's to read
+        return f"Agreement(terms={self.terms!r})"  # the row is private
 
     @property
     def cost(self) -> float:
-        """ε proven of the whole session, for replace-one neighbors as a budget has it."""
+        """The proven ε of the whole session, for replace-one neighbors, as budgets count it."""
         return total_of(self.losses, relation=NeighboringRelation.REPLACE_ONE).proven
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Joining:
-    """How one party means to take part in one session.
+    """The settings with which one party joins one session.
 
     Args:
-        address: the server's.
-        entries: its own, by column.
-        seed: of a simulation; None for a deployment.
-        invitation: what it agreed to; without one, the server is asked for its terms, and so sees whether the entries
-            are among the values that these allow.
-        budget: the most that the session and all others in the journal may cost together (ε, replace-one neighbors); by
-            default what an invitation says, or else `DEFAULT_BUDGET`.
-        budget_period_seconds: the length of the window in which the budget holds, by the times that the journal keeps;
-            by default it holds for all that is in the journal.
-        budget_in_all: beside a budget by periods, the most that all sessions in the journal may cost together.
-        trusts_server: whether the party lets the server see its values as they are, as sessions in the central model
-            need.
-        choices: entries of columns that the party chooses as it joins, by column; they come before those in `entries`.
-        round_number: tells repeated votes of one session apart (simulations).
-        patience_seconds: how long the server may say nothing once it has answered, or be away; infinite for as long as
-            it takes.
-        transport: over which the server listens, by its name.
-        journal: the person's, over all sessions; without one, a party that restarts draws again.
+        address: the server's address.
+        entries: the party's entries, by column.
+        seed: the simulation's seed; None for a deployment.
+        invitation: the agreed terms. Without one, the party asks the server for its terms, and the server learns
+            whether the entries are among the values that these allow.
+        budget: the ε that all sessions in the journal, with this one, may cost (replace-one neighbors); by default the
+            invitation's budget, or else `DEFAULT_BUDGET`.
+        budget_period_seconds: length of the sliding window that the budget applies to, by the journal's times; by
+            default it applies to all sessions in the journal.
+        budget_in_all: in addition to a budget by periods, the ε that all sessions in the journal may cost.
+        trusts_server: whether the party lets the server see its unprotected values, as the central model requires.
+        choices: public entries that the party chooses when it joins, by column; they override those in `entries`.
+        round_number: distinguishes repeated votes of one session (simulations).
+        patience_seconds: how long the server may be silent after its first answer, or unreachable; may be infinite.
+        transport: name of the server's transport.
+        journal: the person's journal over all sessions; without one, a party that restarts draws again.
 
     Examples:
         >>> joining = Joining(address="127.0.0.1:7000", party="ann", entries={"roof": "yes"}, seed=7)
@@ -89,7 +87,7 @@ class Joining:
 
     address: str
     party: str
-    entries: Mapping[str, Any] = dataclasses.field(repr=False)  # nobody else's to read, as the seed
+    entries: Mapping[str, Any] = dataclasses.field(repr=False)  # private, as is the seed
     seed: int | None = dataclasses.field(repr=False)
     invitation: Invitation | None = None
     budget: float | None = None
@@ -104,12 +102,12 @@ class Joining:
     journal: PersonJournal | None = dataclasses.field(default=None, repr=False)
 
     def open_ledger(self, session_id: str) -> Ledger:
-        """Return the party's ledger, with what its journal holds.
+        """Return the party's ledger, with the losses in its journal.
 
-        Who was not invited, and names no limit, has a default one.
+        Without an invitation and a budget, the default budget applies.
 
         Raises:
-            ConfigurationError: the budget is none, or is by periods of which no journal knows.
+            ConfigurationError: the budget is invalid, or has a period but there is no journal.
         """
         self._check_period()
         epsilon = DEFAULT_BUDGET if self.budget is None and self.invitation is None else self.budget
@@ -120,14 +118,14 @@ class Joining:
         return self.journal.ledger(self.party, budget, session_id=session_id, period_seconds=seconds)
 
     def check_room(self, ledger: Ledger, losses: Sequence[PrivacyLoss], *, session_id: str) -> None:
-        """Raise unless a session's losses fit into the ledger, and into what all sessions may cost together.
+        """Raise unless a session's losses fit into the ledger's budget, and into that for all sessions.
 
-        One process at a time has a journal, so that what fits as a session begins fits until it ends.
+        Only one process at a time has a journal open, so losses that fit at the start of a session fit until its end.
 
         Args:
-            ledger: of `open_ledger`, or one that several sessions share.
-            losses: those that are still to come.
-            session_id: of the session, whose own room does not count.
+            ledger: the ledger from `open_ledger`, or one that several sessions share.
+            losses: the losses that are not charged yet.
+            session_id: the session's id; budget that it has already reserved does not count.
 
         Raises:
             BudgetExceededError: they do not fit.
@@ -152,11 +150,11 @@ class Joining:
         require(is_enough, "--budget-in-all", self.budget_in_all, allowed)
 
     def sit(self, terms: Invitation) -> JournalSession | None:
-        """Return the party's journal of the session that it agrees to; None where it keeps none.
+        """Return the party's journal session for these terms; None without a journal.
 
         Raises:
-            ConfigurationError: nothing tells the session from others.
-            JournalError: the journal cannot go on with it.
+            ConfigurationError: the session has no id.
+            JournalError: the journal cannot continue the session.
         """
         if self.journal is None:
             return None
@@ -165,11 +163,11 @@ class Joining:
         return self.journal.sitting(terms.session_id)
 
     def agree_beforehand(self) -> CheckedInvitation | None:
-        """Return what the invitation says, checked, and None without one: nobody need be called to refuse it.
+        """Return the checked terms of the invitation, without contacting the server; None without an invitation.
 
         Raises:
-            ConfigurationError: the budget is none, an entry is not allowed, the server would have to be trusted, or the
-                invitation is another party's or of another kind.
+            ConfigurationError: the budget is invalid, an entry is not allowed, the server would have to be trusted, or
+                the invitation is for another party or kind of session.
         """
         if self.invitation is None:
             self.open_ledger("")
@@ -186,15 +184,15 @@ class Joining:
         return None if self.invitation is None else self.agree(self.invitation)
 
     def agree(self, terms: Invitation, *, ledger: Ledger | None = None) -> CheckedInvitation:
-        """Return what is taken part in on these terms, checked.
+        """Return the checked terms.
 
         Args:
-            terms: an invitation's, or the server's.
-            ledger: where there must be room for it; asked after what is public, and before what is private.
+            terms: the terms from an invitation, or from the server.
+            ledger: the ledger that must have enough budget; checked after public values, and before private ones.
 
         Raises:
-            ConfigurationError: as `agree_beforehand`, or what draws the party's noise is not installed.
-            BudgetExceededError: it would cost too much.
+            ConfigurationError: as `agree_beforehand`; or the package that draws the party's noise is not installed.
+            BudgetExceededError: the session would exceed a budget.
         """
         is_simulation = terms.kind == SessionKind.SIMULATION.value
         refuse(is_simulation and self.seed is None, "--simulate", "left out", "given: the session is a simulation")
@@ -225,7 +223,8 @@ class Joining:
 
     @property
     def secret(self) -> bytes:
-        """What a party that comes back knows its values by: of its private key (`memoized_reports.seal_of`).
+        """The secret that seals the party's memoized reports, derived from its private key
+        (`memoized_reports.seal_of`).
 
         Raises:
             ConfigurationError: the key's file cannot be read.
@@ -234,10 +233,11 @@ class Joining:
 
 
 def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any, Any]:
-    """Return the protocol of an invitation, or of a server's terms, where its server is trusted if it has to be.
+    """Return the protocol of an invitation or of a server's terms, after checking that a trusted server is accepted.
 
     Raises:
-        ConfigurationError: there is no such protocol, a parameter is not allowed, or the server is not trusted.
+        ConfigurationError: there is no such protocol, a parameter is not allowed, or the server must be trusted and is
+            not.
     """
     kind = find_protocol(terms.protocol)
     with blaming(kind):
@@ -247,7 +247,7 @@ def protocol_of(terms: Invitation, *, trusts_server: bool) -> PhasedProtocol[Any
 
 
 def _made(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -> PhasedProtocol[Any, Any]:
-    """Return the protocol of parameters; all parties of a host have the same one."""
+    """Return the protocol with these parameters; cached, since all parties of a host share it."""
     key = (kind, repr(parameters))
     if (protocol := _last.get(key)) is None:
         protocol = kind(convert(parameters, kind.parameters_type, "parameters"))
@@ -258,7 +258,7 @@ def _made(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -
 
 
 def check_trust(protocol: PhasedProtocol[Any, Any], *, trusts_server: bool) -> None:
-    """Raise ConfigurationError if a session's server has to be trusted with values, and is not.
+    """Raise ConfigurationError if a session's server must be trusted with values, and is not.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters

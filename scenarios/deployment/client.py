@@ -1,4 +1,4 @@
-"""One client of a session whose server is elsewhere."""
+"""Join a session as a client whose server is another process."""
 
 import contextlib
 import errno
@@ -38,13 +38,13 @@ __all__ = ["JoinResult", "describe", "join", "join_in_folder"]
 
 
 class JoinResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client has of its session: the public outcome, and its private one.
+    """A client's result of a session: the public outcome, and its private one.
 
     Args:
-        outcome: as everybody was.
-        own: what is for this client alone; None where the protocol has nothing of the kind.
-        transcript: the digest of what everybody was told; None for who has not heard all of it.
-        late_phase: the phase that closed without a report of the client's; None where all of them counted.
+        outcome: the outcome that is released to everybody.
+        own: the outcome for this client only; None if the protocol has none.
+        transcript: the digest of the public transcript; None for a client that missed a part of it.
+        late_phase: the phase that closed without the client's report; None if all reports counted.
     """
 
     outcome: msgspec.Struct
@@ -66,28 +66,27 @@ async def join(
     """Take part in one session as one party.
 
     Args:
-        joining: how. Who does not reach the server goes on trying, and whose connection is lost comes back: until the
-            server has welcomed it, and with a journal also afterwards, to go on where it stood.
-        on_agreed: told of what is taken part in, before anything is drawn.
-        on_loss: told why the connection was lost, or cannot be made, before another try.
-        on_end: told what was charged in this session, however it ends.
-        ledger: where losses are charged; by default one of its own, with what the journal holds.
-        transport: that of a host, which its parties share; by default one of the party's own.
+        joining: the party's settings. A client that cannot reach the server, or loses the connection, tries again until
+            the server has welcomed it. With a journal, it also reconnects later, and continues where it stopped.
+        on_agreed: called with the checked terms, before anything is drawn.
+        on_loss: called with the reason before a lost or refused connection is tried again.
+        on_end: called with this session's ledger entries, however it ends.
+        ledger: the ledger that is charged; by default a new one with the losses in the journal.
+        transport: a host's transport, which its parties share; by default a new one.
 
     Returns:
-        What was released, to everybody and to this party; from the journal, without a word to anybody, where it is
-        there.
+        The outcomes for everybody and for this party; from the journal, without contacting the server, if it has them.
 
     Raises:
         ConfigurationError: as `Joining.agree_beforehand`.
-        BudgetExceededError: it would cost too much; nothing was drawn.
-        SessionAborted, QuorumError, RemoteProtocolError, JournalError: as `Client.take_part`.
-        HandshakeError: the server is not the one of the invitation, or does not take the party's certificate.
-        PluginError: the code of the protocol or of the client's role raised something.
-        OSError: the server cannot be reached, as long as patience lasts.
+        BudgetExceededError: the session would exceed a budget; nothing was drawn. SessionAborted, QuorumError,
+        RemoteProtocolError, JournalError: as `Client.take_part`.
+        HandshakeError: the server does not have the invitation's certificate, or refuses the party's.
+        PluginError: the protocol's or the role's code raised an exception.
+        OSError: the server could not be reached within `patience_seconds`.
     """
     agreement = joining.agree_beforehand()
-    seconds = answer_seconds(joining.patience_seconds) if transport is None else math.inf  # in turn
+    seconds = answer_seconds(joining.patience_seconds) if transport is None else math.inf  # a host's parties take turns
     transport = transport or find_transport(joining.transport, keys=joining.keys)
     network = Plugin(f"transport {joining.transport!r}", (type(transport),))
     connect = functools.partial(_connect, joining, transport, network, seconds)
@@ -145,7 +144,7 @@ async def _reach(connect: Callable[[], Awaitable[Channel]], patience: RetryPolic
     while True:
         try:
             return await connect()
-        except OSError as error:  # it may not have begun, or be about to begin again
+        except OSError as error:  # the server may not have started yet, or be restarting
             await patience.wait(error)
 
 
@@ -218,9 +217,9 @@ def join_in_folder(
     on_agreed: Callable[[CheckedInvitation], None] | None = None,
     on_loss: Callable[[Exception], None] | None = None,
 ) -> JoinResult:
-    """Take part in one session as one party, and leave outcome, events and ledger in a folder of the party's own.
+    """Take part in one session as one party, and write outcome, events and ledger into a folder.
 
-    Arguments and errors are those of `join`; what was charged is in the ledger however the session ends.
+    Arguments and errors are those of `join`. The ledger has what was charged, however the session ends.
     """
     event_fields = {"party": joining.party, "server": joining.address}
 
@@ -247,7 +246,7 @@ def join_in_folder(
 
 
 def describe(error: BaseException) -> dict[str, str]:
-    """Return what is written of a failure; an entry, which is private, is shown to the party alone."""
+    """Return a failure's text for files, without private entries, which are shown only to the party."""
     if isinstance(error, BaseExceptionGroup):
         return describe(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     described = describe_failure(error)

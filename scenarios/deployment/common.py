@@ -26,16 +26,16 @@ from ..reading.files import check_regular
 
 _MOST_NAMED: Final = 3
 DEFAULT_TRANSPORT: Final = "tls"
-"""Over which parties that are processes meet, unless they name another."""
+"""The default transport between processes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class TLSKeys:
-    """What one side of a session needs for TLS.
+    """The TLS keys of one side of a session.
 
     Args:
-        identity: its own private key and certificate, or the file of both.
-        peers: the certificates, in DER, of whoever may be at the other end.
+        identity: this side's private key and certificate, or a file with both.
+        peers: certificates, in DER, of the allowed peers.
     """
 
     identity: Identity | Path = dataclasses.field(repr=False)
@@ -43,7 +43,7 @@ class TLSKeys:
 
     @property
     def fingerprints(self) -> frozenset[str]:
-        """The peers'."""
+        """The peers' fingerprints."""
         return frozenset(map(fingerprint_of, self.peers))
 
     @property
@@ -53,23 +53,24 @@ class TLSKeys:
 
     @property
     def secret(self) -> bytes:
-        """What follows from all of the private key, and from nothing else: by it this side seals, and knows its own.
+        """A secret derived from the private key only, which seals this side's data.
 
         ConfigurationError: the key's file cannot be read.
         """
         return hashlib.sha256(self.private_key).digest()
 
     def warn_of_expiry(self, names: Mapping[str, str]) -> Iterator[str]:
-        """Yield what is to be said of certificates that are good for less than a day, this side's own among them.
+        """Yield warnings of certificates that expire within a day, including this side's.
 
-        `names` are whose each is, by its fingerprint. ConfigurationError: the file of this side's own cannot be read.
+        `names` maps fingerprints to the owners' names. ConfigurationError: the file of this side's certificate cannot
+        be read.
         """
         owners: dict[dt.datetime, list[str]] = {}
         for certificate in (self._find_own_identity.certificate, *self.peers):
             _, expires = read_certificate(ssl.DER_cert_to_PEM_cert(certificate))
             if (
                 dt.timedelta() < expires - dt.datetime.now(dt.UTC) < dt.timedelta(days=1)
-            ):  # one that has ended is refused
+            ):  # an expired certificate is refused
                 owners.setdefault(expires, []).append(names.get(fingerprint_of(certificate), "this side"))
         for expires, parties in owners.items():
             more = f" and {len(parties) - _MOST_NAMED} more" if len(parties) > _MOST_NAMED else ""
@@ -88,10 +89,10 @@ class TLSKeys:
 
 
 def find_transport(name: str, *, keys: TLSKeys | None = None) -> Transport:
-    """Return a transport over which parties that are processes of their own can meet.
+    """Return a transport between separate processes.
 
     Raises:
-        ConfigurationError: there is none of the name, it stays inside one process, or TLS has no keys.
+        ConfigurationError: there is no such transport, it works within one process only, or TLS has no keys.
     """
     if name == TLSTransport.name:
         if keys is None:
@@ -108,10 +109,10 @@ def find_transport(name: str, *, keys: TLSKeys | None = None) -> Transport:
 
 
 def check_address(address: str, *, field: str, transport: Transport) -> None:
-    """Refuse a connection that would not stay on this machine, unless its ends know each other.
+    """Refuse an address outside this machine, unless the transport authenticates both ends.
 
     Raises:
-        ConfigurationError: it is no address, or leads elsewhere.
+        ConfigurationError: it is not an address, or is on another machine.
     """
     with name_address_in_errors(address, field=field):
         stays = transport.stays_on_this_machine(address)
@@ -128,20 +129,20 @@ def check_address(address: str, *, field: str, transport: Transport) -> None:
 
 @contextlib.contextmanager
 def name_address_in_errors(address: str, *, field: str = "address") -> Generator[None]:
-    """Let what the system or a transport says against an address name it; ConfigurationError: it is no address."""
+    """Add the address to errors of the system or transport; ConfigurationError: it is not an address."""
     try:
         yield
     except ValueError as error:
         allowed = error.allowed if isinstance(error, ConfigurationError) else f"an address of its transport ({error})"
         raise ConfigurationError(field=field, value=address, allowed=allowed) from None
     except OSError as error:
-        if error.errno is not None:  # else it is trio's, which names the address
+        if error.errno is not None:  # trio's error already names the address
             error.filename = address
         raise
 
 
 def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) -> Mode:
-    """Return a simulation's mode where there is a seed, else a deployment's.
+    """Return a simulation's mode if there is a seed, else a deployment's.
 
     Examples:
         >>> make_mode("tea", seed=7).kind.value, make_mode("tea", seed=None).kind.value
@@ -153,14 +154,14 @@ def make_mode(scenario_name: str, *, seed: int | None, round_number: int = 0) ->
 
 
 def with_descriptor(mode: Mode, descriptor: SessionDescriptor) -> Mode:
-    """Return a mode with this session's descriptor; a simulation keeps the id that follows from its seed."""
+    """Return a mode with this session's descriptor; a simulation keeps the id derived from its seed."""
     return dataclasses.replace(
         mode, descriptor=msgspec.structs.replace(descriptor, id=mode.descriptor.id or descriptor.id)
     )
 
 
 def utc(seconds: float) -> str:
-    """Return a time in seconds since 1970 as people read it.
+    """Format a time in seconds since 1970.
 
     Examples:
         >>> utc(0)
@@ -170,7 +171,7 @@ def utc(seconds: float) -> str:
 
 
 def check_seed(*, simulate: bool, seed: int | None) -> None:
-    """Raise ConfigurationError unless a seed is given for a simulation, and for nothing else.
+    """Raise ConfigurationError unless a seed is given exactly if it is a simulation.
 
     Examples:
         >>> check_seed(simulate=True, seed=7)

@@ -1,6 +1,6 @@
-"""What the server of a later session knows of earlier ones of the same scope: the reports in their journals.
+"""Memoized reports of earlier sessions of the same scope, from the server's journals.
 
-Parties are matched by their certificates, and by their names where these are new.
+Parties are matched by their certificates, and by name if their certificates are new.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,14 +28,15 @@ _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(Server
 
 
 def read_kept(side: ServerRun, folders: Sequence[Path], *, kind: SessionKind) -> ReceivedReports:
-    """Return what parties of a session reported in earlier ones, in phases that keep their reports.
+    """Return the reports of a session's parties in earlier sessions, in phases that memoize reports.
 
     Args:
-        folders: of the earlier sessions, as `psephos roster` wrote them and `psephos serve` left them.
+        folders: the earlier sessions' folders, written by `psephos roster` and used by `psephos serve`.
 
     Raises:
-        ConfigurationError: the session keeps nothing, is a simulation, or an earlier one was of another scope or law;
-            a folder is none, or has another roster than its journal; a party reported differently in two of them.
+        ConfigurationError: the session memoizes nothing, is a simulation, or an earlier one has another scope or law; a
+            folder is not a session's, or its roster differs from its journal's; a party reported differently in two
+            sessions.
         JournalError: a journal cannot be read.
     """
     if not folders:
@@ -49,7 +50,7 @@ def read_kept(side: ServerRun, folders: Sequence[Path], *, kind: SessionKind) ->
     own_keys = zip(roster.fingerprints or (), roster.names, strict=False)
     by_certificate = {
         each: name for each, name in own_keys if roster.num_seats(each) == 1
-    }  # a host's parties by their names
+    }  # parties of a host, by name
     reports_of_phase: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in phases}
     for folder in folders:
         earlier_protocol = _protocol_of(side, folder)
@@ -92,11 +93,11 @@ def _protocol_of(side: ServerRun, folder: Path) -> PhasedProtocol[Any, Any]:
 
 
 def _reports(folder: Path, protocol: PhasedProtocol[Any, Any], step: int) -> Iterator[tuple[tuple[str, str], bytes]]:
-    """Yield who has reported in a step, by name and certificate, and what.
+    """Yield the reports in a step, with each party's name and certificate.
 
     Raises:
-        ConfigurationError: the folder has no journal, or another roster than the session that its journal is of: its
-            reports would be taken for other parties'.
+        ConfigurationError: the folder has no journal, or its roster differs from that of the journal's session, so that
+            reports would be attributed to other parties.
         JournalError: the journal cannot be read.
     """
     path = folder / JOURNAL_FILE

@@ -1,4 +1,4 @@
-"""Mechanisms that belong to no system alone, audited by themselves: one case for each law, unit and ε."""
+"""Audits of the mechanisms that systems share: one case for each law, unit and ε."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ __all__ = ["shared_cases"]
 
 
 def shared_cases() -> Iterator[Case]:
-    """Yield the cases of randomized response, of Laplace noise and of shares of it."""
+    """Yield the cases of randomized response, Laplace noise and noise shares."""
     yield from response_cases()
     yield from noise_cases()
     yield from share_cases()

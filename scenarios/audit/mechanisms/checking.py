@@ -1,8 +1,8 @@
-"""Inputs of a mechanism that are held against their laws: every row where they are few, else extremes and some others.
+"""Checks of a mechanism's outputs against their laws: for all rows if they are few, else for extremes and some others.
 
-Where reports are few, the law is that of whole reports, so that numbers that share their randomness show. Laplace noise
-has a law for each number, down to its tails, and one of coarse ranges of all numbers together. Of spherical noise each
-number's own law is exact; how the numbers of one report hang together is left to neighbors that differ in several.
+If there are few reports, the law is that of whole reports, so that numbers that share randomness are detected. Laplace
+noise has a law for each number, including its tails, and a joint law of coarse ranges. For spherical noise only each
+number's marginal law is tested; dependence between numbers is left to pairs of neighbors that differ in several.
 """
 
 import functools
@@ -29,26 +29,25 @@ from ....protocol.mechanisms.polya import share_masses
 from ..case import NO_PLACE, LawCheck, OutputView
 from .sampling import PrivateRow, list_rows, number_outputs, secure_draw, simulate_draw
 
-MOST_ROWS: Final = 32  # rows of a mechanism that are drawn
-_MOST_OUTPUTS: Final = 1 << 14  # reports whose law is written down whole
+MOST_ROWS: Final = 32  # most rows of a mechanism that are tested
+_MOST_OUTPUTS: Final = 1 << 14  # most reports for a law of whole reports
 _MOST_OUTCOMES: Final = 1 << 17
 _NUM_OUTCOMES: Final = 1 << 14
-"""Of a single number: where there are more than the most, neighboring ones are taken together, to about so many."""
-_LOW_BITS: Final = 8  # of noise, looked at by themselves where neighboring numbers are taken together
+"""Cells of a single number's law; neighboring integers share a cell if there are more values."""
+_LOW_BITS: Final = 8  # low bits of noise, tested separately if neighboring integers share a cell
 _SCALE_OF_SIZES: Final = 2.0**9
 _LEAST_SIZE, _NUM_SIZES, _LEAST_MASS = 16, 64, 1e-30
-_MOST_CELLS: Final = 512  # ranges of all numbers together
+_MOST_CELLS: Final = 512  # cells of the joint law of all numbers
 _SEED: Final = 1
-WITH_MARGINS: Final = frozenset({1, 3})  # dimensions in which a number's own law of spherical noise is elementary
+WITH_MARGINS: Final = frozenset({1, 3})  # dimensions in which spherical noise has an elementary marginal law
 
 
 def checks_of(
     mechanism: RowMechanism, rows: IntArray, *, limit: int = MOST_ROWS, is_secure: bool = True
 ) -> list[LawCheck]:
-    """Return at most so many rows of a mechanism, shape (c, w), to be held against their laws.
+    """Return checks of at most `limit` of a mechanism's rows, shape (c, w).
 
-    Of one whose reports are computed from another one's, the other one's are drawn. NotImplementedError: no law is
-    written down.
+    If reports are computed from another mechanism's noise, that noise is tested. NotImplementedError: there is no law.
     """
     noise_law = mechanism.noise if isinstance(mechanism, PostProcessed) else mechanism
     return [
@@ -64,7 +63,7 @@ def checks_of(
 
 
 def some_rows(rows: IntArray, limit: int) -> IntArray:
-    """Return all rows where they are few enough; else those with an extreme number, and others by a fixed seed."""
+    """Return all rows if they are at most `limit`; else those with an extreme number, and others by a fixed seed."""
     if len(rows) <= limit:
         return rows
     extremes = np.unique(np.concatenate([[0, len(rows) - 1], rows.argmin(axis=0), rows.argmax(axis=0)]))[:limit]
@@ -93,14 +92,14 @@ def _views_of(mechanism: RowMechanism, row: PrivateRow) -> list[OutputView]:
     if isinstance(mechanism, Mechanism) and high - low < _MOST_OUTPUTS:
         max_numbers = max(1, int(math.log(_MOST_CELLS) / math.log(high - low + 1)))
         blocks = [range(start, min(start + max_numbers, len(row))) for start in range(0, len(row), max_numbers)]
-        if max_numbers > 1:  # numbers that are farther apart
+        if max_numbers > 1:  # also numbers that are farther apart
             blocks.append(range(0, len(row), -(-len(row) // max_numbers)))
         return [_numbers_together(mechanism, row, places) for places in blocks]
     raise NotImplementedError(f"the law of {type(mechanism).__name__} is not written down")
 
 
 def _numbers_together(mechanism: Mechanism, row: PrivateRow, places: range) -> OutputView:
-    """Return some numbers together, where all are randomized independently."""
+    """Return the joint law of some numbers that are randomized independently."""
     whole = _whole(mechanism, [row[place] for place in places])
     name = f"number {places[0] + 1}"
     if len(places) > 1:
@@ -112,7 +111,7 @@ def _numbers_together(mechanism: Mechanism, row: PrivateRow, places: range) -> O
 
 
 def _whole(mechanism: RowMechanism, row: PrivateRow) -> OutputView:
-    """Return whole reports, in lexicographic order."""
+    """Return the law of whole reports, in lexicographic order."""
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(len(row))
     outputs = list_rows(width, high - low + 1) + low
@@ -122,9 +121,9 @@ def _whole(mechanism: RowMechanism, row: PrivateRow) -> OutputView:
 
 
 class NoiseLaw(NamedTuple):
-    """The law of a number's noise, by cells of neighboring integers; the first and the last one are the tails beyond.
+    """The law of a number's noise by cells of neighboring integers; the first and the last cell are the tails.
 
-    The second cell begins at minus `reach`, and each has so many integers.
+    The second cell begins at −`reach`; each inner cell has the same number of integers.
     """
 
     reach: int
@@ -138,15 +137,16 @@ class NoiseLaw(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def noise_of_laplace(scale: float) -> NoiseLaw:
-    """Return discrete Laplace noise, which is at least k > 0 with probability a^k/(1 + a), a = e^(−1/scale)."""
+    """Return the law of discrete Laplace noise: P[noise ≥ k] = a^k/(1 + a) for k > 0, with a = e^(−1/scale)."""
     return _noise(scale, lambda ends: np.exp(-(ends + 0.5) / scale) / (1 + np.exp(-1 / scale)))
 
 
 @functools.lru_cache(maxsize=64)
 def noise_of_sphere(scale: float, dimension: int) -> NoiseLaw:
-    """Return a number's noise: beyond x scales with probability e^(−x)/2, or (2 + x)·e^(−x)/4 in three dimensions.
+    """Return the marginal law of spherical noise, in one or three dimensions.
 
-    The density in proportion to e^(−‖x‖₂), integrated over the other two numbers, is (1 + x)·e^(−x)/4.
+    With x in scales, P[noise > x] is e^(−x)/2 in one dimension, and (2 + x)·e^(−x)/4 in three: the density in
+    proportion to e^(−‖x‖₂), integrated over the other two coordinates, is (1 + x)·e^(−x)/4.
     """
 
     def tail(ends: FloatArray) -> FloatArray:
@@ -158,7 +158,7 @@ def noise_of_sphere(scale: float, dimension: int) -> NoiseLaw:
 
 @functools.lru_cache(maxsize=64)
 def noise_of_shares(scale: float, num_planned: int, num_shares: int) -> NoiseLaw:
-    """Return the noise of a sum of shares of discrete Laplace noise."""
+    """Return the law of a sum of shares of discrete Laplace noise."""
     law = np.exp(share_log_law(scale=scale, planned=num_planned, num_shares=num_shares))
     tails = np.cumsum(law[::-1])[::-1]
     return _noise(scale, lambda ends: tails[(ends + 0.5).astype(np.int64)])
@@ -166,9 +166,10 @@ def noise_of_shares(scale: float, num_planned: int, num_shares: int) -> NoiseLaw
 
 @functools.lru_cache(maxsize=64)
 def sizes_of_shares(scale: float, num_planned: int) -> tuple[FloatArray, FloatArray]:
-    """Return ends of ranges of a single share's size, rising, and their probabilities, with that of what is beyond.
+    """Return the increasing ends of ranges of a single share's absolute value, and their probabilities.
 
-    Of a large scale the law is that of a small one, of which no range is finer than some steps: within a thousandth.
+    The last probability is that of the tail. For a large scale, the law of a small one is rescaled; its ranges are
+    coarse enough that probabilities are within a thousandth.
     """
     known_scale = min(scale, _SCALE_OF_SIZES)
     masses = share_masses(scale=known_scale, planned=num_planned, num_shares=1)
@@ -181,28 +182,28 @@ def sizes_of_shares(scale: float, num_planned: int) -> tuple[FloatArray, FloatAr
 
 
 def _noise(scale: float, tail: Callable[[FloatArray], FloatArray]) -> NoiseLaw:
-    """Return symmetric noise of a scale in integers.
+    """Return the law of symmetric integer noise.
 
-    `tail` is the probability that noise exceeds numbers between integers, which are above 0.
+    `tail` maps positive half-integers to the probability that the noise exceeds them.
     """
     reach = math.ceil(CLAMP_IN_SCALES * scale)
     each = 1 if 2 * reach < _MOST_OUTCOMES else math.ceil(2 * reach / _NUM_OUTCOMES)
     ends = np.arange(-reach, reach + 1, each) - 0.5
     chances = tail(np.abs(ends))
     inner = np.abs(np.diff(chances))
-    center = int(np.count_nonzero(ends < 0)) - 1  # the cell that has both signs
+    center = int(np.count_nonzero(ends < 0)) - 1  # the cell that contains both signs
     inner[center] = 1 - chances[center] - chances[center + 1]
     return NoiseLaw(reach, each, np.concatenate([chances[:1], inner, chances[-1:]]))
 
 
 def views_of_noise(row: PrivateRow, noise: NoiseLaw, report_range: tuple[int, int]) -> list[OutputView]:
-    """Return each number with its noise by itself, and, where there are more, ranges of all together."""
+    """Return tests of each number's noise, and of the joint law if there are several numbers."""
     views = _numbers(row, noise, report_range)
     return [*views, _joint_view(row, noise)] if len(row) > 1 else views
 
 
 def _numbers(row: PrivateRow, noise: NoiseLaw, report_range: tuple[int, int]) -> list[OutputView]:
-    """Return each number by itself."""
+    """Return tests of each number."""
 
     def view(place: int, value: int) -> OutputView:
         def places(outputs: IntArray) -> IntArray:
@@ -216,7 +217,7 @@ def _numbers(row: PrivateRow, noise: NoiseLaw, report_range: tuple[int, int]) ->
 
 
 def _low_bits(scale: float, value: int, place: int) -> OutputView:
-    """Return the low bits of a number's noise: x with probability (1 − a)·(a^x + a^(M − x))/((1 + a)·(1 − a^M))."""
+    """Return a test of noise modulo M: P[x] = (1 − a)·(a^x + a^(M − x))/((1 + a)·(1 − a^M)), a = e^(−1/scale)."""
     size = 1 << _LOW_BITS
     rests = np.arange(size)
     law = np.exp(-rests / scale) + np.exp((rests - size) / scale)
@@ -226,7 +227,7 @@ def _low_bits(scale: float, value: int, place: int) -> OutputView:
 
 
 def _joint_view(row: PrivateRow, noise: NoiseLaw) -> OutputView:
-    """Return ranges of all numbers together, each number in about as many ranges of one probability."""
+    """Return a test of the joint law, with about equally probable ranges of each number."""
     width = min(len(row), int(math.log2(_MOST_CELLS)))
     parts = max(2, int(_MOST_CELLS ** (1 / width)))
     starts = np.unique(np.searchsorted(np.cumsum(noise.law), np.arange(1, parts) / parts)) + 1

@@ -1,9 +1,8 @@
-"""Laplace noise: of a number, of a row by its l1 distance, of a row by its l2 distance; and a threshold's two sides.
+"""Audits of Laplace noise on a number, and on rows with L1 or L2 sensitivity, and of threshold decisions.
 
-Of a number the law is finite, and exact. A row's worst neighbors are as far apart as the sensitivity allows: all in one
-coordinate, or spread over all of them. Which are told apart best is for the audit to find. Numbers and rows are held
-against their laws, of which that of each number goes down to its tails. Grids are those of sessions: a scale has 128
-steps or more.
+A number's law is finite and exact. A row's worst neighbors are at the distance of the sensitivity, in one coordinate or
+spread over all; the audit finds which are distinguished best. Numbers and rows are tested against their laws, including
+each number's tails. Grids are those of sessions: a scale has at least 128 steps.
 """
 
 import dataclasses
@@ -27,17 +26,17 @@ from ..case import Case, LawCheck, Pair
 from .checking import checks_of
 from .sampling import EPSILONS, PrivateRow, finite_pairs, local_case, pair_of
 
-_STEPS: Final = 128  # grid steps per scale at least, as `laplace_grid` has them
+_STEPS: Final = 128  # least grid steps per scale, as in `laplace_grid`
 _FINE: Final = 3 << 20
-"""A scale in steps that is no power of two, and far above those that laws are looked at in step by step."""
+"""A scale in steps that is no power of two, too large to test every step of its law."""
 _LEAST_OF_FINE: Final = 8_000
-"""Rows that show numbers which are uniform in blocks of a scale."""
+"""Enough rows to detect noise that is uniform within blocks of a scale."""
 _WIDTH: Final = 3
 _SECURE: Final = frozenset({1.0})
 """ε for which the noise of deployments is audited too: a row takes up to a millisecond."""
 _MOVED: Final = 3
-"""By which one person moves a number that is told to be above a threshold or below."""
-_ROW_SHARE: Final = 0.3  # of the outputs asked for, where they are rows with such noise
+"""Sensitivity of the number that is compared with a threshold."""
+_ROW_SHARE: Final = 0.3  # fraction of the requested outputs, for rows with such noise
 
 
 def noise_cases() -> Iterator[Case]:
@@ -47,7 +46,7 @@ def noise_cases() -> Iterator[Case]:
         steps = round(epsilon * scale)
         is_secure = epsilon in _SECURE
         number = DiscreteLaplace(scale, 0, steps)
-        ends = np.array([[0], [steps]], dtype=np.int64)  # no two others are farther apart
+        ends = np.array([[0], [steps]], dtype=np.int64)  # the two values at the greatest distance
         yield local_case(
             f"Laplace, ε = {epsilon:g}",
             "laplace",

@@ -1,8 +1,8 @@
-"""Randomized response, frequency oracles and other channels on finitely many values, and values that are disclosed.
+"""Audits of randomized response, frequency oracles and other finite channels, and of disclosed values.
 
-Laws are exact, and each pair of values is tried. Each value is drawn, and rows of two, which are to share nothing. Of
-values up to thousands the two ends are told apart, and three values are drawn: whether a report supports its value, and
-all else of it, which is alike for all values.
+Laws are exact, and every pair of values is tried. Each value is drawn, and rows of two values, which must be
+independent. With many values (up to thousands), one pair suffices by symmetry. Three values are drawn, and tested for
+whether a report supports its value, and for the rest of the report, whose law is the same for all values.
 """
 
 import functools
@@ -40,19 +40,19 @@ _ORACLES: Final[tuple[tuple[str, type[FrequencyOracle]], ...]] = (
     ("local-hashing", LocalHashing),
 )
 _SECURE: Final = frozenset({(1.0, 2), (1.0, 10), (8.0, 3)})
-"""ε and k that are also drawn with the noise of deployments: a draw takes a thousand times a simulated one's time."""
-_WEIGHTS: Final = tuple(map(Fraction, (1, 2, 4, 7)))  # numbers to report without bias
+"""Pairs (ε, k) that are also drawn with the noise of deployments, which is a thousand times slower."""
+_WEIGHTS: Final = tuple(map(Fraction, (1, 2, 4, 7)))  # the values that unbiased channels report
 _MATRIX: Final = (("1/2", "1/3", "1/6"), (0.1, 0.8, 0.1), (0.25, 0.05, 0.7))
-"""By which a value is reported: a loss of ln 16."""
+"""A channel's probabilities of reports, by value; its loss is ln 16."""
 _MANY: Final = (17, 64, 300, 2000)
-"""Numbers of values of the ladder, of which the worst pair is any one."""
+"""Large numbers of values, for which all pairs have the same loss."""
 _SHARE_OF_MANY, _SECURE_SHARE_OF_MANY = 0.04, 0.05
-_BOUND: Final = 2  # the greatest value that is disclosed
+_BOUND: Final = 2  # the greatest disclosed value
 _MOST_ROWS_OF_TWO: Final = 9
 
 
 def response_cases() -> Iterator[Case]:
-    """Yield k-RR, frequency oracles, channels that report numbers without bias, and disclosure."""
+    """Yield the cases of k-RR, frequency oracles, unbiased channels and disclosure."""
     for size, epsilon in itertools.product(_CHOICES, EPSILONS):
         make = functools.partial(GeneralizedRandomizedResponse, epsilon, size)
         yield _case(f"{size}-RR, ε = {epsilon:g}", "k-rr", make, epsilon, is_secure=(epsilon, size) in _SECURE)
@@ -80,7 +80,7 @@ def response_cases() -> Iterator[Case]:
 def _case(
     name: str, group: str, make: Callable[[], RowMechanism], epsilon: float, *, is_secure: bool = True, note: str = ""
 ) -> Case:
-    """Return the case of a mechanism, which is made when it is asked for."""
+    """Return the case of a mechanism, which is built on demand."""
 
     def checks() -> Sequence[LawCheck]:
         mechanism = make()
@@ -128,9 +128,10 @@ def _case_of_many(group: str, mechanism: RowMechanism, size: int) -> Case:
 
 
 def _pairs_of_many(mechanism: Any, *ends: int) -> list[Pair]:
-    """Return two values by which of them alone a report supports: the first, the second, or else; by reports, if few.
+    """Return a pair of two values, whose outputs are reports, or which of the two values a report supports.
 
-    A report that supports its value is as much likelier than one that does not, whatever else it supports.
+    Whole reports are used if they are few. The likelihood ratio of a report depends only on which of the two values it
+    supports.
     """
     if isinstance(mechanism, FiniteChannel):
         return finite_pairs(mechanism, np.array(ends)[:, None], is_secure=True)
@@ -160,7 +161,7 @@ def _pairs_of_many(mechanism: Any, *ends: int) -> list[Pair]:
 
 
 def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[OutputView]:
-    """Yield whether a report supports its value, and its subset, around the value, or its function."""
+    """Yield tests of whether a report supports its value, and of its relative subset or its hash function."""
     law, size = oracle.law, oracle.num_choices
     keep = float(law.keep)
 
@@ -171,7 +172,7 @@ def _views_of(oracle: FrequencyOracle, value: int) -> Iterator[OutputView]:
 
     yield OutputView("its own value", np.array([1 - keep, keep]), select_supporting)
     if isinstance(oracle, SubsetSelection):
-        # A report has each value once, so that numbers are spread less than independent ones, which bounds assume.
+        # A report contains each value once, so counts vary less than independent ones, which the bounds assume.
         other_chances = np.full(size - 1, (1 - keep / law.num_numbers) / (size - 1))
         members = np.concatenate([[keep / law.num_numbers], other_chances])
         yield OutputView(
@@ -193,6 +194,6 @@ def _rows(mechanism: RowMechanism, width: int) -> IntArray:
     return list_rows(width, high - low + 1) + low
 
 
-@functools.cache  # the optimal one takes some tenths of a second
+@functools.cache  # the optimal channel takes some tenths of a second
 def _channel(make: Callable[..., UnbiasedReport], epsilon: float) -> RowMechanism:
     return make(_WEIGHTS, epsilon=epsilon).mechanism

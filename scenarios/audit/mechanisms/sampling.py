@@ -1,7 +1,7 @@
-"""Pairs of rows for a mechanism: drawn as a session draws, with their law where it is finite, told apart by it.
+"""Pairs of a mechanism's rows, with samplers and, if it is finite, the exact law.
 
-Simulated outputs are `SimulatedNoise`'s uniforms through `randomize_rows`, as the array path has them; secure ones are
-`SecureNoise`'s, one at a time, as an agent has them.
+Simulated outputs come from `randomize_rows` with `SimulatedNoise`, as in the array path. Secure outputs come from
+`SecureNoise`, one at a time, as in an agent.
 """
 
 import functools
@@ -20,21 +20,21 @@ from ..case import NO_PLACE, Case, OutputSampler, Pair, Score
 
 PrivateRow: TypeAlias = Sequence[int]  # private values
 
-EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # losses for which mechanisms are audited, in nats
+EPSILONS: Final = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0)  # ε of audited mechanisms, in nats
 
-_NAME: Final = "audit"  # of the session, the protocol and the phase, where outputs are drawn without any
+_NAME: Final = "audit"  # name of session, protocol and phase for outputs drawn outside a session
 
 
 def local_case(
     name: str, group: str, unit: str, pairs: Callable[[], Sequence[Pair]], *, proven: float, **given: Any
 ) -> Case:
-    """Return the case of a local randomizer whose proof is tight, and is all that is claimed unless more is given."""
+    """Return the case of a local randomizer with a tight proof; by default the claimed loss is the proven one."""
     statement: dict[str, Any] = {"claimed": proven, "is_tight": True}
     return Case(name=name, group=group, unit=unit, proven=proven, pairs=pairs, **statement | given)
 
 
 def simulate_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
-    """Return draws of a row's reports with the noise of simulations."""
+    """Return a sampler of a row's reports with simulated noise."""
     values = np.array([row], dtype=np.int64)
     slots = mechanism.slots_of(len(row))
 
@@ -46,7 +46,7 @@ def simulate_draw(mechanism: RowMechanism, row: PrivateRow) -> OutputSampler:
     return draw
 
 
-@functools.cache  # what it draws by takes long to make
+@functools.cache  # building the sampler is slow
 def _secure_noise() -> SecureNoise:
     return SecureNoise()
 
@@ -54,7 +54,7 @@ def _secure_noise() -> SecureNoise:
 def secure_draw(
     mechanism: RowMechanism, row: PrivateRow, make_noise: Callable[[], SecureNoise] = _secure_noise
 ) -> OutputSampler:
-    """Return draws of a row's reports with the noise of deployments, which know no streams."""
+    """Return a sampler of a row's reports with secure noise, which ignores streams."""
     values = list(row)
 
     def draw(number: int, stream: int) -> IntArray:
@@ -69,9 +69,9 @@ def secure_draw(
 
 
 def pair_of(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, *, name: str, is_secure: bool) -> Pair:
-    """Return two rows as neighbors, told apart by the mechanism's likelihoods where it has them.
+    """Return two rows as neighbors, scored by the mechanism's log-likelihood ratio if it is known.
 
-    `name` is what they differ in, as a phrase.
+    `name` is their difference, as a phrase.
     """
     draws = simulate_draw(mechanism, first), simulate_draw(mechanism, second)
     secure = (secure_draw(mechanism, first), secure_draw(mechanism, second)) if is_secure else None
@@ -83,7 +83,7 @@ def _score(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, draw:
 
     def score(outputs: IntArray) -> FloatArray:
         logs = mechanism.log_likelihoods(outputs, rows)
-        with np.errstate(invalid="ignore"):  # impossible for both: nan, which the audit takes for 0
+        with np.errstate(invalid="ignore"):  # impossible for both: nan, which the audit replaces by 0
             return logs[:, 0] - logs[:, 1]
 
     try:
@@ -94,7 +94,7 @@ def _score(mechanism: RowMechanism, first: PrivateRow, second: PrivateRow, draw:
 
 
 def list_rows(width: int, num_values: int) -> IntArray:
-    """Return every row of so many values in [0, num_values), in lexicographic order."""
+    """Return all rows of `width` values in [0, num_values), in lexicographic order."""
     return np.array(list(itertools.product(range(num_values), repeat=width)), dtype=np.int64)
 
 
@@ -106,22 +106,22 @@ def finite_pairs(
     are_neighbors: Callable[[IntArray, IntArray], bool] | None = None,
     reports: IntArray | None = None,
 ) -> list[Pair]:
-    """Return the worst of all pairs of rows, with its exact law; a mechanism of finitely many reports.
+    """Return the pair of rows with the greatest loss, with its exact law, of a mechanism with finitely many reports.
 
     Args:
-        mechanism: with `log_likelihoods`.
-        rows: all rows, or those that may be the worst, shape (c, w).
-        is_secure: whether the pair is drawn with the noise of deployments too.
-        are_neighbors: whether two rows are; by default all are.
-        reports: some reports, the only ones that there are, in lexicographic order, each number from the least on,
-            shape (outputs, r); by default all of `report_range`.
+        mechanism: a mechanism with `log_likelihoods`.
+        rows: shape (c, w): all rows, or those among which the worst pair is.
+        is_secure: whether the pair also has samplers with secure noise.
+        are_neighbors: whether two rows are neighbors; by default all are.
+        reports: all possible reports, in lexicographic order, shape (outputs, r); by default all rows of numbers in
+            `report_range`.
     """
     if reports is None:
         low, high = mechanism.report_range
         reports = list_rows(mechanism.num_reports_of(rows.shape[1]), high - low + 1) + low
     logs = mechanism.log_likelihoods(reports, rows).T
     laws = np.exp(logs)
-    laws /= laws.sum(axis=1, keepdims=True)  # what a law in floats leaves of 1: some 1e-16
+    laws /= laws.sum(axis=1, keepdims=True)  # rounding leaves sums within some 1e-16 of 1
     best = max(
         (
             (_separation(logs, laws, one, other), -one, -other)
@@ -141,14 +141,14 @@ def finite_pairs(
 
 
 def _separation(logs: FloatArray, laws: FloatArray, one: int, other: int) -> tuple[float, float]:
-    """Return the exact ε of two rows, rounded, and how far their laws are apart in all."""
+    """Return the exact ε of two rows, rounded, and the total distance of their laws."""
     possible = (laws[one] > 0) | (laws[other] > 0)
     losses = np.abs(logs[one][possible] - logs[other][possible])
     return round(float(losses.max()), 9), round(float(np.abs(laws[one] - laws[other]).sum()), 9)
 
 
 def number_outputs(outputs: IntArray) -> Callable[[IntArray], IntArray]:
-    """Return what numbers reports by their places among all of them, given in lexicographic order."""
+    """Return a function from reports to their indices among all reports, given in lexicographic order."""
     low: IntArray = outputs.min(axis=0)
     sizes: list[int] = (outputs.max(axis=0) - low + 1).tolist()
     if math.prod(sizes) != len(outputs):
@@ -164,5 +164,5 @@ def number_outputs(outputs: IntArray) -> Callable[[IntArray], IntArray]:
 
 
 def encode_outputs(draw: OutputSampler, encode: Callable[[IntArray], IntArray]) -> OutputSampler:
-    """Return draws whose outputs are what something makes of others."""
+    """Return a sampler that encodes another sampler's outputs."""
     return lambda number, stream: encode(draw(number, stream))

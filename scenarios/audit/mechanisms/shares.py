@@ -1,7 +1,7 @@
-"""Noise of which each party draws a share: sums, as the server sees them, with so many honest shares.
+"""Audits of noise shares: the sum that the server sees, with a given number of honest shares.
 
-Audited are the sum at as many honest shares as planned, which has pure Laplace noise, and at fewer, whose loss is the
-larger one that is proven. A change is worst all in one coordinate, or spread over all of them.
+With the planned number of honest shares, the sum has discrete Laplace noise. With fewer, the proven loss is larger, and
+is audited too. The worst neighbors differ in one coordinate, or in all of them.
 """
 
 import functools
@@ -22,12 +22,12 @@ _SENSITIVITY: Final = 6
 _WIDTH: Final = 3
 _PLANNED: Final = 4
 _SECURE: Final = frozenset({1.0})
-"""ε for which the noise of deployments is audited too."""
-_SHARE: Final = 0.3  # of the outputs asked for, each of which is made of some shares
+"""ε at which the noise of deployments is audited too."""
+_SHARE: Final = 0.3  # fraction of the requested outputs, each of which is a sum of several shares
 
 
 def share_cases() -> Iterator[Case]:
-    """Yield sums of noise shares."""
+    """Yield the cases of sums of noise shares."""
     for epsilon, honest, width in itertools.product(EPSILONS, range(_PLANNED, 0, -1), (1, _WIDTH)):
         mechanism = NoiseShare(_SENSITIVITY / epsilon, _SENSITIVITY, _SENSITIVITY, _PLANNED)
         proven = mechanism.privacy(width, honest=honest)
@@ -51,7 +51,7 @@ def sum_of(
     num_shares: int,
     draw_by: Callable[[NoiseShare, PrivateRow], OutputSampler] = simulate_draw,
 ) -> OutputSampler:
-    """Return draws of a row's sum with rows of zeros, one share in each."""
+    """Return a sampler of the sum of a row and rows of zeros, each with a noise share."""
     draw = draw_by(mechanism, [0] * len(row))
 
     def total(number: int, stream: int) -> IntArray:
@@ -81,7 +81,7 @@ def _score(mechanism: NoiseShare, honest: int, row: IntArray, sums: IntArray) ->
 
 
 def _checks(mechanism: NoiseShare, honest: int, width: int) -> Sequence[LawCheck]:
-    """Return rows of which sums are looked at, and, once, single shares."""
+    """Return checks of sums, and once of single shares."""
     views_by = noise_of_shares(mechanism.scale, mechanism.planned, honest)
     sums = functools.partial(sum_of, mechanism, num_shares=honest)
     row = [_SENSITIVITY // width] * width
