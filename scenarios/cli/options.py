@@ -116,7 +116,7 @@ def load(source: str, settings: tuple[str, ...], data: str | None, *, seed: int 
 
 
 def warn(warning: str, *, err: bool = False) -> None:
-    """Print a warning if a session's ε is too small for accurate results, before anything is spent."""
+    """Print a warning on the session's accuracy, before anything is spent; nothing if it is empty."""
     from ...protocol.errors import printable
 
     if warning:

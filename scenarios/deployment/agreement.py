@@ -223,8 +223,7 @@ class Joining:
 
     @property
     def secret(self) -> bytes:
-        """The secret that seals the party's memoized reports, derived from its private key
-        (`memoized_reports.seal_of`).
+        """The secret, derived from the private key, by which a party detects changed values (`seal_of`).
 
         Raises:
             ConfigurationError: the key's file cannot be read.

@@ -53,7 +53,7 @@ class TLSKeys:
 
     @property
     def secret(self) -> bytes:
-        """A secret derived from the private key only, which seals this side's data.
+        """A secret derived from the private key only, by which this side seals data and recognizes it.
 
         ConfigurationError: the key's file cannot be read.
         """

@@ -1,4 +1,4 @@
-"""Many parties of one organization in one process, over one connection: each of them as `join` has it."""
+"""Join a session as a host: many parties of one organization, in one process and over one connection."""
 
 import collections
 import contextlib
@@ -36,7 +36,7 @@ from .own_entries import read_entries_of_many
 __all__ = ["HostResult", "host", "host_in_folder", "open_host_journal", "read_hosted"]
 
 _MOMENT_SECONDS: Final = 0.5
-"""In which all parties end where it is their session that does."""
+"""Seconds within which all parties end if the session ends."""
 
 
 @dataclasses.dataclass
@@ -44,9 +44,9 @@ class HostResult:
     """The results of a host's parties.
 
     Args:
-        heard: what each was told that heard the release.
-        failures: why another one did not.
-        paid: what they were charged.
+        heard: results of the parties that received the release, by party.
+        failures: maps each other party to the reason.
+        paid: ledger entries of all parties.
     """
 
     heard: dict[str, JoinResult] = dataclasses.field(default_factory=dict[str, JoinResult])
@@ -55,27 +55,27 @@ class HostResult:
 
     @property
     def fullest(self) -> JoinResult:
-        """What one of those was told who heard most: whoever was late knows no transcript."""
+        """The most complete result; a party that was late has no transcript."""
         return max(self.heard.values(), key=lambda result: result.transcript or "")
 
 
 def read_hosted(
     parties: Path, invitations: Path, choices: Sequence[str] = ()
 ) -> tuple[dict[str, Invitation], dict[str, Mapping[str, Any]]]:
-    """Return the invitations of a host's parties, and the entries of each by column.
+    """Return the invitations and the entries of a host's parties, by party.
 
     Args:
-        parties: their file, in the form in which a scenario has it.
-        invitations: a folder with theirs, among others or not.
-        choices: `NAME=FILE` each: a CSV file with what each party chooses in a column that the session leaves to it.
+        parties: file of the parties' values, as in a scenario.
+        invitations: folder that contains their invitations.
+        choices: strings NAME=FILE: the CSV file has each party's choice for a public column that parties choose.
 
     Raises:
-        ConfigurationError: a file cannot be read, a party has no invitation or no choice, two are not of one session
-            and host, or the session is masked.
+        ConfigurationError: a file cannot be read, a party has no invitation or no choice, two parties differ in session
+            or host, or the session is masked.
     """
     invitations_by_party = read_invitations(invitations)
     first = next(iter(invitations_by_party.values()))
-    kind, protocol = find_protocol(first.protocol), protocol_of(first, trusts_server=True)  # trust is asked for later
+    kind, protocol = find_protocol(first.protocol), protocol_of(first, trusts_server=True)  # trust is checked later
     allowed = "left out in a masked session, where a host could take masks off: let each party join by itself"
     refuse(protocol.masked_phase is not None, "--parties", str(parties), allowed)
     entries = read_entries_of_many(parties, kind, field="--parties") or _read_lines(parties, kind, first.parameters)
@@ -145,10 +145,10 @@ def _read_lines(
 def open_host_journal(
     path_given: Path | None, *, is_simulation: bool, witness: Path | None = None
 ) -> Generator[HostJournal | None]:
-    """Yield the journal of a host's parties; None for a simulation, whose losses are nobody's.
+    """Yield the journal of a host's parties; None for a simulation, which spends no real privacy.
 
     Args:
-        path_given: its file, or the folder of `HOST_FILE`; by default that of this system's user.
+        path_given: the journal's file, or the folder of `HOST_FILE`; by default the user's.
 
     Raises:
         ConfigurationError: as `witness_of`.
@@ -173,21 +173,21 @@ async def host(
     on_failure: Callable[[HostResult], None] | None = None,
     result: HostResult | None = None,
 ) -> HostResult:
-    """Let parties take part in one session over one connection.
+    """Take part in one session as several parties, over one connection.
 
     Args:
-        parties: how each does; address, transport and keys are those of all of them, and so is the journal's file.
-        journal: theirs.
-        on_loss: told why the connection was lost, or cannot be made, before another try.
-        on_failure: told of the first of them that are out of it while others go on.
-        result: takes what becomes of each, as it does.
+        parties: each party's settings; they share address, transport, keys and the journal's file.
+        journal: the host's journal; None for a simulation.
+        on_loss: called with the reason before a lost or refused connection is tried again.
+        on_failure: called when the first parties fail while others continue.
+        result: collects each party's result as it ends.
 
     Returns:
-        What became of each of them; what keeps one out is no other one's business.
+        The parties' results; a failed party does not affect the others.
 
     Raises:
-        JournalError: what has to be kept cannot be; nothing left that was not.
-        ConfigurationError: as `find_transport`, or another process takes part with the key.
+        JournalError: the journal cannot be written; nothing was sent that it does not have.
+        ConfigurationError: as `find_transport`; or another process uses the same key.
     """
     result = HostResult() if result is None else result
     inner = find_transport(parties[0].transport, keys=parties[0].keys)
@@ -240,13 +240,13 @@ def host_in_folder(
     on_loss: Callable[[Exception], None] | None = None,
     on_failure: Callable[[HostResult], None] | None = None,
 ) -> HostResult:
-    """Let parties take part over one connection, and leave outcome, events and ledger of all of them in a folder.
+    """Take part as several parties, and write outcome, events and all parties' ledger into a folder.
 
-    However it ends, `parties.csv` there says of each how many of its reports the server has accepted (with a journal),
-    which phase closed without it, and why it did not hear the release.
+    However the session ends, `parties.csv` has for each party the number of accepted reports (with a journal), the
+    phase that closed without its report, and why it did not receive the release.
 
     Raises:
-        PsephosError, OSError: as `host`; or nobody heard the release, and that is why most did not.
+        PsephosError, OSError: as `host`; or no party received the release: then the most frequent reason is raised.
     """
     result, ending = HostResult(), "it was stopped before it heard the outcome"
     event_fields = {"party": f"{len(parties):,} parties of a host", "server": parties[0].address}

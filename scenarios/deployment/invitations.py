@@ -1,7 +1,7 @@
-"""What is drawn up before a session: for its server a folder, and for each party an invitation.
+"""Draw up a session: a folder for its server, and an invitation for each party.
 
-The rule that holds here: both sides hold the same descriptor (the session's id, its roster's digest, when it expires)
-and each other's certificate before either says a word.
+Before any message, both sides have the same descriptor (session id, digest of the roster, time of expiry) and each
+other's certificate.
 """
 
 import dataclasses
@@ -27,33 +27,33 @@ from .common import TLSKeys, utc
 from .keys import Enrollment, check_days, check_enrollments, find_key, read_certificates, slug_of
 
 SERVER_KEY_FILE: Final = "server.pem"
-"""The server's private key and certificate, in its folder."""
+"""File of the server's private key and certificate, in its folder."""
 _OPENING_FILE: Final = "session.json"
 _CERTIFICATES_FILE: Final = "certificates.pem"
 _REVOKED_FILE: Final = "revoked.json"
 INVITATIONS: Final = "invitations"
-"""The folder of invitations, in the server's."""
+"""Folder of invitations, in the server's folder."""
 _SECONDS_OF_DAY: Final = 86_400
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one party agreed to, and how it knows the server. For that party alone where a key is in it.
+    """A party's invitation: the agreed terms and the server's certificate. Confidential if it contains a key.
 
     Args:
-        protocol: as registered.
+        protocol: the protocol's registered name.
         kind: "deployment" or "simulation".
-        party: whom it is for.
-        place: its place in the roster, from 0; addresses simulated noise.
-        public: its public row, as the server has it.
-        session_id: 128 random bits; of a simulation empty, since it follows from the seed.
-        roster: `Roster.digest`.
-        expires: nobody takes part after this time, in seconds since 1970 (UTC); 0 for never.
-        address: where the server will be.
-        server: the server's certificate, in PEM; empty where certificates play no part.
-        certificate: the fingerprint of the party's own.
-        key: the party's private key with its certificate, in PEM, where they were made for it.
-        forecast: what the session can tell at its price, where that is little, as a sentence for the party.
+        party: the invited party.
+        place: the party's index in the roster, from 0; addresses simulated noise.
+        public: the party's public row, as on the server.
+        session_id: 128 random bits; empty for a simulation, which derives it from the seed.
+        roster: the roster's digest (`Roster.digest`).
+        expires: time after which nobody may take part, in seconds since 1970 (UTC); 0 for never.
+        address: the server's address.
+        server: the server's certificate, in PEM; empty if certificates are not used.
+        certificate: the fingerprint of the party's certificate.
+        key: the party's private key and certificate, in PEM, if the organizer made them.
+        forecast: a warning for the party if the session's accuracy is low, as a sentence.
 
     Examples:
         >>> terms = {"session": "tea", "protocol": "dpwevote", "kind": "simulation", "parameters": {}}
@@ -78,21 +78,21 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     forecast: str = ""
 
     def __repr__(self) -> str:
-        return f"Invitation(session={self.session!r}, party={self.party!r})"  # a key is nobody else's to read
+        return f"Invitation(session={self.session!r}, party={self.party!r})"  # without the key, which is private
 
     @property
     def descriptor(self) -> SessionDescriptor:
-        """What makes the session this one."""
+        """The descriptor that identifies the session."""
         return SessionDescriptor(self.session_id, self.roster, self.expires)
 
     def find_keys(self, candidates: Sequence[Path]) -> TLSKeys:
-        """Return the party's own key, from the invitation or else from the first file that has it.
+        """Return the party's key, from the invitation, or else from the first candidate that has it.
 
         Args:
             candidates: files, or folders of `enroll`.
 
         Raises:
-            ConfigurationError: none has it, or what the invitation holds is none.
+            ConfigurationError: no candidate has it, or the invitation's key is invalid.
         """
         try:
             peers = (read_certificate(self.server)[0],)
@@ -108,7 +108,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a server knows of its session, next to scenario and roster; each as in every invitation."""
+    """A server's session, in addition to scenario and roster; its fields equal those of all invitations."""
 
     session: str
     kind: str
@@ -119,11 +119,11 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def descriptor(self) -> SessionDescriptor:
-        """What makes the session this one."""
+        """The descriptor that identifies the session."""
         return SessionDescriptor(self.session_id, self.roster, self.expires)
 
     def check(self, *, session: str, kind: SessionKind, roster: Roster) -> None:
-        """Raise ConfigurationError unless this is what was drawn up: parties would refuse anything else."""
+        """Raise ConfigurationError unless these terms were drawn up, since parties would refuse others."""
         for field, own_value, asked_value in (
             ("SCENARIO", session, self.session),
             ("--simulate", kind.value, self.kind),
@@ -142,14 +142,14 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DrawnSession:
-    """A session that was drawn up: its roster, certificates and invitations.
+    """A drawn-up session: its roster, certificates and invitations.
 
     Args:
-        roster: with fingerprints.
-        parameters: of the protocol, as every party agrees to.
-        certificates: the parties', in PEM, in roster order; of a host once.
-        invitations: in roster order, but of parties that get links.
-        linked: the parties that get links, which have random bits in place of a fingerprint (`links`).
+        roster: the roster, with certificates' fingerprints.
+        parameters: the protocol's parameters, to which every party agrees.
+        certificates: the parties' certificates, in PEM, in roster order; a host's only once.
+        invitations: in roster order, without parties that get links.
+        linked: the parties that get links; instead of a fingerprint they have random bits (`links`).
     """
 
     roster: Roster
@@ -162,12 +162,12 @@ class DrawnSession:
 
 
 def check_agreed_parameters(folder: Path, protocol: PhasedProtocol[Any, Any]) -> None:
-    """Raise ConfigurationError unless a session has the parameters that its folder's invitations have.
+    """Raise ConfigurationError unless a protocol has the parameters in the folder's invitations.
 
-    Parties would refuse any others as they join.
+    Parties would refuse any others.
     """
     path = folder / PARAMETERS_FILE
-    if not path.exists():  # a folder that was put together by hand
+    if not path.exists():  # a folder that was assembled by hand
         return
     check_regular(path, field="--roster")
     with readable(path, field="--roster"):
@@ -195,18 +195,18 @@ def draw_session(
     forecast: str = "",
     has_links: bool = False,
 ) -> DrawnSession:
-    """Draw up a session: its id, its server's key, and what each party is told.
+    """Draw up a session: its id, its server's key, and the parties' invitations.
 
     Args:
-        days: after how many nobody takes part any more.
-        enrolled: the parties' certificates, by name; without them, keys are made for all, and whoever makes them could
-            take any seat.
-        forecast: as invitations have it.
-        has_links: whether parties that have not enrolled get a link each, in place of keys that are made here.
+        days: days until the session expires.
+        enrolled: the parties' certificates, by name. Without them, keys are made for all parties, and their maker could
+            impersonate any party.
+        forecast: the warning in invitations.
+        has_links: whether each party that has not enrolled gets a link, instead of keys that are made here.
 
     Raises:
-        ConfigurationError: as `check_days` and `check_enrollments`, or a phase is masked and nobody has enrolled, or
-            links are wanted and everybody has.
+        ConfigurationError: as `check_days` and `check_enrollments`; a phase is masked and nobody has enrolled; or links
+            are requested and everybody has enrolled.
 
     Examples:
         >>> from psephos.scenarios import load_scenario, resolve_served
@@ -286,11 +286,11 @@ def draw_session(
 
 
 def write_session(folder: Path, drawn_session: DrawnSession) -> None:
-    """Write what the server needs but the roster, and each invitation into a file of its own: NUMBER-NAME.json.
+    """Write the server's files except the roster, and each invitation into a file NUMBER-NAME.json.
 
     Args:
-        folder: a new one, which is there.
-        drawn_session: what to write; the files can be read by their owner alone.
+        folder: an existing, empty folder.
+        drawn_session: the session; only the files' owner can read them.
     """
     drawn_session.server.write(folder / SERVER_KEY_FILE)
     write_private(folder / _OPENING_FILE, _encode(drawn_session.opening))
@@ -305,7 +305,7 @@ def write_session(folder: Path, drawn_session: DrawnSession) -> None:
 
 
 def stems_of(names: Sequence[str]) -> list[str]:
-    """Return what the files of each party are called, in roster order: NUMBER-NAME.
+    """Return the stem of each party's files, NUMBER-NAME, in roster order.
 
     Examples:
         >>> stems_of(["Ann", "Bob & Cid"])
@@ -322,14 +322,15 @@ def _encode(value: msgspec.Struct | Mapping[str, Any]) -> bytes:
 def read_server_session(
     folder: Path, *, fingerprints: Sequence[str], linked_fingerprints: Collection[str] = ()
 ) -> tuple[ServerSession, TLSKeys]:
-    """Return what `write_session` wrote for a server.
+    """Read the server's files that `write_session` wrote.
 
     Args:
-        fingerprints: on the roster.
-        linked_fingerprints: those of them that are parties' of links.
+        fingerprints: the fingerprints on the roster.
+        linked_fingerprints: those of parties with links.
 
     Raises:
-        ConfigurationError: a file cannot be read, somebody of the roster has no certificate there, or all are revoked.
+        ConfigurationError: a file cannot be read, a party of the roster has no certificate, or all certificates are
+            revoked.
     """
     path = folder / _OPENING_FILE
     check_regular(path, field="--roster")
@@ -364,17 +365,18 @@ def _read_revoked(folder: Path) -> set[str]:
 
 
 def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
-    """Let a party's certificate open nothing from the next start of its session's server on.
+    """Revoke a party's certificate, from the next start of the session's server on.
 
     Args:
-        folder: of the roster, as `write_session` wrote it.
+        folder: the roster's folder, written by `write_session`.
 
     Returns:
-        its fingerprint, and whose it is: the party's alone, or all of its host's.
+        The fingerprint, and the parties that use it: the party alone, or all parties of its host.
 
     Raises:
-        ConfigurationError: the party has no invitation there, or one without a certificate; or the list cannot be read.
-        OSError: it cannot be written down.
+        ConfigurationError: the party has no invitation there, or one without a certificate; or the list of revoked ones
+            cannot be read.
+        OSError: the list cannot be written.
     """
     fingerprint = find_invitation(folder / INVITATIONS, party=party).certificate
     refuse(not fingerprint, "PARTY", party, "one with a certificate")
@@ -385,7 +387,7 @@ def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
 
 
 def check_expiry(descriptor: SessionDescriptor, *, field: str) -> None:
-    """Raise ConfigurationError if a session's time is over."""
+    """Raise ConfigurationError if a session has expired."""
     if descriptor.expires and time.time() > descriptor.expires:
         over = f"expired on {utc(descriptor.expires)}"
         allowed = f"The session {over}, by this machine's clock. A new roster gives a longer time, by --days."
@@ -393,11 +395,11 @@ def check_expiry(descriptor: SessionDescriptor, *, field: str) -> None:
 
 
 def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
-    """Return an invitation.
+    """Read a party's invitation.
 
     Args:
-        path: its file, or a folder that holds the party's among others.
-        party: whose; of a file, nobody else's.
+        path: the invitation's file, or a folder of invitations.
+        party: the party's name; another party's file is refused.
 
     Raises:
         ConfigurationError: there is none, or it cannot be read.
@@ -415,7 +417,7 @@ def find_invitation(path: Path, *, party: str | None = None) -> Invitation:
 
 
 def read_invitations(folder: Path) -> dict[str, Invitation]:
-    """Return the invitations in a folder, by party; ConfigurationError: there is none, or one cannot be read."""
+    """Read the invitations in a folder, by party; ConfigurationError: there is none, or one cannot be read."""
     invitations = {each.party: each for each in _invitations_in(folder)}
     require(invitations, "INVITATION", str(folder), "a folder with invitations")
     return invitations
@@ -430,7 +432,7 @@ def _read_invitation(file: Path) -> Invitation:
         with readable(file, field="INVITATION"):
             invitation = msgspec.json.decode(file.read_bytes(), type=Invitation)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        # A key may stand in it: the file is named and not shown.
+        # The file may contain a key, so the error names the file and does not quote it.
         allowed = f"This is no invitation ({error}). Name the file that you got from the organizer."
         raise ConfigurationError(field="INVITATION", value=str(file), allowed=allowed) from None
     check_party_name(invitation.party, field=f"party ({file.name})")

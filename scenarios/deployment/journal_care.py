@@ -1,6 +1,6 @@
-"""Back up and restore a person's or a host's journal, and free its idle room.
+"""Back up and restore a person's or a host's journal, and release reserved budget.
 
-The rule that holds here: no two files are one party's ledger, and no loss is forgotten without its owner's word.
+Invariants: two files are never one party's ledger, and no loss is forgotten without its owner's consent.
 """
 
 import time
@@ -17,17 +17,17 @@ from ...protocol.records import SessionEnded
 from .common import utc
 
 ACCEPT_OPTION: Final = "--accept-unknown-losses"
-"""What a person says who restores a backup."""
+"""The option by which a person consents to restoring a backup."""
 
 
 def back_up(path: Path, target: Path, *, witness: RollbackGuard | None = None) -> int:
-    """Write a backup of a journal, which may be in use, and return how many records are in it.
+    """Write a backup of a journal, which may be in use, and return its number of records.
 
     Args:
-        target: a new file. It is not used as a journal before it was restored.
+        target: a new file, which is not a journal until it is restored.
 
     Raises:
-        JournalError: one of them cannot be read or written, or the journal is a backup itself.
+        JournalError: a file cannot be read or written, or the journal is itself a backup.
     """
     contents = read_own(path, kind=OF_PARTIES, witness=witness)
     check_usable(contents.about, path)
@@ -38,18 +38,18 @@ def back_up(path: Path, target: Path, *, witness: RollbackGuard | None = None) -
 def restore(
     source: Path, path: Path, *, accepts_unknown_losses: bool, witness: RollbackGuard | None = None
 ) -> Path | None:
-    """Put a backup in a journal's place, where the journal is lost.
+    """Replace a lost journal by its backup.
 
     Args:
         source: the backup, or a copy of the journal's file.
-        accepts_unknown_losses: whether the person takes on what that means.
+        accepts_unknown_losses: whether the person consents to losses after the backup being unknown.
 
     Returns:
-        What was there before, under its new name; None where nothing was.
+        The new name of a previous file; None if there was none.
 
     Raises:
-        ConfigurationError: the person has not accepted it.
-        JournalError: the journal is not lost, or one of the files cannot be read or written.
+        ConfigurationError: the person does not consent.
+        JournalError: the journal is not lost, or a file cannot be read or written.
     """
     contents = read_journal(source, kind=OF_PARTIES, is_copy=True)
     _check_lost(path, witness)
@@ -66,16 +66,16 @@ def restore(
 
 
 def leave(path: Path, session: str, *, now: float, witness: RollbackGuard | None = None) -> int:
-    """Free the room that sessions hold which their owner will not go on with, and return how many they are.
+    """Release the budget that unfinished sessions have reserved, and return their number.
 
-    Whoever joins one again reserves anew, and sends the reports that were drawn.
+    Joining such a session again reserves its budget anew, and sends the reports that were already drawn.
 
     Args:
-        session: the sessions' name, or the id of one.
-        now: the time in seconds since 1970.
+        session: the name of the sessions, or the id of one.
+        now: the current time, in seconds since 1970.
 
     Raises:
-        ConfigurationError: no session of this name or id holds room.
+        ConfigurationError: no session of this name or id has reserved budget.
         JournalError: the journal is in use, or cannot be read or written.
     """
     journal, rows = JournalFile.open(path, OF_PARTIES, witness=witness)
@@ -93,11 +93,11 @@ def leave(path: Path, session: str, *, now: float, witness: RollbackGuard | None
 
 
 def _check_lost(path: Path, witness: RollbackGuard | None) -> None:
-    """Raise JournalError if there is a journal that can be used."""
+    """Raise JournalError if there is a usable journal."""
     try:
         journal, rows = JournalFile.open(path, OF_PARTIES, may_be_backup=True, witness=witness)
     except JournalError:
-        return  # or it is in use, and whoever takes its place is told
+        return  # a journal in use is reported when it is replaced
     journal.close()
     if not journal.about.backup_of:
         reason = f"is there, with {len(rows)} records, and is as it was left: there is nothing to restore"

@@ -1,4 +1,4 @@
-"""Where a person's journal is, or a host's, and where a journal's witness is."""
+"""Locate and open journals of persons and hosts, and their rollback guards."""
 
 import contextlib
 import time
@@ -16,17 +16,17 @@ from ...protocol.errors import JournalError, JournalInUseError, refuse
 from .keys import stem_of
 
 HOST_FILE: Final = "host.sqlite"
-"""What a host's journal is called in its folder."""
+"""File name of a host's journal."""
 
 
 def default_journal(*, like: Path | None = None) -> Path:
-    """Return where the journal of this system's user is: whoever is that user is one person, by whatever names.
+    """Return the path of the system user's journal; a user is one person under all names.
 
     Args:
-        like: another journal; where it is a host's, the user's is that of the parties that the user hosts.
+        like: another journal; if it is a host's, return the path of the user's host journal.
 
     Raises:
-        JournalError: the other one cannot be read.
+        JournalError: the other journal cannot be read.
     """
     is_host = like is not None and read_journal(like, kind=OF_PARTIES, is_copy=True).about.kind == HOST
     return _state() / (HOST_FILE if is_host else "journal.sqlite")
@@ -37,15 +37,15 @@ def _state() -> Path:
 
 
 def witness_of(path: Path | None, journal: Path, *, key: str = "") -> RollbackGuard:
-    """Return where it is told, outside a journal's folder, how far the journal is.
+    """Return a journal's rollback guard, which records the journal's length outside its folder.
 
     Args:
-        path: a folder; by default the one for state that the system has for the user, or the one for data where the
-            journal itself is in that.
-        key: what the journal is known by wherever it is; by default its path.
+        path: the guard's folder; by default the user's folder for state, or that for data if the journal is in the
+            former.
+        key: identifies the journal independently of its location; by default its path.
 
     Raises:
-        ConfigurationError: the folder is the journal's own.
+        ConfigurationError: the folder is that of the journal.
     """
     if path is not None:
         is_own = path.resolve().is_relative_to(journal.resolve().parent)
@@ -57,10 +57,10 @@ def witness_of(path: Path | None, journal: Path, *, key: str = "") -> RollbackGu
 
 
 def journal_file(path_given: Path | None, *, party: str) -> Path:
-    """Return a person's journal.
+    """Return the path of a person's journal.
 
     Args:
-        path_given: a file, or a folder, in which each name has a journal of its own; by default the user's.
+        path_given: a file, or a folder with a journal for each name; by default the user's journal.
     """
     if path_given is None:
         return default_journal()
@@ -73,7 +73,7 @@ def journal_file(path_given: Path | None, *, party: str) -> Path:
 def open_journal(
     path_given: Path | None, *, party: str, is_simulation: bool, witness: Path | None = None
 ) -> Generator[PersonJournal | None]:
-    """Yield a person's journal; None for a simulation, whose losses are nobody's.
+    """Yield a person's journal; None for a simulation, which spends no real privacy.
 
     Raises:
         ConfigurationError: as `witness_of`.
@@ -95,7 +95,7 @@ def open_journal(
 
 
 def check_free(path: Path | None, *, party: str, is_simulation: bool, witness: Path | None = None) -> None:
-    """Raise JournalError if another process has a person's journal; one that is not there yet is not made.
+    """Raise JournalError if another process uses a person's journal; a missing journal is not created.
 
     The arguments are those of `open_journal`.
     """

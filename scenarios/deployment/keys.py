@@ -1,8 +1,7 @@
-"""Keys of parties and of servers: made where they are used, and known to others by their certificates alone.
+"""Keys of parties and servers, made where they are used; others see only their certificates.
 
-The rule that holds here: a private key is written into a file that its owner alone can read, and no other file has it;
-what a party hands over, its enrollment, is public. The one exception is said by name: whoever draws up a roster may
-make the keys of all, and could then take anybody's seat.
+A private key is in one file only, which only its owner can read. The enrollment that a party sends is public. The one
+exception: the organizer may make the keys of all parties (`--make-keys`), and could then impersonate any party.
 """
 
 import datetime as dt
@@ -32,25 +31,25 @@ from ..reading.files import check_regular, readable
 from ..reading.text_forms import header_of, read_rows
 
 KEY_FILE: Final = "key.pem"
-"""A party's private key and certificate of TLS."""
+"""File of a party's TLS private key and certificate."""
 SIGNATURE_FILE: Final = "signature.pem"
-"""A party's private key of signatures."""
+"""File of a party's private signature key."""
 ENROLLMENT_FILE: Final = "enrollment.json"
-"""What a party hands over."""
+"""File of a party's enrollment."""
 _CHARACTERS_OF_NAME: Final = 40
 _DIGITS_OF_NAME: Final = 16
 _MAX_DAYS: Final = 365_250
-"""A thousand years; a certificate has room for no year after 9999."""
+"""A thousand years; certificates cannot express years after 9999."""
 _SIGNATURE_KEY_BYTES: Final = 32
 
 
 class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a party hands to whoever draws up the roster. Public.
+    """The public data that a party sends to the organizer of a session.
 
     Args:
-        certificate: its certificate of TLS, in PEM.
-        signature_key: its public key of signatures (Ed25519), in hexadecimal.
-        parties: of a host, for whom it speaks; empty for a party by itself.
+        certificate: the party's TLS certificate, in PEM.
+        signature_key: the public signature key (Ed25519), in hexadecimal.
+        parties: the parties of a host; empty for a single party.
     """
 
     party: str
@@ -65,28 +64,28 @@ class Enrollment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def fingerprint(self) -> str:
-        """The certificate's."""
+        """The certificate's fingerprint."""
         return fingerprint_of(self.der)
 
     @property
     def until(self) -> dt.datetime:
-        """Until when the certificate is good."""
+        """The certificate's time of expiry."""
         return read_certificate(self.certificate)[1]
 
 
 def stem_of(party: str) -> str:
-    """Return a party's name as a file's, which no other party's is: what can be read of it, and a digest.
+    """Return a unique file stem for a party's name: its slug and a digest.
 
     Examples:
         >>> stem_of("Ann")
         'ann-17239b6e25011033'
     """
-    digest = hashlib.sha256(party.encode(errors="surrogatepass")).hexdigest()  # of what is no name, too
+    digest = hashlib.sha256(party.encode(errors="surrogatepass")).hexdigest()  # also for invalid names
     return f"{slug_of(party)}-{digest[:_DIGITS_OF_NAME]}"
 
 
 def slug_of(party: str) -> str:
-    """Return what can be read of a party's name in a file's; other names may have the same.
+    """Return a readable file stem for a party's name; different names may have the same.
 
     Examples:
         >>> slug_of("Bob & Cid")
@@ -96,15 +95,15 @@ def slug_of(party: str) -> str:
 
 
 def check_days(days: float) -> None:
-    """Raise ConfigurationError if nothing can be good for so many days."""
+    """Raise ConfigurationError if a certificate cannot be valid for so many days."""
     require(days <= _MAX_DAYS, "--days", days, f"at most {_MAX_DAYS:,}")
 
 
 def parties_in(path: Path) -> list[str]:
-    """Return the parties that a CSV file names, each once, in the column of a role, such as voter.
+    """Return the distinct parties in a CSV file, from the column of a role, such as voter.
 
     Raises:
-        ConfigurationError: it has no such column, or cannot be read.
+        ConfigurationError: the file has no such column, or cannot be read.
     """
     roles = names_in(ROLES)
     with readable(path, field="--parties", what="a readable CSV file"), path.open("rb"):
@@ -122,16 +121,16 @@ def parties_in(path: Path) -> list[str]:
 
 
 def enroll(party: str, folder: Path, *, days: float = VALID_DAYS, parties: Sequence[str] = ()) -> Enrollment:
-    """Make a party's keys, or those of a host for all its parties.
+    """Make the keys and the enrollment of a party, or of a host for all its parties.
 
     Args:
-        parties: of a host, for whom it speaks.
-        folder: gets the private keys and the enrollment; made with its parents.
-        days: how long from now the certificate is good.
+        parties: the parties of a host; empty for a single party.
+        folder: folder for the private keys and the enrollment; created with its parents.
+        days: days from now until the certificate expires.
 
     Raises:
-        ConfigurationError: the name cannot name a party, the days are too many, or the folder has keys already, cannot
-            be written to, or can be by others.
+        ConfigurationError: the name is no valid party name, the days are too many, or the folder already has keys,
+            cannot be written to, or is writable by others.
     """
     for name in (party, *parties):
         check_party_name(name)
@@ -155,10 +154,10 @@ def enroll(party: str, folder: Path, *, days: float = VALID_DAYS, parties: Seque
 
 
 def read_enrollments(folder: Path) -> dict[str, Enrollment]:
-    """Return the enrollments in a folder, each in a file of its own or in a folder as `enroll` made it, by party.
+    """Read the enrollments in a folder, by party; each is a file, or a folder that `enroll` made.
 
     Raises:
-        ConfigurationError: there is none, one cannot be read, or two are one party's.
+        ConfigurationError: there is none, one cannot be read, or two are for one party.
     """
     enrollments: dict[str, Enrollment] = {}
     for file in sorted({*folder.glob("*.json"), *folder.glob(f"*/{ENROLLMENT_FILE}")}):
@@ -191,14 +190,14 @@ def _read_enrollment(file: Path) -> Enrollment:
 def check_enrollments(
     names: Sequence[str], enrollments_by_party: dict[str, Enrollment], *, expires: int
 ) -> list[Enrollment]:
-    """Return the enrollments of a roster, in its order.
+    """Return the enrollments of a roster's parties, in roster order.
 
     Args:
-        expires: until when their certificates have to be good.
+        expires: time until which their certificates must be valid.
 
     Raises:
-        ConfigurationError: somebody has not enrolled, or with a key by which anybody could sign; two have one
-            certificate, or one ends too early.
+        ConfigurationError: a party has not enrolled, or has a weak signature key that anybody could sign with; two
+            parties have the same certificate, or one expires too early.
     """
     if missing := [name for name in names if name not in enrollments_by_party]:
         allowed = f"Some parties have not enrolled: {join_names(missing)} ({len(missing)} of {len(names)}). Add theirs."
@@ -206,7 +205,7 @@ def check_enrollments(
     owners: dict[str, str] = {}
     for name, enrollment in {
         id(enrollments_by_party[name]): (name, enrollments_by_party[name]) for name in names
-    }.values():  # a host's once
+    }.values():  # each host's only once
         check_signature_key(name, bytes.fromhex(enrollment.signature_key))
         for key_name, key in (("certificate", enrollment.fingerprint), ("signature_key", enrollment.signature_key)):
             if key and (other := owners.setdefault(f"{key_name} {key}", name)) != name:
@@ -223,7 +222,7 @@ def check_enrollments(
 
 
 def read_certificates(path: Path) -> list[bytes]:
-    """Return the certificates in a file of many, in DER; ConfigurationError: it cannot be read, or has none."""
+    """Read all certificates in a file, in DER; ConfigurationError: it cannot be read, or has none."""
     end = "-----END CERTIFICATE-----"
     check_regular(path, field="--roster")
     try:
@@ -238,10 +237,10 @@ def read_certificates(path: Path) -> list[bytes]:
 
 
 def signer_beside(key_file: Path) -> Callable[[bytes], bytes]:
-    """Return what signs by the key of signatures that `enroll` wrote beside a key of TLS.
+    """Return a signer with the signature key that `enroll` wrote into the folder of a TLS key.
 
     Raises:
-        ConfigurationError: there is none that can be read.
+        ConfigurationError: there is no readable key.
     """
     file = key_file.with_name(SIGNATURE_FILE)
     check_regular(file, field="--key")
@@ -253,7 +252,7 @@ def signer_beside(key_file: Path) -> Callable[[bytes], bytes]:
 
 
 def find_key(fingerprint: str, candidates: Iterable[Path]) -> Path | None:
-    """Return the first file, or `KEY_FILE` in a folder, that holds the key of a certificate; None where none does."""
+    """Return the first candidate file (`KEY_FILE` in a folder) with a certificate's key; None if there is none."""
     for candidate in candidates:
         file = candidate / KEY_FILE if candidate.is_dir() else candidate
         check_regular(file, field="--key")

@@ -1,6 +1,6 @@
-"""What a server prints while a session is open: a line as a phase closes, and one as each of the first parties leaves.
+"""Print a server's progress: a line when a phase closes, and when one of the first parties leaves.
 
-A thread writes them: a terminal that takes no more, as after Ctrl-S, holds up no vote.
+A thread prints the lines, so that a blocked terminal, as after Ctrl-S, does not stop the session.
 """
 
 import contextlib
@@ -19,12 +19,12 @@ from ..running.progress import Watcher
 
 
 class _PhaseLines(Watcher):
-    """Shows a line as a phase closes, and one as a party leaves, for the first of them."""
+    """Prints a line when a phase closes, and when one of the first parties leaves."""
 
     _num_departed = 0
 
     def on_effect(self, effect: Effect) -> None:
-        """Take note of an effect of the server's machine."""
+        """Handle an effect of the server's machine."""
         super().on_effect(effect)
         if not isinstance(effect, Attended) or effect.presence is not Presence.LEFT:
             return
@@ -34,13 +34,13 @@ class _PhaseLines(Watcher):
         line = f"{printable(effect.party)} has left: {effect.reason}"
         if self._num_departed > MAX_NAMES_IN_A_SENTENCE:
             line = "more parties leave; events.jsonl has each with its reason"
-        with contextlib.suppress(OSError):  # as of a phase's line
+        with contextlib.suppress(OSError):  # as for a phase's line
             show_note(self._console, line)
 
 
 @contextlib.contextmanager
 def print_lines(console: Console | None) -> Generator[EffectListener]:
-    """Yield what is told of a server's effects, and prints lines of them, if there is a console."""
+    """Yield a listener to the server's effects that prints lines, if there is a console."""
     lines = _PhaseLines(console, None)
     effects: queue.SimpleQueue[Effect | None] = queue.SimpleQueue()
 
@@ -52,7 +52,7 @@ def print_lines(console: Console | None) -> Generator[EffectListener]:
         if isinstance(effect, Attended | Closed | LiarNamed):
             effects.put(effect)
 
-    ended_lines: queue.SimpleQueue[Any] = queue.SimpleQueue()  # of what trio tells a thread's end by
+    ended_lines: queue.SimpleQueue[Any] = queue.SimpleQueue()  # receives the thread's end from trio
     trio.lowlevel.start_thread_soon(write, ended_lines.put)
     try:
         yield listen

@@ -1,9 +1,9 @@
-"""Links: how a party without keys of its own takes part in a browser, and what everybody there may know of the vote.
+"""Links, by which parties without keys take part in a browser, and the terms that the page shows.
 
-The rule that holds here: a link's secret stands in the link alone. The roster's folder has its SHA-256, by which the
-server knows it again. In place of a certificate's fingerprint a party of a link has 256 random bits on the roster, so
-that a new link changes nothing that others have agreed to. Behind the `#`, where no server and no log sees it, a link
-has the party's place, its secret, and the digest of the terms that its page has to show.
+A link's secret is in the link only. The roster's folder has its SHA-256, by which the server recognizes it. On the
+roster, a party with a link has 256 random bits instead of a certificate's fingerprint, so that a replaced link does not
+change the terms that others agreed to. The link's fragment, after `#`, which browsers do not send to servers, has the
+party's index, the secret, and the digest of the terms that the page must show.
 """
 
 import base64
@@ -40,10 +40,10 @@ from .keys import stem_of
 PAGE_FOLDER: Final = Path(__file__).with_name("page")
 """The files of the ballot's page."""
 LINKS_FILE: Final = "links.csv"
-"""Name and link of each party: for a mail merge, and for nobody else."""
+"""File of parties' names and links, for a mail merge only."""
 KEYS_FILE: Final = "web_keys.jsonl"
-"""The public keys by which browsers have enrolled, one a line. It is there from the first on: where it has gone, so has
-who holds which seat, and anybody with a copy of a link could enrol anew."""
+"""File of the public keys with which browsers have enrolled, one a line. It exists from the start. If it is lost, so is
+which browser holds which seat, and anybody with a copy of a link could enroll again."""
 DEFAULT_ORIGIN: Final = "http://127.0.0.1:8000"
 VOTE_PATH: Final = "/vote"
 _SECRETS_FILE: Final = "links.json"
@@ -51,20 +51,20 @@ _TERMS_FILE: Final = "web.json"
 _SECRET_BYTES: Final = 16
 _KINDS: Final = frozenset({".html", ".css", ".js"})
 _HOST: Final = re.compile(r"(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{0,62}[a-z_-][a-z0-9_-]{0,62}")
-"""A host's name as browsers leave it: one that ends in a number is an address, which they write in their own way."""
+"""A host name that browsers do not rewrite. A name that ends in a number is an address, which they normalize."""
 NOTICE_SECONDS: Final = 1.0
-"""How often a server looks for replaced links."""
+"""Interval at which a server looks for replaced links."""
 
 
 class BallotForm(msgspec.Struct, frozen=True, kw_only=True):
-    """What the page asks a voter of a protocol, and what it says of it.
+    """A protocol's form on the ballot page: its questions and its privacy statement.
 
     Args:
-        ballots: each a question's name and its options' words, in the order of the integers 0, 1, …
-        trust: "local" where a report is private by itself, "central" where the server is trusted with the ballot.
-        epsilon: what a report of each kind, and all of them together, cost; "total" is among the kinds.
-        channel: where weight and opinion are reported together, the values of a no and a yes for each group of weights
-            (`votes`), of how many (`choices`), and their law as `FiniteChannel.masses`; None for k-RR.
+        ballots: each has a question's name and its options, in the order of their integers 0, 1, …
+        trust: "local" if a report is private by itself, "central" if the server is trusted with the ballot.
+        epsilon: maps each kind of report to its proven ε, and "total" to that of all reports.
+        channel: for joint reports of weight and opinion, the values of a no and a yes for each group of weights
+            (`votes`), the number of values (`choices`), and the law as `FiniteChannel.masses`; None for k-RR.
     """
 
     ballots: Sequence[Mapping[str, Any]]
@@ -74,15 +74,15 @@ class BallotForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 BallotMaker: TypeAlias = Callable[[PhasedProtocol[Any, Any]], BallotForm]
-"""Makes the form of a session (`System.web_ballot`); ConfigurationError: the page takes part in none of this kind."""
+"""Makes a session's form (`System.web_ballot`); ConfigurationError: the page does not support this kind of session."""
 
 
 class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the server keeps of a link.
+    """The server's record of a link.
 
     Args:
-        place: the party's in the roster.
-        fingerprint: what the roster has in place of a certificate's.
+        place: the party's index in the roster.
+        fingerprint: the random bits that the roster has instead of a certificate's fingerprint.
         secret: the secret's SHA-256, in hexadecimal.
     """
 
@@ -92,10 +92,10 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LinkTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The links of a session, as its folder has them.
+    """The records of a session's links, in its folder.
 
     Args:
-        origin: of the page, as people reach it.
+        origin: the page's public origin (scheme, host and port).
         terms: the SHA-256 of the terms' bytes, in base64url.
     """
 
@@ -105,12 +105,12 @@ class LinkTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def fingerprints(self) -> frozenset[str]:
-        """What the roster has of the parties of links, in place of certificates' fingerprints."""
+        """The roster's entries of parties with links, in place of certificates' fingerprints."""
         return frozenset(link.fingerprint for link in self.links)
 
 
 def digest_of(data: bytes) -> str:
-    """Return the SHA-256 in base64url without padding, as links have it.
+    """Return the SHA-256 in base64url without padding, as in links.
 
     Examples:
         >>> digest_of(b"")
@@ -132,7 +132,7 @@ def check_origin(origin: str, *, field: str) -> str:
     """Return an origin as browsers write it: scheme, host, and the port if it is not the scheme's own.
 
     Raises:
-        ConfigurationError: it is none, or one in which browsers neither sign nor encrypt.
+        ConfigurationError: it is not an origin, or not a secure one, in which browsers can sign and encrypt.
 
     Examples:
         >>> check_origin("HTTPS://Vote.Example.org:443/", field="--links")
@@ -162,7 +162,7 @@ def check_origin(origin: str, *, field: str) -> str:
 
 
 def form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
-    """Return what the page asks of a session; ConfigurationError: it takes part in none of this kind."""
+    """Return a session's form; ConfigurationError: the page does not support this kind of session."""
     make: BallotMaker | None = part_of(type(protocol), "web_ballot", Callable)
     allowed = f"There is no page for sessions of {protocol.name!r}. Their parties take part by psephos join."
     if make is None:
@@ -171,18 +171,18 @@ def form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
 
 
 class _PageDigests(msgspec.Struct, frozen=True):
-    """What the terms say of the page's files."""
+    """Digests of the page's files, in the terms."""
 
     page: dict[str, str]
 
 
 @dataclasses.dataclass(frozen=True)
 class DrawnLinks:
-    """Links that were drawn up, and the terms that they lead to.
+    """New links, and the terms that they lead to.
 
     Args:
         terms: the bytes of /session.json.
-        links: by party; each for it alone.
+        links: each party's link, which is confidential.
     """
 
     table: LinkTable
@@ -196,12 +196,12 @@ def draw_links(
     """Draw up the links of a session's parties that have no certificate.
 
     Args:
-        origin: as `check_origin` returned it.
-        title: of the session, as people know it.
-        question: what it is about, in more words.
+        origin: the page's origin, as `check_origin` returns it.
+        title: the session's title.
+        question: the session's subject, in more words.
 
     Raises:
-        ConfigurationError: the page takes part in no session of this kind.
+        ConfigurationError: the page does not support this kind of session.
     """
     form, opening, roster = form_of(protocol), drawn_session.opening, drawn_session.roster
     terms = {
@@ -237,7 +237,7 @@ def _link(table: LinkTable, place: int, secret: bytes) -> str:
 
 
 def write_links(folder: Path, drawn_links: DrawnLinks) -> None:
-    """Write links for a mail merge, and what the server keeps of them, into a roster's folder."""
+    """Write links for a mail merge, and the server's records of them, into a roster's folder."""
     write_private(folder / KEYS_FILE, b"")
     write_private(folder / _TERMS_FILE, drawn_links.terms)
     write_private(folder / _SECRETS_FILE, _encode(drawn_links.table))
@@ -245,7 +245,7 @@ def write_links(folder: Path, drawn_links: DrawnLinks) -> None:
 
 
 def write_qr_codes(folder: Path, drawn_links: DrawnLinks) -> Path:
-    """Write each link as a QR code, NUMBER-NAME.svg, into a new folder of a roster's, and return it."""
+    """Write each link as a QR code, NUMBER-NAME.svg, into a new folder of the roster's, and return that folder."""
     import segno  # noqa: PLC0415  an extra, for whoever asks for it
 
     codes = folder / "qr"
@@ -258,12 +258,12 @@ def write_qr_codes(folder: Path, drawn_links: DrawnLinks) -> Path:
 
 
 def secrets_file_of(folder: Path) -> Path:
-    """Return the file of a folder's `LinkTable`."""
+    """Return the path of a folder's `LinkTable`."""
     return folder / _SECRETS_FILE
 
 
 def read_links(folder: Path) -> LinkTable | None:
-    """Return the links of a roster's folder; None where it has none.
+    """Read the link records of a roster's folder; None if it has none.
 
     Raises:
         ConfigurationError: they cannot be read.
@@ -283,7 +283,7 @@ def read_terms(folder: Path, table: LinkTable) -> bytes:
     """Return the bytes of /session.json.
 
     Raises:
-        ConfigurationError: they are not those that links lead to, or this version of Psephos has another page.
+        ConfigurationError: they differ from the terms in links, or this version of Psephos has a different page.
     """
     path = folder / _TERMS_FILE
     check_regular(path, field="--roster")
@@ -306,21 +306,21 @@ def read_terms(folder: Path, table: LinkTable) -> bytes:
 
 
 def replace_link(folder: Path, party: str, names: Sequence[str], journal: Path) -> Path:
-    """Make a new link for a party whose link somebody else has used, and let the old one open nothing.
+    """Replace a party's link that somebody else has used by a new one, and revoke the old one.
 
-    A server that is running notices within `NOTICE_SECONDS`, and cuts off whoever came by the old link. Where a report
-    of theirs comes in before that, it stands, and so does their link.
+    A running server notices within `NOTICE_SECONDS`, and disconnects clients of the old link. If their report arrives
+    before that, it counts, and the old link stays.
 
     Args:
-        folder: of the roster.
-        names: on the roster.
-        journal: of the session, which need not be there.
+        folder: the roster's folder.
+        names: the party names on the roster.
+        journal: the session's journal, which need not exist.
 
     Returns:
-        The new file, which holds the link.
+        The new file with the link.
 
     Raises:
-        ConfigurationError: the party has no link, or has reported: the first report stands; or they cannot be read.
+        ConfigurationError: the party has no link, or has already reported; or the records cannot be read.
         JournalError: the journal cannot be read.
         OSError: a file cannot be written.
     """
@@ -341,7 +341,7 @@ def replace_link(folder: Path, party: str, names: Sequence[str], journal: Path) 
         replace_private(path, csv_of([["name", "link"], [party, _link(table, old.place, secret)]]).encode())
         _replace_table(folder, changed)
         if journal.exists():
-            time.sleep(3 * NOTICE_SECONDS)  # and it has written down what it had heard by then
+            time.sleep(3 * NOTICE_SECONDS)  # by then the server has journaled what arrived before
             if _has_reported(journal, old.place):
                 _replace_table(folder, table)
                 path.unlink()
@@ -351,7 +351,7 @@ def replace_link(folder: Path, party: str, names: Sequence[str], journal: Path) 
 
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Generator[None]:
-    """Keep other commands that replace links waiting: each would undo what another has changed."""
+    """Lock a folder against other commands that replace links, which would undo each other's changes."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""One party's entries: read from its own file, or asked for; and write such a file."""
+"""Read a party's entries from its file, describe the questions for them, and write such a file."""
 
 import csv
 import dataclasses
@@ -16,17 +16,17 @@ from ..reading.text_forms import form_of, header_of, open_table, read_rows
 from ..system import load_each, part_of
 
 INPUT: Final = "--input"
-"""What names the file, for errors."""
+"""The option that errors name for the file."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnFile:
-    """A CSV file of one party's own.
+    """One party's CSV file.
 
     Args:
-        roles: what a column of names may be called; it may be missing.
-        header: its first line.
-        rows: the others that are not blank, each with its line number.
+        roles: possible headings of the column of names, which may be missing.
+        header: the file's first line.
+        rows: the other lines that are not blank, each with its line number.
     """
 
     path: Path
@@ -36,7 +36,7 @@ class OwnFile:
     rows: Sequence[tuple[int, Sequence[str]]] = dataclasses.field(repr=False)
 
     def entries(self) -> list[tuple[int, dict[str, str]]]:
-        """Return each row by column, without the names, and where it stands.
+        """Return each row by column, without the names, and its line.
 
         Raises:
             ConfigurationError: a row is another party's.
@@ -55,11 +55,11 @@ class OwnFile:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Questions:
-    """What a party is asked for that has no file.
+    """The questions for a party without a file.
 
     Args:
-        allowed: what may be answered to each question, by its name.
-        entries: returns the entries by column, of answers by question; it may be given some of the answers.
+        allowed: maps each question's name to the allowed answers, in words.
+        entries: maps answers by question, possibly not all, to entries by column.
 
     Examples:
         >>> questions = Questions(allowed={"roof": "yes or no"})
@@ -73,16 +73,16 @@ class Questions:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OwnEntries:
-    """How a system reads and writes one party's own entries that are more than a line, or more than text and numbers.
+    """How a system reads and writes one party's entries, if they are more than one line of text and numbers.
 
     Args:
-        columns: of the header, by which a file of more than a line is known.
-        read: returns the entries by column; None where a file has a header and one line.
-        write: returns the lines of a file, the header first, of a protocol and the entries by column as `encode` takes
-            them; None where each is text or a number.
-        ask: returns what to ask for, of a protocol and the party's public row; None for each column of its own where
-            there is no `read`, and for nothing but the file where there is one.
-        is_by_rows: whether `read` needs the header and rows alone, so that those of several parties may be in one file.
+        columns: the header by which a file of several lines is recognized.
+        read: returns the entries by column; None if a file has a header and one line.
+        write: maps a protocol and entries by column, as for `encode`, to a file's lines, header first; None if each
+            entry is text or a number.
+        ask: maps a protocol and the party's public row to questions. None asks for each private column if there is no
+            `read`, and only for the file if there is one.
+        is_by_rows: whether `read` needs only header and rows, so that one file may have the rows of several parties.
     """
 
     columns: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ class OwnEntries:
 
 
 def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Questions | None:
-    """Return what to ask a party for, one by one; None where only a file can hold it.
+    """Return the questions for a party, one by one; None if its values need a file.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -110,13 +110,13 @@ def questions_of(protocol: PhasedProtocol[Any, Any], public: Sequence[int]) -> Q
 
 
 def write_own_file(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> bytes:
-    r"""Return what one party's own file holds, which `read_own_entries` reads.
+    r"""Return the content of one party's file, which `read_own_entries` can read.
 
     Args:
-        entries: by column, as `encode` takes them.
+        entries: the party's entries by column, as for `encode`.
 
     Raises:
-        ConfigurationError: an entry is neither text nor a number, and the system does not say how to write it.
+        ConfigurationError: an entry is neither text nor a number, and the system cannot write it.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -143,15 +143,15 @@ def _cell_of(entry: Any, *, column: str) -> str:
 
 
 def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping[str, Any]:
-    """Return one party's entries by column, from a CSV with a header and that party's line.
+    """Read one party's entries by column, from a CSV file with a header and that party's line.
 
-    A file with the columns of a system's `OwnEntries` is read as that says.
+    A file with the columns of a system's `OwnEntries` is read by it.
 
     Args:
-        roles: what the column of names may be called; it may be missing.
+        roles: possible headings of the column of names, which may be missing.
 
     Raises:
-        ConfigurationError: it cannot be read, holds no line or several, or another party's.
+        ConfigurationError: the file cannot be read, has no line or several, or is another party's.
     """
     check_size(path, field=INPUT)
 
@@ -176,16 +176,16 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
 def read_entries_of_many(
     path: Path, protocol: type[PhasedProtocol[Any, Any]], *, field: str
 ) -> dict[str, Mapping[str, Any]] | None:
-    """Return the entries of several parties, by name, whose own files are parts of this one beside a column of names.
+    """Read the entries of several parties, by name, from one file with a column of names.
 
     Args:
-        field: what names the file, for errors.
+        field: the option that errors name for the file.
 
     Returns:
-        None where a party has a line, or the file is none that a party may have.
+        None if each party has one line, or the file's columns are not those of a system's `OwnEntries`.
 
     Raises:
-        ConfigurationError: it cannot be read, or as `OwnEntries.read`.
+        ConfigurationError: the file cannot be read; also as `OwnEntries.read`.
     """
     role, header = protocol.client_role, header_of(path)
     known_entries = part_of(protocol, "own_entries", OwnEntries)

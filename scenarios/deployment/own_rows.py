@@ -1,4 +1,4 @@
-"""Encode one party's entries and choices as its rows; an error's field is the column alone."""
+"""Encode one party's entries and choices as its rows; errors name the column only."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from ...protocol.phases import PhasedProtocol
 def encode_own(
     protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return a party's private row, of its entries by column; an error's field is the column alone.
+    """Return a party's private row from its entries by column; errors name the column only.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -29,7 +29,7 @@ def encode_own(
 
 
 def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) -> None:
-    """Raise ConfigurationError unless these are columns that a party chooses.
+    """Raise ConfigurationError unless all these are public columns that parties choose.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -45,9 +45,9 @@ def check_choices(protocol: PhasedProtocol[Any, Any], choices: Iterable[str]) ->
 
 
 def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]) -> tuple[int, ...]:
-    """Return what a party chooses, of its entries by column, of which no other is looked at.
+    """Return a party's public choices from its entries by column; other columns are ignored.
 
-    An error's field is the column alone.
+    Errors name the column only.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -65,10 +65,10 @@ def encode_chosen(protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any]
 def with_choices(
     protocol: PhasedProtocol[Any, Any], entries: Mapping[str, Any], public: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return a party's public row with what it chooses; an error's field is the column alone.
+    """Return a party's public row with its choices; errors name the column only.
 
     Raises:
-        ConfigurationError: as `PhasedProtocol.encode_chosen`, or the row has no room for it.
+        ConfigurationError: as `PhasedProtocol.encode_chosen`; or the row has no columns for choices.
     """
     choice_row = encode_chosen(protocol, entries)
     num_public = len(public) - protocol.num_chosen

@@ -1,8 +1,9 @@
-"""Count a deployment's reports again: from files of them, or from the server's journal of the session.
+"""Recount a deployment's reports, from files or from the server's journal of the session.
 
-A file has a row for each report: `place` on the roster from 0, `phase` by its name, and `payload`, the bytes that came,
-in text as hexadecimal digits. Rows are in the order of places and, of one place, of phases, over all files: so nobody
-counts twice, and nothing is kept of a place that has passed. What a trusted server adds it draws once, as it serves.
+A file has a row for each report: `place`, the party's index in the roster from 0; `phase`, the phase's name; and
+`payload`, the received bytes, in text formats as hexadecimal digits. Over all files, rows are sorted by place and then
+by phase, so that duplicates are detected with constant memory. A session with a trusted server cannot be recounted,
+since its noise is drawn once.
 """
 
 import csv
@@ -43,7 +44,7 @@ _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(Server
 
 
 def read_reports(path: str) -> Iterator[RowBatch]:
-    """Yield the reports of a file, a folder or a pattern; ConfigurationError: one cannot be read."""
+    """Yield the reports in a file, a folder or the files of a pattern; ConfigurationError: one cannot be read."""
     files = TableFiles(path, field=_FIELD, columns={})
     is_whole = set(_COLUMNS) <= set(files.names)
     require(is_whole, f"columns of {files.paths[0].name}", ", ".join(files.names), f"{', '.join(_COLUMNS)}, at least")
@@ -51,11 +52,11 @@ def read_reports(path: str) -> Iterator[RowBatch]:
 
 
 def read_journaled(side: ServerRun, path: Path) -> Iterator[RowBatch]:
-    """Yield the reports that the journal of a session that is over has, once `side` has what its parties chose.
+    """Yield the reports in a finished session's journal, after adding the parties' choices to `side`.
 
     Raises:
-        ConfigurationError: it is another session's, or the session is not over.
-        JournalError: it cannot be read.
+        ConfigurationError: the journal is another session's, or the session is not over.
+        JournalError: the journal cannot be read.
     """
     journal = read_journal(path, kind=SESSION)
     parameters = hashlib.sha256(side.protocol.encoded_parameters).hexdigest()
@@ -80,7 +81,7 @@ def read_journaled(side: ServerRun, path: Path) -> Iterator[RowBatch]:
 
 
 def write_reports(path: Path, batches: Iterable[RowBatch]) -> None:
-    """Write reports as CSV into a file for its owner alone, which must not exist."""
+    """Write reports as CSV into a new file that only its owner can read."""
     require(path.suffix == ".csv", "--export", str(path), "a file of .csv")
     with readable(path, field="--export", what="a new file in a folder that can be written"):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -92,7 +93,7 @@ def write_reports(path: Path, batches: Iterable[RowBatch]) -> None:
 def recount_in_folder(
     side: ServerRun, folder: RunFolder, batches: Iterable[RowBatch], *, pictures: bool = True
 ) -> SessionResult:
-    """Count reports, and leave what comes of it in a folder. See `recount`."""
+    """Recount reports, and write the results into a folder. See `recount`."""
     with open_run(folder, side, {"kind": SessionKind.DEPLOYMENT.value, "recounted": True}, has_ledger=False):
         session_result = recount(side, batches)
     scenario, num_parties = side.scenario, len(side.names)
@@ -105,12 +106,12 @@ def recount_in_folder(
 
 
 def recount(side: ServerRun, batches: Iterable[RowBatch]) -> SessionResult:
-    """Return what a session leaves of these reports, as its server had it.
+    """Return the session's result from these reports, as the server computed it.
 
     Raises:
-        ConfigurationError: a server of the protocol draws noise or hides who came, or a row is wrong.
+        ConfigurationError: the protocol's server draws noise or hides who took part; or a row is wrong.
         QuorumError: a phase has fewer reports than its quorum.
-        PluginError: the protocol's own code fails.
+        PluginError: the protocol's code raises an exception.
     """
     protocol, phases, num_parties = side.protocol, side.protocol.phases, len(side.names)
     for phase in phases:
@@ -143,7 +144,7 @@ def recount(side: ServerRun, batches: Iterable[RowBatch]) -> SessionResult:
 
 
 def _whole(batches: Iterable[IntArray]) -> Iterator[IntArray]:
-    """Yield rows so that those of one place come together."""
+    """Yield rows so that those of one party are in one batch."""
     held_rows: IntArray | None = None
     for batch in batches:
         rows = batch if held_rows is None else np.concatenate([held_rows, batch])
@@ -156,7 +157,7 @@ def _whole(batches: Iterable[IntArray]) -> Iterator[IntArray]:
 
 
 def _checked(side: ServerRun, batches: Iterable[RowBatch]) -> Iterator[IntArray]:
-    """Yield places, numbers of phases and reports, in order, as a server would have taken them; filled up with 0."""
+    """Yield indices of parties and phases, and the reports that a server would accept, in order, padded with 0."""
     phases, num_parties = side.protocol.phases, len(side.names)
     names = {phase.name: number for number, phase in enumerate(phases)}
     last_row = np.array([[-1, -1]], dtype=np.int64)

@@ -1,7 +1,6 @@
-"""A rehearsal: a session's server and all of its parties as processes on this machine, with the scenario's own values.
+"""A rehearsal: a session's server and all its parties as processes on this machine, with the scenario's values.
 
-The rule that holds here: what runs is the commands that are shown, and nothing beside them. Taken to several machines,
-each in its place, they hold the session there.
+Only the commands that are shown are run. On several machines, the same commands run the session there.
 """
 
 import contextlib
@@ -49,26 +48,26 @@ __all__ = [
 ]
 
 MOST_PARTIES: Final = 200
-"""Each is a process, and all wait for each other: in all this takes minutes, and some 13 GB of memory."""
+"""Each party is a process; this many take minutes, and some 13 GB of memory."""
 _BYTES_OF_PARTY: Final = 64 << 20
-"""Of memory that a party's process shares with no other (measured: 58 to 61 MB, by Linux's smaps_rollup)."""
+"""Unshared memory of a party's process (measured: 58 to 61 MB, by Linux's smaps_rollup)."""
 _SHARE_OF_MEMORY: Final = 0.75
-"""Of all the machine's, for the parties."""
+"""Fraction of the machine's memory for the parties."""
 _STARTING_ON_EACH_CORE: Final = 2
-"""Processes that start take all of a core; a party that has connected waits."""
+"""Processes that start at once on each core, which they use fully; connected parties only wait."""
 _SECONDS_TO_END: Final = 10.0
-"""For a process that was told to end: a server tells everybody before it does."""
+"""Time for a process to end after a signal; a server first notifies all parties."""
 _SECONDS_AFTER_SERVER: Final = 30.0
-"""For parties, once their server has ended."""
+"""Time for parties to end after their server."""
 _LISTENING: Final = b"listening on "
 _VOTE, _VALUES, _SERVER, _PARTIES, _JOURNALS = "vote", "values", "server", "parties", "journals"
 _WITNESS: Final = "witness"
-"""Of journals that nobody goes on with: they leave nothing with the system's user."""
+"""Folder of the rollback guards of a rehearsal's journals, so that none remain in the user's folders."""
 
 _ENDED_BY_SIGNAL: Final = 128
-"""By custom, and the signal's number is added."""
+"""A shell's convention: 128 plus the signal's number."""
 Command: TypeAlias = tuple[str, ...]
-"""What stands behind `psephos` in a command line."""
+"""The arguments after `psephos` in a command line."""
 _Tell: TypeAlias = Callable[[bytes], None]
 
 
@@ -78,11 +77,11 @@ def _ignore(line: bytes) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PartyCommand:
-    """The command of one party, and its files.
+    """One party's command and files.
 
     Args:
-        folder: where `join` leaves what came of it.
-        command: by which it joins.
+        folder: the folder for the results of `join`.
+        command: the party's `join` command.
     """
 
     party: str
@@ -93,12 +92,12 @@ class PartyCommand:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RehearsalPlan:
-    """The commands of a rehearsal, and where what they read and leave is.
+    """The commands of a rehearsal, and the folders that they read and write.
 
     Args:
-        roster: draws up the session.
-        serve: is its server.
-        parts: the parties', in roster order.
+        roster: the command that draws up the session.
+        serve: the server's command.
+        parts: the parties' commands, in roster order.
     """
 
     folder: Path
@@ -108,7 +107,7 @@ class RehearsalPlan:
 
     @property
     def commands(self) -> list[str]:
-        """All of them, as they can be typed, in their order."""
+        """All commands in order, as they can be typed."""
         return [
             shlex.join(("psephos", *command))
             for command in (self.roster, self.serve, *(part.command for part in self.parts))
@@ -116,7 +115,7 @@ class RehearsalPlan:
 
     @property
     def server(self) -> Path:
-        """Where the server leaves what came of it."""
+        """The folder for the server's results."""
         return self.folder / _SERVER
 
 
@@ -125,8 +124,8 @@ class ProcessEnd:
     """How a process ended.
 
     Args:
-        status: as a shell has it: of a process that a signal ended, 128 and the signal's number.
-        said: its last line on standard error; empty where there is none.
+        status: the exit status; for a process ended by a signal, 128 plus the signal's number.
+        said: its last line on standard error; empty if there is none.
     """
 
     status: int
@@ -138,8 +137,8 @@ class RehearsalResult:
     """How a rehearsal ended.
 
     Args:
-        server: how its server did, or `psephos roster` where that failed.
-        parties: by name, each that was started.
+        server: the end of the server, or of `psephos roster` if that failed.
+        parties: the ends of the parties that were started, by name.
     """
 
     server: ProcessEnd
@@ -147,22 +146,21 @@ class RehearsalResult:
 
 
 def most_parties() -> int:
-    """Return how many parties this machine's memory has room for, and `MOST_PARTIES` at most."""
+    """Return the number of parties for which the memory suffices, at most `MOST_PARTIES`."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return max(1, min(MOST_PARTIES, int(_SHARE_OF_MEMORY * memory / _BYTES_OF_PARTY)))
 
 
 def check_rehearsed(scenario: Scenario, *, trusts_server: bool, seed: int | None = None) -> Local:
-    """Return what is rehearsed, with the parties' values, which are held against the protocol as a run does it.
+    """Resolve a scenario for a rehearsal, and check the parties' values as a run does.
 
     Args:
-        scenario: what is rehearsed; all of its parties are honest.
-        seed: of a simulation; None for a deployment.
+        scenario: the scenario; all of its parties are honest.
+        seed: the seed of a simulation; None for a deployment.
 
     Raises:
-        ConfigurationError: something is not allowed, a private column is missing, there are too many parties, the
-            session is masked, the server has to be trusted and is not, or what draws a deployment's noise is not
-            installed.
+        ConfigurationError: a value is not allowed, a private column is missing, there are too many parties, the session
+            is masked, the server must be trusted and is not, or the package for secure noise is not installed.
     """
     served_scenario = resolve_served(scenario)
     allowed = "another in a rehearsal, which makes everybody's keys: a masked session's parties make their own (enroll)"
@@ -194,18 +192,18 @@ def make_plan(
     """Return the commands of a rehearsal.
 
     Args:
-        folder: for all that they read and leave.
-        address: where the server listens.
-        scenario: the words by which `roster` and `serve` know the scenario: its name, and what is set of it.
-        seed: of a simulation; None for a deployment.
-        serve: further words of `serve`.
+        folder: the folder for all files that they read and write.
+        address: the address that the server listens on.
+        scenario: the arguments that name the scenario for `roster` and `serve`: its name and settings.
+        seed: the seed of a simulation; None for a deployment.
+        serve: further arguments of `serve`.
     """
     own_scenario = setup.scenario
     simulated = () if seed is None else ("--simulate", "--seed", str(seed))
     join_options = [*(["--trust-server"] if trusts_server else []), *simulated]
     if (
         own_scenario.budget is not None and not own_scenario.budget_delta
-    ):  # a party's own is pure; what fits at δ has been checked
+    ):  # a party's budget is pure ε; the budget at δ has been checked
         join_options += ["--budget", repr(own_scenario.budget)]
     if seed is not None and own_scenario.round:
         join_options += ["--round", str(own_scenario.round)]
@@ -215,7 +213,7 @@ def make_plan(
     for stem, party, party_choices in zip(stems_of(setup.names), setup.names, choices, strict=True):
         values, out = folder / _VALUES / f"{stem}.csv", folder / _PARTIES / stem
         invitation = str(vote / INVITATIONS / f"{stem}.json")
-        # One user of this machine plays many persons, each of whom keeps a journal.
+        # Here one user plays many persons, each with a journal.
         journal_options = () if simulated else ("--journal", str(folder / _JOURNALS / f"{stem}.sqlite"))
         command = (
             "join",
@@ -240,7 +238,7 @@ def make_plan(
 
 
 def values_of(setup: Local) -> list[bytes]:
-    """Return what the file of each party's values holds, in roster order.
+    """Return the content of each party's file of values, in roster order.
 
     Raises:
         ConfigurationError: as `write_own_file`.
@@ -259,7 +257,7 @@ def _entries_of(setup: Local) -> list[dict[str, Any]]:
 
 
 def _choices_of(setup: Local) -> list[list[str]]:
-    """Return for each party, in roster order, the words by which `join` is told what it chooses."""
+    """Return each party's arguments of `join` for its choices, in roster order."""
     names = [column.name for column in setup.protocol.columns() if column.chosen]
     if not names:
         return [[] for _ in setup.names]
@@ -267,7 +265,7 @@ def _choices_of(setup: Local) -> list[list[str]]:
 
 
 def write_values(plan: RehearsalPlan, values: Sequence[bytes]) -> None:
-    """Write each party's values into a file of its own."""
+    """Write each party's values into a separate file."""
     (plan.folder / _VALUES).mkdir(mode=0o700)
     for part, content in zip(plan.parts, values, strict=True):
         write_private(part.values, content)
@@ -275,9 +273,9 @@ def write_values(plan: RehearsalPlan, values: Sequence[bytes]) -> None:
 
 @contextlib.contextmanager
 def reserve_address() -> Generator[str]:
-    """Yield an address on this machine that is nobody else's to take, by a port that is bound and does not listen."""
+    """Yield a reserved address on this machine, whose port is bound but does not listen."""
     with socket.socket() as reserved:
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # with which Linux lets the server listen there
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # lets the server listen there, on Linux
         reserved.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{reserved.getsockname()[1]}"
         if sys.platform != "linux":
@@ -292,15 +290,15 @@ async def rehearse(
     show_error: _Tell,
     on_failure: Callable[[str, ProcessEnd], None],
 ) -> RehearsalResult:
-    """Run the commands of a rehearsal, and end all of them in any case.
+    """Run the commands of a rehearsal, and end all processes in any case.
 
     Args:
-        show: told of each line that the server writes, or `psephos roster` where that fails.
-        show_error: likewise of each on standard error.
-        on_failure: told at once of a party that fails.
+        show: called with each line of the server, or of `psephos roster` if that fails.
+        show_error: called with each line on standard error.
+        on_failure: called at once when a party fails.
 
     Returns:
-        How the processes ended. Parties are ended soon after the server; where this is cancelled, everybody is.
+        How the processes ended. Parties are ended soon after the server; a cancellation ends all.
     """
     run = functools.partial(_run, environment={"PSEPHOS_WITNESS": str(plan.folder / _WITNESS), **os.environ})
     roster_lines = await run(plan.roster, on_error=show_error)
@@ -315,7 +313,8 @@ async def rehearse(
         has_connected = trio.Event()
 
         def on_line(line: bytes) -> None:
-            if line.strip() and not has_connected.is_set():  # it says what it has agreed to, and now waits
+            # the party has printed the terms that it agrees to, and now waits
+            if line.strip() and not has_connected.is_set():
                 has_connected.set()
                 start_limit.release()
 
@@ -350,7 +349,7 @@ async def rehearse(
 
 
 def num_told(plan: RehearsalPlan) -> int:
-    """Return how many parties heard what the server released: their public transcript is the server's."""
+    """Return how many parties received the release: those with the server's public transcript."""
     release = _transcript_in(plan.server)
     return 0 if release is None else sum(_transcript_in(part.folder) == release for part in plan.parts)
 
@@ -365,7 +364,7 @@ def _transcript_in(folder: Path) -> str | None:
 async def _run(
     command: Command, *, environment: Mapping[str, str], on_line: _Tell = _ignore, on_error: _Tell = _ignore
 ) -> ProcessEnd:
-    """Run a command of ours to its end, as a process that nobody's Ctrl-C reaches but through us."""
+    """Run a `psephos` command to its end, in a process that Ctrl-C does not reach directly."""
     last = b""
 
     def keep(line: bytes) -> None:
@@ -386,14 +385,14 @@ async def _run(
             nursery.start_soon(_read_lines, process.stdout, on_line)
             nursery.start_soon(_read_lines, process.stderr, keep)
         status = process.returncode or 0
-    except* OSError as group:  # there is no room for another process, or nobody to start one
+    except* OSError as group:  # the system cannot start another process
         keep(f"psephos: cannot start a process: {group.exceptions[0]}".encode())
         status = 1
     return ProcessEnd(status if status >= 0 else _ENDED_BY_SIGNAL - status, last.decode(errors="replace"))
 
 
 async def _end(process: trio.Process) -> None:
-    """Tell a process to end, and end it where it does not."""
+    """Terminate a process; kill it if it does not end."""
     process.terminate()
     with trio.move_on_after(_SECONDS_TO_END):
         await process.wait()

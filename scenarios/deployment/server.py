@@ -1,4 +1,4 @@
-"""The server of a session whose clients are elsewhere."""
+"""Serve a session whose clients are separate processes."""
 
 import contextlib
 import dataclasses
@@ -45,24 +45,24 @@ if TYPE_CHECKING:
 __all__ = ["JOURNAL_FILE", "Serving", "open_sitting", "roster_rows", "serve", "serve_in_folder"]
 
 JOURNAL_FILE: Final = "journal.sqlite"
-"""A session's journal, in the folder that `psephos roster` wrote."""
+"""File name of a session's journal, in the folder that `psephos roster` wrote."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Serving:
-    """How one session is served; how a party takes part is a `Joining`.
+    """The settings with which a server runs one session; those of a party are a `Joining`.
 
     Args:
-        address: where, in the transport's form; of TCP HOST:PORT, where port 0 lets the system choose.
-        mode: a deployment, or a simulation, which protects nothing.
-        transport: over which, by its name.
-        descriptor: what makes the session this one, as its invitations say.
-        journal: the file of the session's journal, made if it is not there, with which it goes on after a restart.
-        witness: where it is told how far the journal is, outside the journal's folder (`journals.witness_of`); without
-            one an older copy of the folder passes.
-        kept: the reports of earlier sessions, by phase and party (`earlier.read_kept`).
-        web: the pages by which browsers take part (`web.open_site`). Where all parties come by links, nothing else
-            listens.
+        address: the address to listen on, in the transport's form; for TCP HOST:PORT, where port 0 lets the system
+            choose.
+        mode: a deployment, or a simulation, which gives no privacy.
+        transport: the transport's name.
+        descriptor: identifies the session, as in its invitations.
+        journal: file of the session's journal, created if missing, from which the session continues after a restart.
+        witness: the journal's rollback guard, outside its folder (`journals.witness_of`); without one, an older copy of
+            the folder is accepted.
+        kept: memoized reports of earlier sessions, by phase and party (`earlier.read_kept`).
+        web: the pages by which browsers take part (`web.open_site`). If all parties have links, nothing else listens.
     """
 
     side: ServerRun
@@ -77,12 +77,10 @@ class Serving:
     web: "WebSite | None" = None
 
     def check_authenticated(self, source: str = "") -> None:
-        """Raise ConfigurationError unless the parties prove who they are where they have to.
+        """Raise ConfigurationError unless parties authenticate themselves if the session requires it.
 
-        `source` is the scenario as a command names it.
-
-        Where it is private who takes part, a seat that is taken is refused to whoever else comes in its name; with
-        certificates nobody else can.
+        `source` is the scenario's name in a command. If participation is private, refusing a name that is already taken
+        would reveal that its party takes part. With certificates nobody else can use the name.
         """
         has_certificates = self.side.fingerprints is not None
         hides = self.side.protocol.hides_participation
@@ -100,7 +98,7 @@ class Serving:
 
 
 def roster_rows(side: ServerRun, roster: Roster) -> list[dict[str, object]]:
-    """Return the lines of a roster's file: names, public columns as they were given, fingerprints if it has them."""
+    """Return the rows of a roster's file: names, public columns as they were given, and any fingerprints."""
     table = {**side.public_table, **side.protocol.write_public(roster.public)}
     choice_names = {column.name for column in side.protocol.columns() if column.chosen}
     columns = {name: list(entries) for name, entries in table.items() if name not in choice_names}
@@ -126,16 +124,16 @@ async def serve(
     """Serve one session at an address.
 
     Args:
-        sitting: the session's journal, opened (`open_sitting`).
-        on_listening: told of the address once clients can connect.
-        beside: as `Server.serve`.
+        sitting: the session's opened journal (`open_sitting`).
+        on_listening: called with the address once clients can connect.
+        beside: as in `Server.serve`.
 
     Raises:
-        ConfigurationError: as `Serving.check_authenticated`, `find_transport` and `reserve_for_server`, or it is no
-            address.
+        ConfigurationError: as `Serving.check_authenticated`, `find_transport` and `reserve_for_server`; or the address
+            is invalid.
         QuorumError: a phase closed without its quorum.
-        PluginError: somebody's code raised something, or the protocol's breaks its contract.
-        OSError: the address is taken, or not this machine's.
+        PluginError: a plugin's code raised an exception, or the protocol breaks its contract.
+        OSError: the address is in use, or not on this machine.
     """
     serving.check_authenticated()
     side, mode, roster = serving.side, serving.mode, serving.side.roster
@@ -180,15 +178,15 @@ async def serve(
 def open_sitting(
     serving: Serving, *, on_resuming: Callable[[str], None] | None = None
 ) -> Generator[SittingOfServer | None]:
-    """Yield a session's journal, made if it is not there; None where there is no file for it.
+    """Yield a session's journal, created if missing; None if the session has no journal file.
 
     Args:
-        on_resuming: told, as a sentence, how far the session is that goes on, or that it has failed; where
-            participation is private, without numbers.
+        on_resuming: called with a sentence on the progress of a resumed session, or on its failure; without numbers if
+            participation is private.
 
     Raises:
-        JournalError: it cannot be used.
-        ConfigurationError: it is the journal of a session that was set up otherwise.
+        JournalError: the journal cannot be used.
+        ConfigurationError: the journal belongs to a session with other settings.
     """
     path, side, mode, descriptor = serving.journal, serving.side, serving.mode, serving.descriptor
     if path is None:
@@ -232,11 +230,11 @@ def serve_in_folder(
     on_listening: Callable[[str], None] | None = None,
     beside: Sequence[Companion] = (),
 ) -> SessionResult:
-    """Serve a session and leave what came of it in a folder; who paid what is in the clients' own.
+    """Serve a session, and write its results into a folder; ledgers are in the clients' folders.
 
-    Arguments and errors are those of `serve` and `open_sitting`. After an error the folder holds the events, and
-    `run.json` the failure. Where nobody was there to be told the outcome, that is an `UnheardError`, and the folder
-    holds the outcome as well.
+    Arguments and errors are those of `serve` and `open_sitting`. After an error, the folder has the events, and
+    `run.json` has the failure. If no client was connected to receive the outcome, `UnheardError` is raised, and the
+    folder has the outcome too.
     """
     side, mode = serving.side, serving.mode
     if mode.kind is SessionKind.SIMULATION:
@@ -249,7 +247,7 @@ def serve_in_folder(
         open_run(folder, side, event_fields, has_ledger=False, is_live=True) as run,
     ):
         meter = None if side.protocol.hides_participation else TrafficMeter(side.protocol)
-        has_begun = sitting is not None and bool(sitting.records)  # what was said then, nobody has counted
+        has_begun = sitting is not None and bool(sitting.records)  # messages before the restart were not counted
         evidence_listener = _evidence_listener(folder, run.ending, listener)
         observers = Observers(log=run.log, listener=evidence_listener, meter=meter)
         session = functools.partial(
@@ -275,14 +273,14 @@ def serve_in_folder(
 
 
 def _evidence_listener(folder: RunFolder, ending: dict[str, Any], listener: EffectListener | None) -> EffectListener:
-    """Return a listener that also writes what proves who has lied, and adds who that is to what `run.json` says."""
+    """Return a listener that also writes evidence against tampering parties, and names them in `run.json`."""
     noted_events: list[dict[str, str]] = []
 
     def listen(effect: Effect) -> None:
         if isinstance(effect, LiarNamed):
             ending["named"] = noted_events
             noted_events.append({"party": effect.party, "deed": effect.deed})
-            with contextlib.suppress(OSError):  # a full disk ends no session
+            with contextlib.suppress(OSError):  # a full disk does not end the session
                 noted_events[-1]["evidence"] = folder.write_evidence(effect.evidence, len(noted_events))
         if listener is not None:
             listener(effect)

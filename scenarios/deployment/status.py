@@ -1,11 +1,12 @@
-"""`serve --status`: where a session stands, over HTTP, for monitors: /healthz in words, /metrics for Prometheus.
+"""`serve --status`: a session's status over HTTP, for monitors: /healthz in words, /metrics for Prometheus.
 
-Whoever reaches the address reads both, so there is nothing private in either, and nothing that depends on who takes
-part where some phase hides that (`agents.session_status`): then neither parties, reports, connections nor refusals are
-counted, and of the process only what is the same whoever comes. Its memory, processor time and open files are not.
+Everybody who can reach the address can read both pages, so they contain nothing private. If a phase hides who takes
+part (`agents.session_status`), they do not depend on it: they count no parties, reports, connections or refusals, and
+of the process they show only constants, not memory, processor time or open files.
 
-The page never stands in the session's way. It takes `_MOST_PER_SECOND` connections a second, `_MOST_AT_ONCE` at a time,
-of which the oldest gives way; the rest wait in the system's queue. Each has `_SECONDS` for one request of a few lines.
+The pages never delay the session. The server accepts `_MOST_PER_SECOND` connections a second. At most `_MOST_AT_ONCE`
+are open; a new one closes the oldest. Others wait in the system's queue. Each connection has `_SECONDS` for one short
+request.
 """
 
 import collections
@@ -34,36 +35,36 @@ from ...transports.http_server import HttpAnswer, HttpConversations, is_meant_fo
 
 _MOST_AT_ONCE: Final = 8
 _MOST_PER_SECOND: Final = 10
-"""With thousands of parties a page takes milliseconds, so a flood of requests takes a few hundredths of the time."""
+"""With thousands of parties a page takes milliseconds, so a flood of requests uses a few percent of the time."""
 _SECONDS: Final = 5.0
 _MOST_REQUEST_BYTES: Final = 4096
 _HANDSHAKE: Final = "handshake"
-"""All that can be against a certificate, which the log tells apart: what is counted here is one of a few words."""
+"""The label of all handshake errors in metrics, whose labels must be few; the log distinguishes them."""
 _OF_ANY_SESSION: Final = frozenset({"process_max_fds", "process_start_time_seconds"})
-"""What may be told of the process where it is private who takes part."""
+"""Metrics of the process that are shown if participation is private."""
 _STATES: Final = (SessionState.GATHERING, SessionState.COLLECTING, SessionState.RELEASED, SessionState.ABORTED)
 
 
 class Status:
-    """The page.
+    """The status page's server.
 
     Args:
-        listening: the socket, which is closed in the end by whoever opened it.
+        listening: the listening socket, which the caller closes.
     """
 
     def __init__(self, listening: socket.socket) -> None:
         self._socket = listening
         host, port = listening.getsockname()[:2]
         self.address = format_address(host, port)
-        """HOST:PORT, with the port that the system chose where it was left to."""
+        """HOST:PORT, with the port that the system chose for port 0."""
 
     def __str__(self) -> str:
-        """Where it is, and for whom."""
+        """The page's address and purpose."""
         exposure_note = "" if is_loopback(self.address) else ", for whoever reaches this address"
         return f"status at http://{self.address}/healthz and http://{self.address}/metrics{exposure_note}"
 
     async def serve(self, tell: Callable[[], SessionStatus]) -> None:
-        """Answer whoever asks, for ever."""
+        """Answer requests, without end."""
         registry = CollectorRegistry()
         registry.register(_Metrics(tell))
 
@@ -78,20 +79,20 @@ class Status:
         listener = trio.SocketListener(trio.socket.from_stdlib_socket(self._socket))
         async with listener, trio.open_nursery() as nursery:
             while True:
-                with contextlib.suppress(OSError):  # of a connection that has gone, or for want of descriptors
+                with contextlib.suppress(OSError):  # the connection has closed, or file descriptors have run out
                     nursery.start_soon(conversations.hold, await listener.accept())
                 await trio.sleep(1 / _MOST_PER_SECOND)
 
 
 @contextlib.contextmanager
 def open_status(address: str) -> Generator[Status]:
-    """Open the page's socket, so that what is wrong with its address shows before anything else is done.
+    """Open the page's socket early, so that an error in its address appears before anything else happens.
 
     Args:
         address: HOST:PORT, or a port of this machine's loopback interface; port 0 lets the system choose.
 
     Raises:
-        ConfigurationError: it is no address, or not this machine's, or taken.
+        ConfigurationError: it is not an address, not on this machine, or in use.
     """
     try:
         host, port = parse_address(f"127.0.0.1:{address}" if address.isdecimal() else address)
@@ -109,7 +110,7 @@ def open_status(address: str) -> Generator[Status]:
 
 
 class _Metrics(Collector):
-    """Where a session stands, as Prometheus counts it."""
+    """A session's metrics for Prometheus."""
 
     def __init__(self, tell: Callable[[], SessionStatus]) -> None:
         self._tell = tell
@@ -143,7 +144,7 @@ class _Metrics(Collector):
 
 
 def _party_metrics(session_status: SessionStatus) -> Iterator[Metric]:
-    """Yield what depends on who comes, where that is not private."""
+    """Yield the metrics that depend on who takes part, unless that is private."""
     attendance, connections = session_status.attendance, session_status.connections
     if attendance is not None:
         num_joined = attendance.num_received[JOIN]
@@ -185,7 +186,7 @@ def _labelled_gauge(
 
 
 def _healthz(session_status: SessionStatus) -> HttpAnswer:
-    """Return where a session stands, in words, and why parties have left; 503 where it has failed."""
+    """Return a session's status in words, and why parties have left; status 503 after a failure."""
     status_text = _reasons(session_status)
     if session_status.state is SessionState.ABORTED:
         return HttpAnswer(
@@ -200,7 +201,7 @@ def _healthz(session_status: SessionStatus) -> HttpAnswer:
 
 
 def _reasons(session_status: SessionStatus) -> str:
-    """Return a line for each of the first who have left."""
+    """Return a line for each of the first parties that have left."""
     reasons = [] if session_status.attendance is None else [*session_status.attendance.reasons.items()]
     lines = [f"{printable(party)} has left: {reason}\n" for party, reason in reasons[:MAX_NAMES_IN_A_SENTENCE]]
     if (num_more := len(reasons) - len(lines)) > 0:
@@ -212,7 +213,7 @@ def _expiry_text(session_status: SessionStatus) -> str:
     deadline = session_status.deadlines.get(session_status.phase, math.inf)
     try:
         return f"until {dt.datetime.fromtimestamp(deadline, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, ValueError):  # later than any calendar goes
+    except (OverflowError, ValueError):  # after the year 9999
         return "without a deadline"
 
 

@@ -1,11 +1,11 @@
-"""`serve --web`: the ballot's page, the page for who watches, and the channels of browsers.
+"""`serve --web`: the ballot page, the page for observers, and the channels of browsers.
 
-The rule that holds here: a browser is a party only once it has shown that it holds the key that its link was enrolled
-with, and that key is on the disk before it is told so. The first device that comes by a link enrols; any other is told
-so. What the pages say of a session is what `SessionStatus` has: nothing private, and no names.
+A browser acts as a party only after it has proven that it holds the key with which its link was enrolled. That key is
+on disk before the browser is admitted. The first device that uses a link enrolls; any other is refused with that
+reason. The pages show what `SessionStatus` has: nothing private, and no names.
 
-Everything that the pages hold is a file of ours: nothing that a voter or an operator has written is ever put into HTML
-by the server. Scripts read it as JSON and show it as text.
+All pages are static files of Psephos. The server never inserts text from voters or operators into HTML; scripts read it
+as JSON and show it as text.
 """
 
 import base64
@@ -59,7 +59,7 @@ _TAG_OF_CHALLENGE, _TAG_OF_ENROLMENT, _TAG_OF_ADMISSION = 20, 21, 22
 _NONCE_BYTES: Final = 32
 _CONTEXT: Final = b"psephos web party 1\0"
 _PENALTY_SECONDS: Final = 1.0
-"""Before a wrong link is refused; each guess also takes a connection and a signature."""
+"""Delay before a wrong link is refused; each guess also takes a connection and a signature."""
 _COMMENT_SECONDS: Final = 20.0
 _SEND_SECONDS: Final = 5.0
 _MOST_WATCHERS: Final = 512
@@ -100,7 +100,7 @@ class _Enrolment(msgspec.Struct, frozen=True, array_like=True, tag=_TAG_OF_ENROL
 
 
 class _EnrolledKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A line of `KEYS_FILE`: whose key it is, and by the secret of which link (its SHA-256) it came."""
+    """A line of `KEYS_FILE`: the party's index, its key, and the SHA-256 of the link's secret."""
 
     place: int
     key: str
@@ -108,15 +108,15 @@ class _EnrolledKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BrowserKeys:
-    """Knows browsers by their keys, and enrols those that come by a link for the first time.
+    """Authenticates browsers by their keys, and enrolls those that use a link for the first time.
 
     Args:
-        folder: of the roster.
-        table: its links.
-        origin: of the page, as the browser says it.
+        folder: the roster's folder.
+        table: the records of its links.
+        origin: the page's origin, as browsers sign it.
 
     Attributes:
-        refusal: why nobody is let in any more, in a sentence; empty while the session goes on.
+        refusal: why new browsers are refused, as a sentence; empty while the session runs.
     """
 
     def __init__(self, folder: Path, table: LinkTable, roster: Roster, *, origin: str) -> None:
@@ -129,14 +129,14 @@ class BrowserKeys:
         self._file_state = self._state_of_file()
         self._lock = trio.Lock()
         self._channels: dict[int, weakref.WeakSet[Channel]] = collections.defaultdict(weakref.WeakSet)
-        self._keys: dict[int, _EnrolledKey] = {}  # on the disk
-        self._claims: dict[int, _EnrolledKey] = {}  # not yet, and nobody was told
+        self._keys: dict[int, _EnrolledKey] = {}  # keys on disk
+        self._claims: dict[int, _EnrolledKey] = {}  # keys that are not on disk yet, and not confirmed to browsers
         path = folder / KEYS_FILE
         check_regular(path, field="--roster")
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW)
             whole, _, torn = path.read_bytes().rpartition(b"\n")
-            if torn:  # what was being written as the machine stopped: nobody was told of it
+            if torn:  # an incomplete last line from a crash, which was never confirmed
                 os.truncate(self._file, len(whole) + bool(whole))
             for line in whole.splitlines():
                 key = msgspec.json.decode(line, type=_EnrolledKey)
@@ -151,7 +151,7 @@ class BrowserKeys:
         os.close(self._file)
 
     async def greet(self, channel: Channel) -> str | None:
-        """Return the fingerprint of the party that a new channel is; None where it is refused, and told why."""
+        """Return the fingerprint of a new channel's party; None if it was refused with a reason."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         channel.limit_payloads(MAX_GREETING_BYTES)
         with contextlib.suppress(trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
@@ -166,7 +166,7 @@ class BrowserKeys:
                 enrolment = msgspec.msgpack.decode(payloads[0], type=_Enrolment)
                 is_new = await self._admit(enrolment, nonce)
             except (ValueError, OSError) as error:
-                is_told = type(error) is ValueError  # in a sentence of ours
+                is_told = type(error) is ValueError  # raised here, with a sentence for the user
                 reason = str(error) if is_told else _STRANGER
                 if isinstance(error, OSError):
                     reason = "The server cannot write down this device's key. Tell whoever runs the vote; try again."
@@ -181,10 +181,10 @@ class BrowserKeys:
         return None
 
     async def _admit(self, enrolment: _Enrolment, nonce: bytes) -> bool:
-        """Return whether a browser is enrolled just now; ValueError: it is none that belongs here.
+        """Authenticate a browser, and return whether it was enrolled now; ValueError: it is refused.
 
         Raises:
-            OSError: its key cannot be kept.
+            OSError: its key cannot be written.
         """
         place, key = enrolment.place, enrolment.key
         link = self._links.get(place)
@@ -209,7 +209,7 @@ class BrowserKeys:
         if self._keys.get(place) == known:
             return False
         async with self._lock:
-            if self._claims.get(place) == known:  # else it was written with others', or could not be
+            if self._claims.get(place) == known:  # otherwise it was written in another batch, or writing failed
                 batch = dict(self._claims)
                 try:
                     await trio.to_thread.run_sync(self._keep, map(msgspec.json.encode, batch.values()))
@@ -219,16 +219,16 @@ class BrowserKeys:
                         del self._claims[each]
         if self._keys.get(place) != known:
             raise OSError("the key was not written")
-        if self._links.get(place) != link:  # it was replaced in the meantime
+        if self._links.get(place) != link:  # the link was replaced in the meantime
             raise ValueError(_STRANGER)
         return True
 
     def look_for_replaced_links(self) -> None:
-        """Read the links anew where somebody has replaced one, and cut off who came by the old one."""
+        """Reload the links if one was replaced, and disconnect the clients of the old link."""
         state = self._state_of_file()
         if state == self._file_state:
             return
-        with contextlib.suppress(ConfigurationError):  # half of a copy, maybe: it is looked at again when it changes
+        with contextlib.suppress(ConfigurationError):  # possibly half-written; it is read again after the next change
             table = read_links(self._folder)
             old_links = self._links
             if table is not None:
@@ -250,7 +250,7 @@ class BrowserKeys:
         return status.st_ino, status.st_mtime_ns
 
     def _keep(self, lines: Iterable[bytes]) -> None:
-        """Append lines, durably; OSError: they cannot be, and none is there."""
+        """Append lines durably; OSError: this failed, and none was appended."""
         size = os.fstat(self._file).st_size
         try:
             data = b"".join(line + b"\n" for line in lines)
@@ -264,17 +264,17 @@ class BrowserKeys:
 
 
 class WebSite:
-    """The pages of a session, and where its browsers connect.
+    """The pages of a session, and the listener for its browsers.
 
     Args:
-        address: HOST:PORT to listen at.
-        origin: as people reach it.
-        tls: for HTTPS.
-        keys: of browsers.
+        address: HOST:PORT to listen on.
+        origin: the pages' public origin.
+        tls: the TLS context for HTTPS.
+        keys: the browsers' keys.
         terms: the bytes of /session.json.
-        hours: how long the pages stay after the end (`show_result`), which those who watch are told.
+        hours: how long the pages stay after the session (`show_result`), which the observers' page states.
 
-    Closed, it closes the file of the keys.
+    Closing the site closes the file of keys.
     """
 
     def __init__(
@@ -289,7 +289,7 @@ class WebSite:
     ) -> None:
         self.hours = hours
         self.most_connections: Final = 2 * MOST_STRANGERS + _MOST_WATCHERS
-        """How many there are at a time that are no party's."""
+        """The most simultaneous connections that do not belong to a party."""
         self.address = address
         self.origin = origin
         self._keys = keys
@@ -313,18 +313,18 @@ class WebSite:
         self._keys.close()
 
     def __str__(self) -> str:
-        """Where it is, and for whom."""
+        """The pages' address and purpose."""
         return f"ballots at {self.origin}{VOTE_PATH}, and for whoever watches {self.origin}/, from {self.address}"
 
     async def open_listener(self) -> WebListener:
-        """Begin to listen; ConfigurationError, OSError: as `Transport.open_listener`."""
+        """Start to listen; ConfigurationError, OSError: as `Transport.open_listener`."""
         with name_address_in_errors(self.address, field="--web"):
             listener = await self._transport.open_listener(self.address)
         self.address = listener.address
         return listener
 
     async def watch(self, tell: Callable[[], SessionStatus]) -> None:
-        """Bring the page for who watches up to date, for ever; a companion of the session."""
+        """Update the observers' page, without end; runs next to the session."""
         try:
             while True:
                 self._publish(_facts_of(tell()))
@@ -332,7 +332,7 @@ class WebSite:
                 await trio.sleep(NOTICE_SECONDS)
         finally:
             with trio.CancelScope(shield=True, deadline=trio.current_time() + NOTICE_SECONDS):
-                self._publish(_facts_of(tell()))  # how it has ended
+                self._publish(_facts_of(tell()))  # the final status
                 if len(self._watchers):
                     await trio.sleep_forever()
 
@@ -370,7 +370,7 @@ class WebSite:
         return self._files.get(path) or HttpAnswer(http.HTTPStatus.NOT_FOUND, headers=_HEADERS)
 
     async def _stream_events(self, stream: trio.abc.Stream, connection: h11.Connection) -> None:
-        """Send what changes to one who watches, until it goes, or does not read."""
+        """Send updates to an observer, until it disconnects, or stops reading."""
         headers = {**_HEADERS, "Content-Type": "text/event-stream", "Cache-Control": "no-store"}
         headers |= {"X-Accel-Buffering": "no", "Connection": "close"}
         head = h11.Response(status_code=200, headers=list(headers.items()))
@@ -401,20 +401,19 @@ def open_site(
     key: Path | None,
     hours: float = 0.0,
 ) -> WebSite:
-    """Return the pages of a session that was drawn up with links.
+    """Open the pages of a session that was drawn up with links.
 
     Args:
-        folder: of the roster.
-        address: HOST:PORT, or a port of the loopback interface.
-        origin: as people reach the pages; by default as the links say it.
-        certificate: its file, in PEM with those of its authorities: for HTTPS. Without it somebody in front of it has
-            to see to that.
-        key: the file of its private key, where the certificate's has none.
-        hours: how long the pages stay after the end.
+        folder: the roster's folder.
+        address: HOST:PORT to listen on, or a port of the loopback interface.
+        origin: the pages' public origin; by default that in the links.
+        certificate: file of the HTTPS certificate chain, in PEM. Without it, a reverse proxy must provide HTTPS.
+        key: file of the certificate's private key, if the certificate's file does not contain it.
+        hours: how long the pages stay after the session.
 
     Raises:
-        ConfigurationError: the roster has no links, or its page is another; an address, origin or file is of no use, or
-            they do not fit together.
+        ConfigurationError: the roster has no links, or another version's page; or an address, origin or file is
+            invalid, or they do not match.
     """
     table = read_links(folder)
     if table is None:
@@ -449,7 +448,7 @@ def _tls_of(certificate: Path, key: Path | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     try:
-        context.load_cert_chain(certificate, key, password=lambda: b"\0")  # one with a password is none of ours
+        context.load_cert_chain(certificate, key, password=lambda: b"\0")  # keys with a password are not supported
     except (OSError, ValueError) as error:
         reason = (error.reason if isinstance(error, ssl.SSLError) else None) or error
         allowed = f"a file with a certificate in PEM, and its private key in it or in --web-key ({reason})"
@@ -458,7 +457,7 @@ def _tls_of(certificate: Path, key: Path | None) -> ssl.SSLContext:
 
 
 def _facts_of(session_status: SessionStatus) -> dict[str, Any]:
-    """Return what the page for who watches shows: nothing private, and nobody's name."""
+    """Return the facts on the observers' page: nothing private, and no names."""
     attendance = session_status.attendance
     deadline = session_status.deadlines.get(session_status.phase, math.inf)
     received = None if attendance is None else dict(attendance.num_received)
@@ -480,5 +479,5 @@ def _is_signed(key: bytes, signature: bytes, message: bytes) -> bool:
     try:
         check_signature_key("", key, may_be_nobodys=True)
     except ConfigurationError:
-        return False  # no key, or one by which anybody could sign
+        return False  # not a key, or a weak one that anybody could sign with
     return Cryptography().verify(key, signature, message)

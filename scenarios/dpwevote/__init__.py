@@ -1,3 +1,3 @@
-"""DPWeVote: its data, presentation, attack, audit and paper, found by `system.SYSTEM`."""
+"""DPWeVote: data, presentation, attack, audit and paper, which `system.SYSTEM` names."""
 
 __all__: tuple[str, ...] = ()

@@ -26,8 +26,8 @@ def power(
 ) -> None:
     """Show how often each partner decides in the weighted game behind SCENARIO's vote.
 
-    Shapley-Shubik and Banzhaf indices are exact. Beside them stands what a partner's opinion moves in the decision that
-    is released, with the noise of the scenario's mechanism. Weights are public, or those of made-up partners.
+    Shapley-Shubik and Banzhaf indices are exact. Next to them is how often a partner's opinion changes the released
+    decision, with the noise of the scenario's mechanism. Weights must be public, or partners synthetic.
 
     \b
     psephos power eu-council

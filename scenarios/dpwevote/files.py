@@ -1,4 +1,4 @@
-"""A vote's outcome in files: one verdict for each candidate, and the side of the estimate."""
+"""A vote's outcome in files: each candidate's verdict, and the side of its estimate."""
 
 from typing import Any, Final
 
@@ -23,4 +23,4 @@ def _read(outcome: dict[str, Any]) -> None:
 
 
 FILE_FORM: Final = FileForm(Outcome, _write, _read)
-"""Of an outcome: messages say `passed`, whatever the verdict, and "too close to tell"."""
+"""The file form of an outcome. Messages have `passed` and "too close to tell" where files state the leaning."""

@@ -1,4 +1,4 @@
-"""The margins that a vote can tell at its price: proven for every truth, without opinions or private weights."""
+"""The margins that a vote can decide at its ε: proven for all inputs, without using opinions or private weights."""
 
 import dataclasses
 import math
@@ -14,16 +14,16 @@ from ...protocol.phases import Inputs, PhasedProtocol
 from ..running.forecasts import AIM, Forecast, try_forecast
 from ..verdicts import round_up
 
-_QUICK: Final = ("two_point", "signed_rr")  # variants that any price has at once
+_QUICK: Final = ("two_point", "signed_rr")  # variants whose reach is computed quickly at any ε
 _TRUSTED: Final = ("central",)
-_LESS: Final = 16.0  # a better variant may need so much less
-_LEAST: Final = 1e-6  # a price that is looked at where the server is trusted, whose noise does not grow with the votes
-_STEPS: Final = 14  # of a bisection, which ends within 2 in 1,000
-_MOST_WEIGHTS: Final = 50  # of more, looking for a price takes more than a second
+_LESS: Final = 16.0  # the factor by which a better variant may need less ε
+_LEAST: Final = 1e-6  # the least ε to try if the server adds noise once, however many votes there are
+_STEPS: Final = 14  # steps of a bisection, to within 0.2 %
+_MOST_WEIGHTS: Final = 50  # with more weights, the search takes more than a second
 
 
 def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[Forecast]:
-    """Return which margins a vote tells; nothing where that is enough, or no bound is known in a moment."""
+    """Return forecasts of the margins that a vote can decide; none if they suffice, or no bound is quickly known."""
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
     is_known = len(parameters.weights) <= _MOST_WEIGHTS and len(inputs) and not parameters.own_levels.epsilons
@@ -39,7 +39,7 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
     if reach <= AIM * whole:
         return []
     quota = parameters.fraction if parameters.quota is None else parameters.quota / whole
-    is_sum = protocol.model.bounds_release  # whose noise does not grow with the votes
+    is_sum = protocol.model.bounds_release  # the noise does not grow with the number of votes
     usual_variants: Sequence[VariantName] = ("joint",) if parameters.public_weights else _QUICK
     usual_variants = (parameters.variant,) if is_sum else usual_variants
     least_epsilon = _LEAST if is_sum else parameters.epsilon / _LESS
@@ -61,13 +61,13 @@ def forecasts_of(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[For
 def _price(
     parameters: Parameters, inputs: Inputs, aim: float, *, variants: Sequence[VariantName], least_epsilon: float
 ) -> tuple[float | None, str]:
-    """Return ε in all at which a vote tells a margin, and by which of these variants; None where none does."""
+    """Return the least total ε at which a variant decides a margin, and that variant; None if there is none."""
     number = len(parameters.candidates)
     low, high = math.log(least_epsilon), math.log(MAX_EPSILON)
     best: tuple[float | None, str] = None, ""
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        price = min(round_up(number * math.exp(middle)), number * MAX_EPSILON)  # as it is said
+        price = min(round_up(number * math.exp(middle)), number * MAX_EPSILON)  # rounded up, as it is shown
         reach, variant = min(_reaches(parameters, inputs, price / number, variants), default=(math.inf, ""))
         if reach <= aim:
             best, high = (price, variant), middle
@@ -80,7 +80,8 @@ def _reaches(
     parameters: Parameters, inputs: Inputs, epsilon: float, variants: Sequence[VariantName]
 ) -> Iterator[tuple[float, str]]:
     for name in variants:
-        fields = ("threshold", "colluders", "release") if name == parameters.variant else ()  # of the session's own
+        # fields of the session's variant
+        fields = ("threshold", "colluders", "release") if name == parameters.variant else ()
         settings = {field: getattr(parameters, field) for field in fields}
         priced_parameters = try_forecast(parameters.with_variant, name, epsilon=epsilon, **settings)
         if priced_parameters is None:

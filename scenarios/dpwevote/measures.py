@@ -1,4 +1,4 @@
-"""What trials of a vote are measured by: Table 2's four cases, the accuracy, and mean squared errors.
+"""Measures of a vote's trials: Table 2's four cases, the accuracy, and mean squared errors.
 
 Source: Yan, Liu and Liu (2018), Table 2 and equations (10) to (13).
 """
@@ -50,7 +50,7 @@ _YES_VOTES = Measure(
 
 
 def mean_square_of_shares(errors: FloatArray, whole: float | FloatArray) -> FloatArray:
-    """Return the mean, over the last axis, of squared errors of shares of a whole: equations (11) and (13).
+    """Return the mean squared error of shares of a whole, over the last axis: equations (11) and (13).
 
     Examples:
         >>> float(mean_square_of_shares(np.array([1.0, -3.0]), 10))
@@ -60,9 +60,9 @@ def mean_square_of_shares(errors: FloatArray, whole: float | FloatArray) -> Floa
 
 
 def inverse_of_weights(vote: DPWeVote) -> FloatArray:
-    """Return what takes the noise off reported numbers of partners by weight, on average: shape (weights, weights).
+    """Return the matrix that debiases reported numbers of partners by weight, shape (weights, weights).
 
-    The vote is of variant "joint" or "printed", with private weights.
+    The vote has variant "joint" or "printed", and private weights.
     """
     mechanism = vote.phases[0].mechanism
     number = mechanism.report_range[1] + 1
@@ -70,9 +70,9 @@ def inverse_of_weights(vote: DPWeVote) -> FloatArray:
 
 
 def yes_votes_of(vote: DPWeVote, reported: FloatArray) -> FloatArray:
-    """Return the estimated numbers of yes votes by weight, by the rule of variant "joint" or "printed".
+    """Return the estimated numbers of yes votes by weight, for variant "joint" or "printed".
 
-    `reported` is how many reported each weight with each opinion, shape (..., weights, 2).
+    `reported` counts reports of each weight with each opinion, shape (..., weights, 2).
     """
     estimated = reported @ np.array(_debiased(vote.phases[-1].mechanism, (0, _YES)), dtype=np.float64)
     if not (vote.parameters.kind.is_biased or vote.parameters.public_weights):
@@ -86,7 +86,7 @@ def _debiased(mechanism: object, values: Sequence[float]) -> Sequence[Fraction]:
 
 
 class VoteMeasures(Measures):
-    """How well a vote decides, and how well it estimates."""
+    """Accuracy of a vote's decisions, and errors of its estimates."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
@@ -111,12 +111,12 @@ class VoteMeasures(Measures):
 
     @property
     def _counts_by_weight(self) -> bool:
-        """Whether reports tell how many partners of each weight vote yes."""
+        """Whether reports allow to estimate the number of yes votes for each weight."""
         return self._reports_kinds and self._vote.parameters.kind.counts_by_group
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The decisions, then the errors of what the variant's reports tell."""
+        """The measures of decisions, then the errors of the variant's estimates."""
         parameters = self._vote.parameters
         tells_support = self._vote.tells_support
         return (
@@ -201,7 +201,7 @@ class VoteMeasures(Measures):
 
 
 def _decisions_of(outcome: Outcome) -> VoteDecisions:
-    """Return the numbers of one session's release."""
+    """Return the numbers in one session's release."""
 
     def values_of(estimate: Estimate | None) -> FloatArray | None:
         return None if estimate is None else np.array([estimate.value])
@@ -222,7 +222,7 @@ def _decisions_of(outcome: Outcome) -> VoteDecisions:
 
 @dataclasses.dataclass(frozen=True)
 class _Truth:
-    """What is true in one session or more, and the tallies of reports without noise, where these are by kind."""
+    """True values of one or more sessions, and tallies of noiseless reports if reports are categories."""
 
     votes: VoteTruths
     clean: Sequence[FloatArray]

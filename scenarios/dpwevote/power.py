@@ -1,12 +1,12 @@
-"""The power of partners: indices of the game behind a vote, beside what an opinion moves in what is released.
+"""The power of partners: indices of a vote's weighted game, and the influence of an opinion on the released decision.
 
-Power is told of weights that are known: public ones, or those of partners who are made up. Estimates of how many
-partners hold which private weight are no game: rounded to whole partners they may be one, but not the one that is
-voted in, and an index has no standard error that would say so.
+Power is computed only from known weights: public ones, or those of synthetic partners. Estimated numbers of partners
+with each private weight would define a different game, and an index has no standard error that could express this.
 
-What is released is known exactly where weights are public and opinions are reported by a channel
-(`protocol.dpwevote.game`). Elsewhere votes are simulated: all opinions are fair coins; each partner's reports are drawn
-once for "yes" and once for "no" by the same uniforms, and it is counted how often the decision differs.
+The influence on the release is exact if weights are public and opinions are reported by a channel
+(`protocol.dpwevote.game`). Otherwise votes are simulated with opinions that are fair coins: each partner's reports are
+drawn for "yes" and for "no" with the same uniforms, and the fraction of trials in which the decision differs is
+counted.
 """
 
 import dataclasses
@@ -33,9 +33,9 @@ from ..running.resolution import Local
 from ..running.studies import Study, StudyTable, write_study
 from ..tables import Table
 
-_MOST_SHOWN: Final = 10**12  # numbers of coalitions below are shown in full
+_MOST_SHOWN: Final = 10**12  # smaller numbers of coalitions are shown in full
 _MOST_NAMED: Final = 3
-_AT_ONCE: Final = 100_000  # rows that are randomized at once
+_AT_ONCE: Final = 100_000  # rows that are randomized in one batch
 _COLUMNS: Final = {
     "shapley_shubik": "Shapley-Shubik",
     "banzhaf_normalized": "Banzhaf",
@@ -43,9 +43,9 @@ _COLUMNS: Final = {
     "released_power": "Moves the release",
     "released_power_error": "Moves the release_standard_error",
 }
-"""What a page calls the columns of `power.csv`: as the terminal does."""
+"""Headings of the columns of `power.csv` on pages, as in the terminal."""
 _ROUNDING: Final = 1e-9
-_LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)  # where in its row each kind of share stands, so that none hides another
+_LEVELS: Final = (-0.27, -0.09, 0.09, 0.27)  # vertical offsets of marks in a row, so that none hides another
 _ROW_INCHES: Final = 0.2
 _MARKS: Final[dict[str, dict[str, Any]]] = {
     "share of weight": {"color": drawing.INK, "marker": "|", "markersize": 6, "linestyle": "none", "mew": 1.6},
@@ -57,21 +57,21 @@ _MARKS: Final[dict[str, dict[str, Any]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Powers:
-    """What was found of a vote."""
+    """The power of a vote's partners."""
 
-    names: Sequence[str]  # of the partners
-    weights: Sequence[float]  # theirs, in the vote's own unit
-    game: WeightedGame  # in whole units
-    num_minimal_winning: int  # how many coalitions win and have nobody to spare
-    members: Sequence[MemberPower]  # of each partner what its opinion decides in the game
-    # Of each partner what its opinion moves in what is released; without an error where it is exact.
+    names: Sequence[str]  # the partners' names
+    weights: Sequence[float]  # the partners' weights, in the vote's unit
+    game: WeightedGame  # the game, with weights in whole units
+    num_minimal_winning: int  # number of minimal winning coalitions
+    members: Sequence[MemberPower]  # each partner's indices in the game
+    # Each partner's influence on the released decision; with standard error 0 if it is exact.
     released: Sequence[Estimate]
-    is_simulated: bool  # whether it is not
-    epsilon: float  # what the vote costs a partner, for one candidate
-    model: str  # whom it trusts, in words
+    is_simulated: bool  # whether `released` is simulated, not exact
+    epsilon: float  # a partner's proven ε for one candidate
+    model: str  # the trust model, in words
 
     def group_by_weight(self) -> Mapping[float, Sequence[int]]:
-        """Return the places of the partners of each weight, the heaviest first: they have the same power."""
+        """Return the indices of partners by weight, the heaviest first; partners of equal weight have equal power."""
         places: dict[float, list[int]] = {}
         for place, weight in sorted(enumerate(self.weights), key=lambda pair: -pair[1]):
             places.setdefault(weight, []).append(place)
@@ -79,11 +79,11 @@ class Powers:
 
 
 def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
-    """Return the power of each partner of a vote, over so many simulated votes where there is no exact law.
+    """Return the power of a vote's partners, from `trials` simulated votes if there is no exact law.
 
     Raises:
-        ConfigurationError: weights are private and real, not even all partners pass a candidate, or counting takes
-            too long.
+        ConfigurationError: weights are private and not synthetic, all partners together cannot pass a candidate, or
+            counting takes too long.
     """
     vote = side.protocol
     assert isinstance(vote, DPWeVote)  # noqa: S101  what the command has looked up
@@ -115,7 +115,7 @@ def measure_power(side: Local, *, trials: int, seed: int) -> Powers:
 
 
 def simulate_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, seed: int) -> list[Estimate]:
-    """Return how much each partner's opinion moves the decision on one candidate that is released, by simulation."""
+    """Return each partner's influence on the released decision on one candidate, by simulation."""
     parameters = msgspec.structs.replace(vote.parameters, candidates=vote.parameters.candidates[:1])
     single, name = DPWeVote(parameters), parameters.candidates[0]
     number = len(weights)
@@ -143,7 +143,7 @@ def simulate_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, see
             for opinion, report in enumerate(reports)
         )
         contributions = np.where(generator.random((batch, number)) < 1 / 2, yes, no)
-        # What is so near to a tie is one, but for rounding.
+        # So close to a tie, the difference is a rounding error.
         tolerance = _ROUNDING * np.abs(contributions).sum(axis=1, keepdims=True)
         tie = -tolerance if parameters.passes == "at_least" else tolerance
         server = np.broadcast_to(single.release_noise(generator.random((batch, 1))), batch)[:, None]
@@ -159,7 +159,7 @@ def simulate_power(vote: DPWeVote, weights: Sequence[float], *, trials: int, see
 
 
 def show_power(console: Console, powers: Powers) -> None:
-    """Print who decides most often, the game, and a line for each weight."""
+    """Print who decides most often, the game, and a row for each weight."""
     console.print(Text(_verdict_of(powers), style="bold"))
     console.print()
     show_facts(console, _facts_of(powers))
@@ -182,7 +182,7 @@ def show_power(console: Console, powers: Powers) -> None:
 
 
 def _facts_of(powers: Powers) -> dict[str, str]:
-    """Return the game in numbers, by what they are."""
+    """Return the game's numbers by name."""
     game, minimal = powers.game, _short(powers.num_minimal_winning)
     return {
         "Partners": f"{len(powers.names):,}",
@@ -193,7 +193,7 @@ def _facts_of(powers: Powers) -> dict[str, str]:
 
 
 def _notes_of(powers: Powers) -> Iterator[str]:
-    """Yield what the columns are."""
+    """Yield explanations of the columns."""
     exact = "estimated by simulated votes" if powers.is_simulated else "exact"
     yield (
         "Banzhaf is normalized; Decides is the probability that a partner's opinion decides where all others toss fair "
@@ -219,7 +219,7 @@ def _verdict_of(powers: Powers) -> str:
 
 
 def write_power(powers: Powers, folder: RunFolder, *, title: str) -> None:
-    """Write `power.csv`, a line for each partner, a picture, and what both are, of which a page is made."""
+    """Write `power.csv` with a row for each partner, a picture, and the descriptions from which a page is made."""
     rows: list[dict[str, object]] = []
     for name, weight, member, released_estimate in zip(
         powers.names, powers.weights, powers.members, powers.released, strict=True
@@ -289,10 +289,10 @@ def _draw(powers: Powers, places: Sequence[int], names: Sequence[str]) -> Panel:
 
 
 def _named(names: Sequence[str]) -> str:
-    """Return names, or how many there are."""
+    """Return names, or their number if there are many."""
     return ", ".join(names) if len(names) <= _MOST_NAMED else f"{names[0]} and {len(names) - 1:,} more"
 
 
 def _short(number: int) -> str:
-    """Return a whole number, or its size."""
+    """Format a whole number, or its order of magnitude if it is large."""
     return f"{number:,}" if number < _MOST_SHOWN else f"about 10^{math.log10(number):.0f}"

@@ -1,4 +1,4 @@
-"""DPWeVote's outcome: each candidate's estimated support with its error, beside the quota, or its margin beside 0."""
+"""Show DPWeVote's outcome: each candidate's estimated support with its error and the quota, or its margin and 0."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ from ..words import say_number
 
 
 def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
-    # Reports of signed weights tell the margin alone, and a trusted server the decision alone, if that is asked for.
+    # Signed weights estimate only the margin, and a trusted server may release only the decision.
     with_support = all(candidate.support is not None for candidate in outcome.candidates)
     with_margin = all(candidate.margin is not None for candidate in outcome.candidates)
     needed_text = _needed(outcome).capitalize()
@@ -40,7 +40,7 @@ def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
         if truth is not None:
             cells += [six_digits(truth[candidate.name] - truth["quota"], signed=True)]
         rows.append(cells)
-    # The margin is what the verdict rests on, and it says most of what support and quota say.
+    # The verdict is based on the margin, which has most of the information in support and quota.
     drop = ("True margin", needed_text, "Support")
     show_table(console, Table(columns=columns, rows=rows, labels=2), drop=drop, whole=known_truth.table)
     if outcome.weight_counts and not known_truth.is_brief:
@@ -75,7 +75,7 @@ def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
 
 
 def _responses(outcome: Outcome) -> str:
-    """Return whose opinions a trusted server randomized one by one; empty where it added noise alone."""
+    """Return a sentence on whose opinions a trusted server randomized one by one; empty if it only added noise."""
     if isinstance(outcome.noise_weight, msgspec.UnsetType):
         return ""
     if not outcome.noise_weight:
@@ -87,7 +87,7 @@ def _responses(outcome: Outcome) -> str:
 
 
 def _rounded(outcome: Outcome) -> str:
-    """Return by how much weights are rounded, and what allows for that; empty where they are not."""
+    """Return a sentence on the rounding of weights; empty if they are not rounded."""
     if isinstance(outcome.weights_within, msgspec.UnsetType):
         return ""
     return (
@@ -97,7 +97,7 @@ def _rounded(outcome: Outcome) -> str:
 
 
 def _levels_of(outcome: Outcome) -> str:
-    """Return how many reported at which level of ε; nothing where all have one."""
+    """Return a sentence on the number of partners at each level of ε; empty if there are no levels."""
     if isinstance(outcome.levels, msgspec.UnsetType):
         return ""
     levels = ", ".join(f"{level.epsilon:g} ({level.num_partners:,})" for level in outcome.levels)
@@ -105,12 +105,12 @@ def _levels_of(outcome: Outcome) -> str:
 
 
 def _needed(outcome: Outcome) -> str:
-    """Return what stands before a quota."""
+    """Return the word before a quota."""
     return "quota" if isinstance(outcome.passes, msgspec.UnsetType) else "more than"
 
 
 _DECISIONS_ALONE: Final = "Decisions alone are released, no margin."
-_MOST_NOISE: Final = 6  # so many estimates that are nothing but noise are listed
+_MOST_NOISE: Final = 6  # most estimates listed as being only noise
 
 
 def _level(outcome: Outcome) -> str:
@@ -119,7 +119,7 @@ def _level(outcome: Outcome) -> str:
 
 
 def _noise(outcome: Outcome, *, max_lines: int) -> Iterator[str]:
-    """Yield a sentence on each estimate that cannot be true."""
+    """Yield a sentence on each impossible estimate."""
     possible = outcome.possible
     statements = [
         (f"{candidate.name}, {name}", getattr(candidate, name), getattr(possible, name))
@@ -159,7 +159,7 @@ def _rows(outcome: Outcome, known_truth: Known) -> Rows:
     return rows
 
 
-# By shape too, for readers who do not tell these colors apart.
+# Distinguished by shape too, for color-blind readers.
 _MARKS: Final[dict[Verdict, dict[str, Any]]] = {
     Verdict.PASSES: {"color": drawing.GOOD, "marker": "o", "markersize": 7},
     Verdict.FAILS: {"color": drawing.POOR, "marker": "X", "markersize": 9, "mec": "white"},
@@ -170,7 +170,7 @@ _BAND: Final[dict[str, Any]] = {"color": drawing.RULE, "alpha": 0.16, "level": 0
 
 
 def _draw(outcome: Outcome, known_truth: Known) -> Chart | None:
-    """Return each candidate's estimate beside what it is held against; None where decisions alone are told."""
+    """Return a drawing of each candidate's estimate and its quota; None if only decisions are released."""
     if any(candidate.margin is None for candidate in outcome.candidates):
         return None
     sorted_candidates = sorted(
@@ -210,9 +210,9 @@ def _draw(outcome: Outcome, known_truth: Known) -> Chart | None:
 
 
 def _draw_quotas(panel: Panel, quotas: Sequence[Estimate], needed_text: str) -> bool:
-    """Draw what estimates are held against, once where that is the same for all; return whether it has errors.
+    """Draw the quotas, as one line if they are equal; return whether they have errors.
 
-    `needed_text` stands before a quota; it is empty where margins are held against 0.
+    `needed_text` is the word before a quota; it is empty for margins, which are compared with 0.
     """
     is_one = len({*quotas}) == 1
     for row, quota in enumerate(quotas[:1] if is_one else quotas):
@@ -226,14 +226,14 @@ def _draw_quotas(panel: Panel, quotas: Sequence[Estimate], needed_text: str) -> 
 
 
 def _drawn_estimates(candidate: CandidateOutcome) -> tuple[Estimate, Estimate]:
-    """Return what is drawn of a candidate, and what that is held against."""
+    """Return a candidate's drawn estimate, and the quota that it is compared with."""
     if candidate.support is None or candidate.quota is None:
         return candidate.margin or Estimate(0.0, 0.0), Estimate(0.0, 0.0)
     return candidate.support, candidate.quota
 
 
 def _sheet(outcome: Outcome, known_truth: Known) -> Table:
-    """Return a line for each candidate, votes with their share of all."""
+    """Return a table row for each candidate, with votes as numbers and shares."""
     total = outcome.total_weight
 
     def count_text(estimate: Estimate | None, *, signed: bool = False) -> Cell:
@@ -267,7 +267,7 @@ def _sheet(outcome: Outcome, known_truth: Known) -> Table:
 
 
 def _brief(outcome: Outcome) -> list[Brief]:
-    """Return each candidate's verdict, with the margin that it rests on."""
+    """Return each candidate's verdict with its margin."""
     return [
         Brief(each.name, style_entry(_decision(each)), each.margin, _verdict_in_numbers(each, outcome))
         for each in outcome.candidates
@@ -275,7 +275,7 @@ def _brief(outcome: Outcome) -> list[Brief]:
 
 
 def _verdict_in_numbers(candidate: CandidateOutcome, outcome: Outcome) -> str:
-    """Return a decision with the numbers that it rests on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
+    """Return a decision with the numbers that it is based on: "passes: 208 ± 53 of 600, quota 301 ± 21"."""
     decision, total = _decision(candidate).words, outcome.total_weight
     if candidate.margin is None:
         return decision
@@ -286,7 +286,7 @@ def _verdict_in_numbers(candidate: CandidateOutcome, outcome: Outcome) -> str:
 
 
 def _conclude(outcome: Outcome) -> str:
-    """Return which candidates pass, which fail and which are undecided, and how rarely a verdict is wrong."""
+    """Return sentences on which candidates pass, fail and are undecided, and on the risk of a wrong verdict."""
     names: dict[str, list[str]] = {verdict: [] for verdict in _VERBS}
     for candidate in outcome.candidates:
         names[candidate.decision].append(candidate.name)
@@ -318,7 +318,7 @@ def _conclude(outcome: Outcome) -> str:
 
 
 def _leaning(outcome: Outcome) -> str:
-    """Return how often a leaning is wrong: near a tie, by a margin; of decisions alone, whatever the truth is."""
+    """Return how often a leaning is wrong: by margin, or for any truth if only decisions are released."""
     if any(candidate.margin is not None for candidate in outcome.candidates):
         return "A leaning decides nothing: if it was nearly a tie, it is a coin toss."
     if outcome.weight_bias_bound:
@@ -333,12 +333,12 @@ _VERBS: Final = {
     "undecided, leaning yes": ("{names} is undecided, leaning yes", "{names} are undecided, leaning yes"),
     "undecided, leaning no": ("{names} is undecided, leaning no", "{names} are undecided, leaning no"),
 }
-"""Of one candidate, and of several."""
-_MOST_NAMED: Final = 6  # so many candidates of one verdict are named in a sentence
+"""Verbs for one candidate, and for several."""
+_MOST_NAMED: Final = 6  # most candidates of one verdict that a sentence names
 
 
 VOTES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude, sheet=_sheet)
-"""A row for each candidate."""
+"""Presents an outcome with a row for each candidate."""
 
 
 WEIGHTS: Presenter[WeightsOutcome] = Presenter(
@@ -347,7 +347,7 @@ WEIGHTS: Presenter[WeightsOutcome] = Presenter(
     draw=PLAIN.draw,
     say=lambda weights: Text(", approximate quota ").append_text(estimate_text(weights.quota)),
 )
-"""What the first phase publishes."""
+"""Presents the outcome of the weights phase."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: VOTES, WeightsOutcome: WEIGHTS}
-"""By the type of what is shown."""
+"""Presenters by outcome type."""

@@ -1,9 +1,9 @@
-"""What the unbiased variants of a vote offer at one price, and the paper's split at its own: by exact variances.
+"""Compare a vote's unbiased variants at one ε, with the paper's split at its ε, by exact variances.
 
-The error is the standard error of a candidate's margin if all partners were the worst. It depends on nobody's values.
-Where weights are public there is one variant that trusts nobody, and the error is exact: "yes" and "no" have the same.
-`central` trusts the server; its noise is that of one draw, however many partners there are. So is that of `masked`,
-which trusts nobody, but for the shares of those who need not be there.
+The error is the standard error of a candidate's margin if all partners had the row with the greatest variance. It does
+not depend on private values. With public weights, there is one local variant, whose error is exact: "yes" and "no" have
+the same variance. `central` trusts the server, which adds noise once, however many partners there are. `masked` trusts
+no single party, and has the same noise, apart from additional shares that make up for drop-outs and colluders.
 """
 
 import math
@@ -52,7 +52,7 @@ _OF_SOME: Final = (
     ),
     *SIZES,
 )
-"""What only some variants have, and is left out of all of them."""
+"""Parameters that only some variants have, which are removed for comparison."""
 _CENTRAL: Final = "central"
 _MASKED: Final = "masked"
 _RIGHT: Final = "Right decisions"
@@ -66,7 +66,7 @@ _UNBIASED: Final = tuple(name for name, kind in VARIANTS.items() if kind.has_fin
 
 
 class VoteVariants(VariantTable):
-    """The variants of a vote; what `auto` takes is the best."""
+    """The variants of a vote; the best one is that which `auto` takes."""
 
     mark: ClassVar[str] = " <- auto"
     dropped: ClassVar[Sequence[str]] = ("ε weight",)
@@ -84,7 +84,7 @@ class VoteVariants(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """The paper's split, and the unbiased variants; with public weights those that have no report of them."""
+        """The paper's split and the unbiased variants; with public weights, only variants without a report of them."""
         local = ("joint",) if self.parameters.public_weights else (_PAPERS, *_UNBIASED)
         return *local, _MASKED, _CENTRAL
 
@@ -93,13 +93,13 @@ class VoteVariants(VariantTable):
 
     @property
     def unit(self) -> Unit:
-        """Votes of a margin, or a share of all votes."""
+        """The unit of errors: votes of a margin, or a share of all votes."""
         parameters, weights = self.parameters, self._own_weights
         explanation = (
             f"Weights are private: a share is of all votes if every partner had the least weight, "
             f"{parameters.weights[0]:g}, and the error is that of partners who are all the worst."
         )
-        # All votes; where weights are private the fewest that there can be.
+        # The number of all votes; if weights are private, the least possible one.
         mean = math.fsum(weights) / len(weights) if weights else parameters.weights[0]
         return Unit(
             of="of all votes on a candidate's margin",
@@ -110,7 +110,7 @@ class VoteVariants(VariantTable):
 
     @property
     def _square(self) -> float:
-        """The sum of the squares of what a partner's variance is multiplied by."""
+        """The sum of the squared factors of partners' variances."""
         own_weights = self._own_weights
         if own_weights:
             return self.people * math.fsum(map(square, own_weights)) / len(own_weights)
@@ -118,7 +118,7 @@ class VoteVariants(VariantTable):
 
     @property
     def _own_weights(self) -> Sequence[float]:
-        """The partners' weights; none where they are private."""
+        """The partners' weights; empty if they are private."""
         public = self.resolved.inputs.public
         if not self.parameters.public_weights or not public.shape[1]:
             return ()
@@ -127,7 +127,7 @@ class VoteVariants(VariantTable):
 
     @property
     def _numbers(self) -> Sequence[int]:
-        """How many of so many people have each weight, if they have the partners' in proportion; none if private."""
+        """The number of `people` with each weight, in the partners' proportions; empty if weights are private."""
         if not self._own_weights:
             return ()
         counts = np.bincount(self.resolved.inputs.public[:, 1], minlength=len(self.parameters.weights))
@@ -135,7 +135,7 @@ class VoteVariants(VariantTable):
 
     @property
     def counted(self) -> CountedValues | None:
-        """The weights, at the session's price of one, or `joint`'s at its best split."""
+        """The weights' counts, at the session's ε of a weight, or that of `joint` at its best split."""
         parameters = self.parameters
         if parameters.public_weights or parameters.has_matrices:
             return None
@@ -148,7 +148,7 @@ class VoteVariants(VariantTable):
         return CountedValues(what="each weight", epsilon=price, num_choices=len(parameters.group_means), note=note)
 
     def simplify(self) -> Mapping[str, Self]:
-        """Return votes on one candidate, and with public weights."""
+        """Return simpler votes: on one candidate, and with public weights."""
         simpler: dict[str, Parameters] = {}
         if len(self.parameters.candidates) > 1:
             simpler["ask of one candidate"] = self._plain(candidates=self.parameters.candidates[:1])
@@ -157,7 +157,7 @@ class VoteVariants(VariantTable):
         return {do: self.changed(parameters=parameters, _found={}) for do, parameters in simpler.items()}
 
     def _plain(self, **settings: Any) -> Parameters:
-        """Return the vote's parameters without what only some variants have."""
+        """Return the vote's parameters without those that only some variants have."""
         return self.parameters.with_variant("joint", **{"epsilon": 1.0, **settings})
 
     def offer(self, name: str, price: float) -> VariantOffer | None:
@@ -184,8 +184,8 @@ class VoteVariants(VariantTable):
             return None
 
     def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[VariantOffer]:
-        """Return what the variants offer at k·ε, after an own way and the paper's split, which may cost less."""
-        del tell  # it takes no time
+        """Return offers at k·ε, after those of a user-defined variant and the paper's split, which may cost less."""
+        del tell  # offers are computed quickly
         own_offers = self._own_offers()
         if self.parameters.public_weights:
             return [*own_offers, *super().offers()]
@@ -201,13 +201,13 @@ class VoteVariants(VariantTable):
         ]
 
     def _masked(self, epsilon: float) -> VariantOffer | None:
-        """Return what a masked session of so many people offers; None where there is none."""
+        """Return the offer of a masked session of `people`; None if there is none."""
         sizes = self.sizes_of(is_masked=True)
         try:
             parameters = self._plain(epsilon=epsilon).with_variant(_MASKED, **sizes)
             MaskedVariant(parameters).phase.check_parties(self.people)
             offer = MaskedVariant.offer_of(parameters)
-        except ConfigurationError:  # at an epsilon that it does not have, or of too few or too many people
+        except ConfigurationError:  # the variant does not have this ε, or this number of people
             return None
         assert offer is not None  # noqa: S101  of this variant
         of_sum = self.people * offer.worst_variance
@@ -218,14 +218,14 @@ class VoteVariants(VariantTable):
 
     @property
     def _own_name(self) -> str:
-        """What the session itself is called, if it is held in a way of its own; empty where it is not."""
+        """The name of the session's user-defined variant or matrices; empty if it has neither."""
         protocol = self.resolved.protocol
         if isinstance(protocol, DPWeVote) and protocol.own_variant is not None:
             return protocol.name
         return _OWN if self.parameters.has_matrices else ""
 
     def _own_offers(self) -> Iterator[VariantOffer]:
-        """Yield what the session itself offers, if it reports by matrices or a variant of its own, without bias."""
+        """Yield the offer of the session itself, if it has unbiased matrices or a user-defined unbiased variant."""
         parameters, protocol = self.parameters, self.resolved.protocol
         variant = protocol.own_variant if isinstance(protocol, DPWeVote) else None
         if (variant or parameters.kind).is_biased or not self._own_name:
@@ -271,7 +271,7 @@ class VoteVariants(VariantTable):
         )
 
     def _right_decisions(self, offer: Offer, name: str) -> dict[str, str]:
-        """Return how probably the variant decides rightly, as a cell, where weights are public and that is known."""
+        """Return a cell with the variant's probability of a right decision, if weights are public and it is known."""
         if not self._own_weights:
             return {}
         chances = chances_of_decisions(self._plain(epsilon=offer.epsilon_opinion), self._numbers)
@@ -304,7 +304,7 @@ class VoteVariants(VariantTable):
         return notes
 
     def _decisions_alone(self, offers: Sequence[VariantOffer]) -> Iterator[str]:
-        """Yield how rarely decisions are wrong that `central` tells alone."""
+        """Yield a sentence on the risk of wrong decisions if `central` releases only decisions."""
         for offered in offers:
             if offered.name == _CENTRAL:
                 epsilon = offered.epsilon / len(self.parameters.candidates)

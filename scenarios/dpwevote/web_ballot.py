@@ -1,4 +1,4 @@
-"""The ballot of a weighted vote, as the page of `serve --web` asks it."""
+"""The form of a weighted vote on the page of `serve --web`."""
 
 from typing import Any, Final
 
@@ -14,10 +14,10 @@ _OPTIONS: Final = ("no", "yes")
 
 
 def ballot_form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
-    """Return what the page asks: yes or no to each candidate, and the weight where it is private.
+    """Return the page's form: yes or no for each candidate, and the weight if it is private.
 
     Raises:
-        ConfigurationError: the page draws no reports of this kind.
+        ConfigurationError: the page cannot draw this kind of report.
     """
     assert isinstance(protocol, DPWeVote)  # noqa: S101  what the descriptor says
     parameters = protocol.parameters
@@ -41,7 +41,7 @@ def ballot_form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
 
 
 def _channel_of(protocol: DPWeVote) -> dict[str, Any] | None:
-    """Return by which values weight and opinion are reported together, and their law; None where they are not."""
+    """Return the values and the law of joint reports of weight and opinion; None if they are reported separately."""
     parameters = protocol.parameters
     if not parameters.reports_signed_weights:
         return None

@@ -1,7 +1,7 @@
-"""Words that people write for yes, no and an abstention, and for a line of totals; all in small letters.
+"""Words that people write for yes, no, an abstention and a line of totals, in lower case.
 
-A scenario keeps those of its file that the protocol does not know (`partners.yes`, `no`, `abstain`), so that it means
-the same whatever stands here.
+A scenario records those words of its file that the protocol does not know (`partners.yes`, `no`, `abstain`), so that
+its meaning does not depend on these lists.
 """
 
 import unicodedata
@@ -12,9 +12,9 @@ from ...protocol.dpwevote.protocol import OPINIONS
 from ..reading.cells import number_in, text_of
 
 ANSWER: Final = "answer"
-"""What the motion is called whose answers are columns, of which each line fills one."""
+"""The motion's name if each answer is a column, of which every line fills one."""
 OUR_ABSTENTIONS: Final = ("", "abstain", "abstention")
-"""Entries that say neither yes nor no in every file, beside its own (`partners.abstain`)."""
+"""Entries that mean neither yes nor no in every file, in addition to the file's (`partners.abstain`)."""
 ONE_SESSION: Final = "all partners of one session vote on each of its motions"
 
 
@@ -24,7 +24,7 @@ def _words(text: str) -> frozenset[str]:
 
 TICKS: Final = _words("✓, ✔, ☑, ✅, 👍")
 CROSSES: Final = _words("x, ✗, ✘, ☒, ❌, 👎, ×")
-"""They mean no where a column has ticks; alone, a cross may be a mark for yes."""
+"""Crosses mean no if a column also has ticks; without ticks, a cross may be a mark for yes."""
 YES: Final = TICKS | _words(
     "agree, agreed, strongly agree, fully agree, completely agree, totally agree, "
     "approve, approved, accept, accepted, aye, yea, support, for, in favor, in favour, pro, "
@@ -47,13 +47,13 @@ UNSURE: Final = _words(
     "maybe, perhaps, pass, skip, skipped, don't know, under reserve, if need be, not applicable, na, vielleicht, egal, "
     "weiß nicht, unentschieden, keine angabe, peut-être, ne sait pas, sans opinion, no sé, no sabe, quizás, forse"
 )
-"""They are not the other one of two answers, and are asked about."""
+"""Words that are not simply the opposite of an answer, so that the user is asked about them."""
 TOTALS: Final = _words(
     "total, totals, sum, subtotal, summe, gesamt, gesamtsumme, insgesamt, totale, somme, suma, soma, totaal, summa, "
     "yhteensä, итого, 合計, 合计, σύνολο"
 )
 CODES: Final[Mapping[str, int]] = {word: int(opinion) for word, opinion in OPINIONS.items()} | {"1": 1, "0": 0}
-"""What the protocol knows. All but "yes" and "no" are signs, which mean nothing beside a file's own words."""
+"""The protocol's words. All but "yes" and "no" are signs, which are not interpreted in a file with its own words."""
 _KINDS: Final[Mapping[str, frozenset[str]]] = {
     "numbers": frozenset({"1", "0"}),
     "truth values": frozenset({"true", "false"}),
@@ -63,7 +63,7 @@ _LETTERS: Final = frozenset({"y", "n", "j", "o"})
 
 
 def word_of(entry: object) -> str:
-    """Return an entry as words are compared: in small letters, a number without needless zeros.
+    """Normalize an entry for comparison: lower case, and numbers without trailing zeros.
 
     Examples:
         >>> word_of(" Yes "), word_of("1.0")
@@ -75,7 +75,7 @@ def word_of(entry: object) -> str:
 
 
 def filled_of(columns: Sequence[str], entries: Sequence[object]) -> str:
-    """Return which of some columns a line fills, empty for none; ValueError, which names them, for several.
+    """Return the column that a line fills; empty if none. ValueError names the columns if there are several.
 
     Examples:
         >>> filled_of(["agree", "disagree"], ["", "x"])
@@ -88,7 +88,7 @@ def filled_of(columns: Sequence[str], entries: Sequence[object]) -> str:
 
 
 def code_kinds(words: Collection[str]) -> dict[str, set[str]]:
-    """Return the signs among words by their kind: 1 and 0, true and false, ticks and crosses, single letters.
+    """Group the signs among words by kind: 1 and 0, true and false, ticks and crosses, single letters.
 
     Examples:
         >>> {kind: sorted(signs) for kind, signs in code_kinds(["yes", "1", "0", "x"]).items()}

@@ -1,6 +1,6 @@
-"""What papers published, run again: their tables and figures beside ours, and what of it holds.
+"""Trials, plans and reproductions of papers: published tables and figures next to those of Psephos, and findings.
 
-General parts are here; each system has its paper's own.
+This package has the general parts; each system's package has those of its paper.
 """
 
 __all__: tuple[str, ...] = ()

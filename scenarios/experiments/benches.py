@@ -1,11 +1,11 @@
-"""Run the trials of one cell: in blocks if the system has them, else one by one, with the same numbers.
+"""Run the trials of one cell, in blocks if the system supports them, else one by one, with equal results.
 
-A block has what a session computes, without what it states. So some trials of each cell are whole sessions
-(`run_arrays`): the first one, and the first of each kind of outcome, whose messages and bytes all others of the kind
-have. On these are made the checks that a block leaves out: that tallies of two halves add up, that an outcome is
-computed alike twice and survives msgpack and JSON, that losses can be entered into a ledger, and that the block has
-found the same numbers. What values, reports and losses may be is checked of all trials. Where anything is wrong in a
-block, or not finite, its trials are held one by one, and the one that is wrong says so.
+A block computes the numbers of many sessions without their messages. So some trials of each cell are whole sessions
+(`run_arrays`): the first one, and the first of each kind of outcome, whose numbers of messages and bytes apply to all
+of the kind. Whole sessions have the checks that a block omits: tallies of two halves add up; an outcome is
+deterministic and survives msgpack and JSON; losses can be entered into a ledger; and the block has the same numbers.
+The ranges of values, reports and losses are checked in all trials. If a block fails, or has a number that is not
+finite, its trials are run one by one, and the failing one raises its error.
 """
 
 import functools
@@ -37,40 +37,40 @@ class Bench:
     """Runs the trials of one cell.
 
     Args:
-        resolved: what the cell's scenario names.
-        cell: which is tried.
+        setup: the resolved scenario of the cell.
+        cell: the cell to run.
 
     Attributes:
-        at_once: how many trials a block has at most; 0 where they are run one by one.
+        at_once: the most trials in a block; 0 if they are run one by one.
     """
 
     def __init__(self, setup: Local, cell: TrialCell) -> None:
         self._own = _Session(setup)
         self._cell = cell
-        self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw follow each other
+        self._drawn = functools.lru_cache(maxsize=1)(self._draw)  # trials of one draw are consecutive
         self._traffic_of_kind: dict[bytes, tuple[tuple[PhaseTraffic, ...], list[float]]] = {}
         self.num_parties = len(setup.names)
         self.losses = tuple(setup.protocol.losses)
         self.at_once = 0
-        is_known = not (cell.redraw and setup.gold)  # of other draws something else is true
+        is_known = not (cell.redraw and setup.gold)  # the gold standard belongs to one draw only
         if is_known and decides_in_blocks(setup.protocol) and self._own.measures.go_in_blocks:
             public = setup.inputs.public
             self.at_once = sessions_at_once(setup.protocol, public, are_alike=not cell.redraw)
 
     @functools.cached_property
     def held(self) -> str:
-        """A digest of what the parties hold and of all parameters: those of whoever runs trials for somebody else."""
+        """A digest of the parties' rows and all parameters, by which a worker checks that it has the same cell."""
         inputs = self._own.resolved.inputs
         rows = (inputs.private.tobytes(), inputs.public.tobytes(), repr(self._own.resolved.protocol).encode())
         return hashlib.sha256(b"".join(rows)).hexdigest()
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What is measured."""
+        """The measures of a trial."""
         return (*self._own.measures.measures, *(() if self._own.traffic is None else (MESSAGES, BYTES)))
 
     def run(self, numbers: range) -> Iterator[Trial]:
-        """Yield the trials of these numbers."""
+        """Yield the trials with these numbers."""
         size = self.at_once or max(len(numbers), 1)
         for start in range(0, len(numbers), size):
             block = numbers[start : start + size]
@@ -78,9 +78,9 @@ class Bench:
             yield from map(self.whole, block) if results is None else self._trials_of(block, *results)
 
     def _numbers_of(self, numbers: range) -> tuple[Mapping[str, FloatArray], Sequence[_Beside], Sequence[bytes]] | None:
-        """Return what a block of trials is measured by, what stands beside it, and each one's kind.
+        """Return a block's measures, reference values, and each trial's kind of outcome.
 
-        None where one by one they tell more.
+        None if the trials must be run one by one.
         """
         protocol, noise = self._own.resolved.protocol, self._noise(numbers.start)
         first = self._cell.scenario.round + numbers.start
@@ -92,7 +92,7 @@ class Bench:
             )
             numbers_of_measure = self._own.measures.measure_block(inputs, decisions, tallies)
             references = self._references_of(self._own.measures, inputs, tallies, len(numbers))
-        except Exception:  # noqa: BLE001  whatever it is: its own trial raises it, with that trial's words
+        except Exception:  # noqa: BLE001  the single trial raises the error again
             return None
         if not all(np.isfinite(numbers_of_one).all() for numbers_of_one in numbers_of_measure.values()):
             return None
@@ -102,7 +102,7 @@ class Bench:
     def _references_of(
         measures: Measures, inputs: InputBlock, tallies: Sequence[TallyBlock], size: int
     ) -> list[_Beside]:
-        """Return what is known of the measures of so many trials: means by their law, and controls."""
+        """Return each trial's known means by law, and its control variates."""
         kind, rows_of_reference = type(measures), list[list[dict[str, float]]]()
         for name, arguments in (("expected", (inputs,)), ("controls", (inputs, tallies))):
             reference_numbers: Mapping[str, FloatArray] = (
@@ -121,7 +121,7 @@ class Bench:
         references: Sequence[_Beside],
         kinds: Sequence[bytes],
     ) -> Iterator[Trial]:
-        """Yield the trials of a block: whole sessions where a kind is new, which have to say the same."""
+        """Yield the trials of a block; run a whole session for each new kind, and check that its numbers are equal."""
         rows = np.stack(list(numbers_of_measure.values()), axis=1).tolist()
         names = (*numbers_of_measure, *(() if self._own.traffic is None else (MESSAGES.name, BYTES.name)))
         for number, row, reference, kind in zip(numbers, rows, references, kinds, strict=True):
@@ -136,7 +136,7 @@ class Bench:
             yield Trial(dict(zip(names, row + measure_names, strict=False)), traffic, *reference)
 
     def _inputs_of(self, numbers: range) -> InputBlock | None:
-        """Return what the parties hold in these trials; None where other draws have another session."""
+        """Return the parties' rows in these trials; None if redrawn parties change the session."""
         redraw, setup = self._cell.redraw, self._own.resolved
         if not redraw:
             return self._own.measures.block
@@ -167,7 +167,7 @@ class Bench:
         return _Session(resolve(redraw_scenario(self._cell.scenario, number)))
 
     def whole(self, number: int) -> Trial:
-        """Return a trial by a whole session."""
+        """Run a trial as a whole session."""
         redraw = self._cell.redraw
         session = self._drawn(number // redraw) if redraw else self._own
         setup = session.resolved
@@ -179,7 +179,7 @@ class Bench:
             num_bytes = sum(phase.bytes_up + phase.bytes_down for phase in traffic)
             number_of_parties = len(setup.names)
             measured_values |= {MESSAGES.name: messages / number_of_parties, BYTES.name: num_bytes / number_of_parties}
-        own_setup = self._own.resolved  # another session's law would be worked out for each draw
+        own_setup = self._own.resolved  # if the session differs, its law would have to be computed for each draw
         reference: _Beside = ({}, {})
         if setup.protocol.parameters == own_setup.protocol.parameters and setup.names == own_setup.names:
             tallies = [TallyBlock.from_tallies([tally]) for tally in record.tallies]
@@ -188,7 +188,7 @@ class Bench:
 
 
 class _Session:
-    """What trials of the same parties share."""
+    """The resolved scenario and measures that trials of the same parties share."""
 
     def __init__(self, setup: Local) -> None:
         self.resolved = setup

@@ -1,19 +1,21 @@
-"""Decide claims of papers by rows of tables: each claim is a line of a file.
+"""Judge claims of papers by rows of tables; each claim is a line of a file.
 
-A line says which rows (`rows`), against what (`against`), by which of their numbers (`measure`), and how (`judge`).
+A line has the rows (`rows`), what they are compared with (`against`), their number (`measure`), and the criterion
+(`judge`).
 
-- `rows` is a table and what its fields have to be: `figure_4 variant=printed partners=10|100`.
-- `against` is nothing, a number, another field of the same rows, or fields that other rows have in place of the first
-  ones': `variant=laplace`. Rows are compared in pairs, in the order of the table, or, where the others are not as many,
-  with each that has the same other fields. `less epsilon|partners` compares each row with the next one that has less in
-  one of these fields, and all others alike; and there is `more`.
-- `measure` is a number of the rows, or several, and behind `by` one that a law has, which trials can only contradict.
-- `judge` is one of `JUDGES`, with what it takes. Behind `vague`, what does not hold is open: nobody says what would
-  contradict it.
+- `rows` is a table with conditions on its fields: `figure_4 variant=printed partners=10|100`.
+- `against` is empty, a number, another field of the same rows, or conditions that replace those of `rows` and select
+  other rows: `variant=laplace`. Rows are compared in pairs, in the order of the table; if the numbers of rows differ,
+  each row is compared with all that have the same other fields. `less epsilon|partners` compares each row with the one
+  that has the next smaller value in one of these fields, and is otherwise equal; `more` with the next greater value.
+- `measure` is a number of the rows, or several. After `by` follows a number from an exact law, which decides unless
+    trials contradict it.
+- `judge` is one of `JUDGES` with its arguments. After `vague`, a claim that does not hold is open, because it does not
+  say what would contradict it.
 
-A part of a number is meant where what it takes ends with %: `agree 5%`.
+An argument that ends with % is relative: `agree 5%`.
 
-Privacy: none. Rows are of simulated sessions, or of data that everybody may know.
+Privacy: none. Rows come from simulated sessions, or from public data.
 """
 
 import itertools
@@ -38,7 +40,7 @@ from .measurements import Measurement, Sample, Share, deviation, mean_square
 
 Row: TypeAlias = Mapping[str, Any]
 Tables: TypeAlias = Mapping[str, Sequence[Row]]
-"""Rows by the name of their table."""
+"""Maps each table's name to its rows."""
 _BY: Final = " by "
 _NONE: Final = Measurement(0.0, 0.0)
 _VAGUE: Final = "vague "
@@ -46,7 +48,7 @@ _ORDERS: Final = ("less", "more")
 
 
 class ClaimRule(NamedTuple):
-    """How a claim is judged."""
+    """A claim's line: rows, comparison, measure and judge."""
 
     rows: str
     against: str
@@ -55,7 +57,7 @@ class ClaimRule(NamedTuple):
 
 
 class Told(NamedTuple):
-    """A verdict, and the numbers behind it in a sentence or two."""
+    """A verdict, and a sentence or two with its numbers."""
 
     judgement: Judgement
     numbers: str
@@ -63,15 +65,15 @@ class Told(NamedTuple):
 
 class _Beside(NamedTuple):
     row: Row
-    other: Row  # the row itself where it is compared with a number, or another field
-    along: str = ""  # what the field is called by which they are neighbors
+    other: Row  # the row itself if it is compared with a number or another field
+    along: str = ""  # heading of the field in which neighboring rows differ
 
 
 class _RowPair(NamedTuple):
     beside: _Beside
     difference: Measurement
-    form: str  # of the difference, as people read it
-    limit: float | None  # what it is a difference from, where that is a number of the line
+    form: str  # the difference's format
+    limit: float | None  # the number that is subtracted, if the line has one
 
     @property
     def row(self) -> Row:
@@ -79,7 +81,7 @@ class _RowPair(NamedTuple):
 
 
 def select(tables: Tables, text: str) -> list[Row]:
-    """Return the rows of a table whose fields have one of the values that stand behind them.
+    """Return the rows of a table whose fields have one of the values in the conditions.
 
     Example:
         >>> rows = [{"variant": name, "epsilon": epsilon} for name in ("a", "b") for epsilon in (0.5, 1.0)]
@@ -98,21 +100,21 @@ def _fields(conditions: Sequence[str]) -> dict[str, str]:
 
 
 def written(value: object) -> str:
-    """Return a field as lines have it: a number as people write it."""
+    """Format a field as in lines."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def compare(line: ClaimRule, tables: Tables, *, trials: int, axes: Mapping[str, str]) -> Told | None:
-    """Return what rows say of a claim; None where there are none.
+    """Judge a claim by its rows; return None if there are none.
 
     Args:
-        line: how it is judged.
-        tables: all rows.
-        trials: of each number that has a standard error, and is no sample.
-        axes: what fields that tell rows apart are called, such as n.
+        line: the claim's line.
+        tables: all tables of rows.
+        trials: number of trials behind each number with a standard error that is not a `Sample`.
+        axes: headings, such as n, of the fields that distinguish rows.
 
     Raises:
-        KeyError: a table, a field or a judge is not there.
+        KeyError: there is no such table, field or judge.
 
     Example:
         >>> rows = [{"variant": name, "mse": Measurement(mean, 0.1)} for name, mean in (("a", 5.0), ("b", 3.0))]
@@ -141,7 +143,7 @@ def compare(line: ClaimRule, tables: Tables, *, trials: int, axes: Mapping[str, 
 
 
 def _compared_rows(tables: Tables, line: ClaimRule, axes: Mapping[str, str]) -> list[_Beside]:
-    """Return the rows, and what each is compared with."""
+    """Return the rows, each with the row that it is compared with."""
     rows = select(tables, line.rows)
     order, _, fields = line.against.strip().partition(" ")
     if order in _ORDERS:
@@ -169,7 +171,7 @@ def _compared_rows(tables: Tables, line: ClaimRule, axes: Mapping[str, str]) -> 
 
 
 def _neighbors(rows: Sequence[Row], field: str, axes: Mapping[str, str], *, falls: bool) -> Iterator[_Beside]:
-    """Yield rows beside those that have the next smaller number in a field, or the next greater, and all else alike."""
+    """Yield rows with the row that has the next smaller (or greater) value in a field and is otherwise equal."""
     rows_of_place: dict[tuple[object, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: row[field], reverse=falls):
         rows_of_place.setdefault(_place(row, [axis for axis in axes if axis != field]), []).append(row)
@@ -184,7 +186,7 @@ def _place(row: Row, axes: Sequence[str]) -> tuple[object, ...]:
 def _differences(
     pairs: Sequence[_Beside], line: ClaimRule, measure: str, arguments: Sequence[str], trials: int
 ) -> Iterator[_RowPair]:
-    """Yield by how much each row's number exceeds the other's."""
+    """Yield the difference of each pair's numbers."""
     is_relative = any(each.endswith("%") for each in arguments)
     for pair in pairs:
         own_value, other, limit = _to_measurement(pair.row[measure]), _to_measurement(pair.other[measure]), None
@@ -225,7 +227,7 @@ def _make_row_describer(rows: Sequence[Row], axes: Mapping[str, str]) -> Callabl
 
 
 def _range(pairs: Sequence[_RowPair], place: Callable[[Row], str]) -> str:
-    """Return a clause on the least number and the greatest, or on the differences."""
+    """Return a clause with the least and the greatest number or difference."""
     least_pair, greatest_pair = (choose(pairs, key=lambda each: each.difference.value) for choose in (min, max))
     limit = least_pair.limit
     if limit is None:
@@ -247,7 +249,7 @@ _Judge: TypeAlias = Callable[[Sequence[_RowPair], Sequence[str], int, Callable[[
 
 
 def _make_directed_judge(judge: Callable[..., Judgement], sign: int) -> _Judge:
-    """Return a judge of all differences, times `sign`, above the number that is given in 0's place, or above 0."""
+    """Return a judge that all differences, times `sign`, are above 0, or above the argument."""
 
     def judge_pairs(
         pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, place: Callable[[Row], str]
@@ -262,7 +264,7 @@ def _make_directed_judge(judge: Callable[..., Judgement], sign: int) -> _Judge:
 
 def _errors(pairs: Sequence[_RowPair]) -> str:
     if not all(pair.difference.standard_error for pair in pairs):
-        return ""  # of a law
+        return ""  # numbers from a law have no error
     least_error, greatest_error = (choose(map(_distance_in_errors, pairs)) for choose in (min, max))
     return (
         f", {least_error:+.1f} to {greatest_error:+.1f} standard errors"
@@ -274,7 +276,7 @@ def _errors(pairs: Sequence[_RowPair]) -> str:
 def _judge_agreement(
     pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, place: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
-    """Judge that numbers are as others are: within chance, and on average within a margin."""
+    """Judge that numbers agree: up to chance, and on average within a margin."""
     (margin,), deviations = _numbers(arguments), [_distance_in_errors(pair) for pair in pairs]
     mean = average(pair.difference for pair in pairs)
     num_far = sum(abs(each) > errors_of(len(pairs), trials) for each in deviations)
@@ -298,10 +300,9 @@ def _within(
 def _on_average(
     pairs: Sequence[_RowPair], arguments: Sequence[str], trials: int, _: Callable[[Row], str]
 ) -> tuple[Judgement, str]:
-    """Judge that differences are above 0 on average, and none of them below.
+    """Judge that differences are above 0 on average, and none is below.
 
-    Each field that is given has an average for each of its values, and so has each field along which rows are
-    neighbors.
+    There is an average for each value of each given field, and for each field in which neighboring rows differ.
     """
     pairs_of_name: dict[str, list[_RowPair]] = {}
     for pair in pairs:
@@ -331,5 +332,5 @@ JUDGES: Final[Mapping[str, _Judge]] = {
     "between": _within,
     "average": _on_average,
 }
-"""Each by its name: all differences above 0, or another limit, or below; some above and none below; equal on average to
-a margin; each number between two limits; differences above 0 on average, and none of them below."""
+"""Judges by name: all differences above (or below) 0 or another limit; some above and none below; equal on average up
+to a margin; all numbers between two limits; above 0 on average and none below."""

@@ -25,7 +25,7 @@ COUNTING: Final = {
 
 
 class CountedValues(msgspec.Struct, frozen=True, kw_only=True):
-    """Values whose holders a phase counts: in words, the ε of one report, how many there are, and what else to know.
+    """Values whose holders a phase counts: their name, the ε of one report, their number, and a note.
 
     Examples:
         >>> CountedValues(what="each weight", epsilon=1.0, num_choices=3).num_choices
@@ -39,9 +39,9 @@ class CountedValues(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def counting_errors(counted_values: CountedValues, *, people: int) -> dict[str, float]:
-    """Return the standard error of the number of those who hold a value that few of so many people hold.
+    """Return each mechanism's standard error of the count of a value that few people hold.
 
-    By mechanism; those that do not take so many values are missing.
+    Mechanisms that do not support so many values are missing.
 
     Examples:
         >>> found = counting_errors(CountedValues(what="each weight", epsilon=1.0, num_choices=3), people=100)

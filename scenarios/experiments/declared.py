@@ -1,12 +1,12 @@
-"""A paper as data: its experiments and their page, from the files of its package.
+"""Read a paper's experiments and their page from the files of its package.
 
-- `page.toml`: the page's words, the grids that are run, what laws say, tables and figures (`PaperPage`).
-- `claims.csv`: each sentence of the paper that is judged: where it stands, some of its own words, the claim, and how
-  rows decide it (`comparing`); where no rows do, a law does, by the key.
-- `additions.csv`: what is claimed beside the paper, in the same way.
-- `published.csv`: its numbers.
+- `page.toml`: the page's texts, the grids that are run, texts on laws, tables and figures (`PaperPage`).
+- `claims.csv`: each judged sentence of the paper: its place, some of its words, the claim, and how rows decide it
+  (`comparing`), or the key of the law that decides it.
+- `additions.csv`: claims of Psephos, in the same form.
+- `published.csv`: the paper's numbers.
 
-Python is left what draws, and the laws.
+Only simulations and laws are Python code.
 """
 
 import functools
@@ -29,24 +29,24 @@ from .sheets import list_rows_of, pivot
 
 
 class Block(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """Rows of a table, and what they have on their line (`sheets.pivoting`)."""
+    """Rows of a table, and how they become lines (`sheets.pivoting`)."""
 
     rows: str
     cells: str
 
 
 class PaperTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table as people read it.
+    """A table's layout on the page.
 
     Args:
-        caption: above it; fields are those of its first row.
-        lines: headers and labels; where there are no blocks, all columns of `rows`.
-        note: below it.
-        rows: of a table with a line for each row.
-        blocks: of one whose rows stand side by side.
-        each: a field: each of its values has a table of its own.
-        labels: columns at the left that are no numbers.
-        missing: what stands where there is no row.
+        caption: the text above the table; its fields are those of the first row.
+        lines: headings and labels; without blocks, all columns of `rows`.
+        note: the text below the table.
+        rows: the rows of a table with a line for each row.
+        blocks: the blocks of a table whose rows are side by side.
+        each: a field for whose values there are separate tables.
+        labels: number of columns at the left that are not numbers.
+        missing: the text of a cell without a row.
     """
 
     caption: str
@@ -60,20 +60,19 @@ class PaperTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class PaperPage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What `page.toml` says.
+    """The content of `page.toml`.
 
     Args:
-        title, introduction, cells, remarks: as `reproductions.Experiments` has them.
-        tables: of rows, by name, and what each is of; in the order of their files.
-        axes: what fields are called that tell rows apart.
-        needs: the tables of whose rows another one's are made.
-        grids: what is run.
-        limits: of what can be set in their place, by the last part of a key that is here: all words, or the least and
-            perhaps the greatest number.
-        laws: what is said of claims that laws judge, by key: fields of a `findings.BoundedFinding`.
-        words: what values of fields are called, by field.
-        colors: of values, by field.
-        sheets, figures: in the order in which they are read.
+        title, introduction, cells, remarks: as in `reproductions.Experiments`.
+        tables: maps each table's name to its description, in the order of their files.
+        axes: headings of the fields that distinguish rows.
+        needs: maps a table to those from whose rows its rows are computed.
+        grids: the grids that are run.
+        limits: allowed values of settings, by the last part of their key: all words, or the least and possibly the
+            greatest number.
+        laws: for claims that laws judge, by key, fields of a `findings.BoundedFinding`.
+        words: names of fields' values, by field.
+        colors: colors of values, by field. sheets, figures: the page's tables and figures, in order.
     """
 
     title: str
@@ -92,7 +91,7 @@ class PaperPage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     figures: Sequence[Figure] = ()
 
     def word_for(self, field: str, value: str) -> str:
-        """Return what a value is called in a legend: by its word, or a number by its field's letter."""
+        """Return a value's name in a legend: its word, or a number with its field's letter."""
         is_number = value.replace(".", "").isdecimal()
         return self.words.get(field, {}).get(value, f"{self.axes[field]} = {value}" if is_number else value)
 
@@ -106,15 +105,15 @@ def experiments_of(
     data: str = "",
     claims: str = "claims.csv",
 ) -> Experiments[Any]:
-    """Return what of a paper is run again, by the files of a module's package.
+    """Return a paper's experiments from the files of a module's package.
 
     Args:
-        module: whose package it is.
-        parts: makes the rows, of the tables that the page names.
-        laws: finds what laws say of the paper's claims.
-        steps: as `Experiments` has it.
-        data: the page's file where all is somebody's own data, on which laws say nothing.
-        claims: the file of those that are judged first.
+        module: name of a module in the package.
+        parts: computes the rows of the page's tables.
+        laws: returns findings by laws on the paper's claims.
+        steps: as in `Experiments`.
+        data: the page's file if all experiments use the user's data, to which laws do not apply.
+        claims: the file of the claims that are judged first.
     """
     page = page_of(module, data or "page.toml")
     rows = msgspec.defstruct(
@@ -154,17 +153,17 @@ def experiments_of(
 
 
 def page_of(module: str, file: str = "page.toml") -> PaperPage:
-    """Return what a module's package says of its paper."""
+    """Read a paper's page from a module's package."""
     return msgspec.toml.decode(text_beside(module, file), type=PaperPage)
 
 
 def grids_of(module: str, settings: Sequence[str] = ()) -> dict[str, Any]:
-    """Return which experiments are run, at which places of their axes: a paper's own, but for settings.
+    """Return the grids of experiments: the paper's values, overridden by settings.
 
-    What can be set is a number, a word, or a list of these.
+    A setting is a number, a word, or a list of these.
 
     Raises:
-        ConfigurationError: a setting has no such key, or a value that the page's limits do not allow.
+        ConfigurationError: there is no such key, or the page's limits do not allow the value.
     """
     page = page_of(module)
     tables = dict(_leaves_of(page.grids))
@@ -180,7 +179,7 @@ def grids_of(module: str, settings: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def _kind_of(reproduction: Any, limits: Sequence[Any]) -> Any:
-    """Return the type of what can stand in place of a value: one of some words, or a number between limits."""
+    """Return the type of values that may replace a value: one of some words, or a number between limits."""
     annotated, literal = cast("Any", Annotated), cast("Any", Literal)
     if isinstance(reproduction, list):
         items = cast("list[Any]", reproduction)
@@ -192,7 +191,7 @@ def _kind_of(reproduction: Any, limits: Sequence[Any]) -> Any:
 
 
 def _leaves_of(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the key of each value that can be set, and the table that holds it."""
+    """Yield the key of each value that can be set, and its table."""
     for name, value in table.items():
         if isinstance(value, dict):
             yield from _leaves_of(cast("dict[str, Any]", value), f"{prefix}{name}.")
@@ -207,7 +206,7 @@ def _judge_lines(
     axes: Mapping[str, str],
     laws: Callable[[], Iterable[BoundedFinding]],
 ) -> Iterator[Finding]:
-    """Yield each line's verdict: of rows, or of a law where the line has none."""
+    """Yield each line's verdict by rows, or by a law if the line has none."""
     if not run.own:
         keys = {key for line in lines for key in line["keys"].split()}
         yield from (each.to_finding for each in sentences(law for law in laws() if law.key in keys)) if keys else ()
@@ -218,7 +217,7 @@ def _judge_lines(
         rule = ClaimRule(line["rows"], line["against"], line["measure"], line["judge"])
         try:
             comparison = compare(rule, tables, trials=run.trials, axes=axes)
-        except ValueError:  # rows that have no other ones to be compared with
+        except ValueError:  # rows without others to compare with
             if not run.is_part:
                 raise
             comparison = None
@@ -235,7 +234,7 @@ def _judge_lines(
 
 
 def _sheets(page: PaperPage, tables: Tables, run: PaperReproduction) -> Iterator[Table]:
-    """Yield all tables that have rows."""
+    """Yield the tables that have rows."""
     for sheet in page.sheets:
         blocks = [(select(tables, block.rows), block.cells) for block in sheet.blocks]
         sheet_rows = blocks[0][0] if blocks else select(tables, sheet.rows)

@@ -1,3 +1,3 @@
-"""DPWeVote: what a coalition infers, and what one party can do."""
+"""DPWeVote: attacks of coalitions and of single parties."""
 
 __all__: tuple[str, ...] = ()

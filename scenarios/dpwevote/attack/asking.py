@@ -1,4 +1,4 @@
-"""Weights that are collected once in a session, or for each candidate anew (reading W5)."""
+"""The ways of collecting weights: once in a session, or anew for each candidate (reading W5)."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +14,7 @@ _WEIGHT: Final = "weight"
 
 
 def _collections(protocol: PhasedProtocol[Any, Any]) -> list[DPWeVote]:
-    """Return a vote whose weights are collected once, and for each candidate; nothing where that is no choice."""
+    """Return the vote with weights collected once, and for each candidate; empty if these do not differ."""
     assert isinstance(protocol, DPWeVote)  # noqa: S101  whose system this is
     parameters = protocol.parameters
     if parameters.public_weights or not parameters.kind.counts_by_group or len(parameters.candidates) == 1:

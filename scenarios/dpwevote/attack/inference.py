@@ -1,23 +1,26 @@
-"""What a coalition learns of a partner's weight and opinions (DPWeVote).
+"""Infer a partner's weight and opinions as a coalition (DPWeVote).
 
-With the cloud server the coalition has the target's own reports, and their law is a finite channel (k-RR on weights,
-randomized response on opinions, or one report of the signed weight) or discrete Laplace noise: the posterior is exact,
-and whatever other partners collude adds nothing, since partners' reports are independent (the paper's Theorem on
-collusion holds with equality). Without the server the coalition has its own reports and the published tallies, which
-are sums over everybody. It takes its own reports off. N − 1 partners are left with the last one's reports. Fewer are
-left with a table of counts of the honest partners' reports, and the likelihood of that table, given the target, is
+A coalition with the cloud server sees the target's reports. Their law is a finite channel (k-RR on weights, randomized
+response on opinions, or one report of the signed weight) or discrete Laplace noise. So the posterior is exact. Other
+colluding partners add nothing, since partners' reports are independent (the paper's theorem on collusion holds with
+equality).
+
+A coalition without the server sees its members' reports and the published tallies, which are sums over all partners. It
+subtracts its members' reports. With N − 1 members, the rest are the last partner's reports. With fewer members, the
+rest is a table of counts of the honest partners' reports. Given the target, its likelihood is
 
     P[table | v] ∝ Σ_r P[r | v] · table[r] / π̃[r],
 
-where r is a report, π̃ the law of an honest partner's report before anything is known of it: the other honest reports
-are multinomial, and one more of r among them multiplies their probability by table[r]/π̃[r], up to what does not depend
-on r. That is exact for one vote. Of several votes the other partners' inputs are the same in all of them, so that their
-tables are no independent evidence; there, with two honest partners or more, the sum of the tables is taken for normal,
-and no two rows are told apart by more than their proven loss.
+where r is a report, v the target's row, and π̃ the prior law of an honest partner's report. Indeed, the other honest
+reports are multinomial, and one more report r among them multiplies their probability by table[r]/π̃[r], up to a factor
+that does not depend on r. This is exact for one vote. Over several votes the other partners' inputs stay the same, so
+their tables are not independent evidence. With at least two honest partners, the sum of the tables is then approximated
+by a normal law, and log-likelihood ratios are limited to the proven loss.
 
-A trusted server (variant `central`) is shown all values. Without it a coalition of all partners but one has the
-release, margins or decisions, and knows all votes but one that it is made of: again exact. Of heavy partners' opinions
-the server's randomized response is unknown, also of members: the law of their sum is taken into account.
+A trusted server (variant `central`) sees all values. Without it, a coalition of all partners but one sees the release
+(margins or decisions), and knows all votes in it but one: the posterior is again exact. The coalition does not see the
+server's randomized responses on heavy partners' opinions, not even its members'; the law of their sum is taken into
+account.
 
 Source of the attacked protocol: Yan, Liu and Liu (2018); readings W1 and W8.
 """
@@ -41,13 +44,13 @@ from ...attacks.attack import Attack, Candidates, report_log_likelihoods
 from ...attacks.channels import session_channel
 from ...attacks.coalition_view import Coalition, CoalitionView
 
-# Weights times all combinations of opinions: beyond, a posterior says little that anybody could read.
+# Weights times all combinations of opinions; a posterior over more is hard to read.
 _MOST_CANDIDATES: Final = 4096
 _BOTH, _WEIGHT, _OPINIONS = "weight and opinions", "weight", "opinions"
 
 
 class DPWeVoteAttack(Attack):
-    """Infers weights and opinions: both together, or one of them with the other unknown."""
+    """Infers weight and opinions jointly, or one of them with the other unknown."""
 
     secrets: ClassVar[tuple[str, ...]] = (_BOTH, _WEIGHT, _OPINIONS)
 
@@ -63,12 +66,12 @@ class DPWeVoteAttack(Attack):
 
     @property
     def default_secret(self) -> str:
-        """Weight and opinions; opinions alone where weights are public."""
+        """Weight and opinions; only opinions if weights are public."""
         return _OPINIONS if self._parameters.public_weights else _BOTH
 
     @functools.cached_property
     def _table(self) -> dict[str, list[float]]:
-        """Every combination of weight and opinions, as a table of users."""
+        """All combinations of weight and opinions, as a table of columns."""
         parameters = self._parameters
         number = len(parameters.weights) * 2 ** len(parameters.candidates)
         allowed = f"at most {_MOST_CANDIDATES} combinations of weight and opinions"
@@ -79,7 +82,7 @@ class DPWeVoteAttack(Attack):
 
     @functools.cached_property
     def _inputs(self) -> Inputs:
-        # Of any level of ε: private rows are the same.
+        # Any level of ε will do: private rows do not depend on it.
         levels_of_column = {
             column.name: self._parameters.own_levels.epsilons[:1] for column in self._parameters.own_levels.columns
         }
@@ -97,7 +100,7 @@ class DPWeVoteAttack(Attack):
             for row in zip(*(self._table[name] for name in self._parameters.candidates), strict=True)
         ]
         rows = self._inputs.private
-        if self._parameters.public_weights:  # the rows are opinions alone, once for each weight
+        if self._parameters.public_weights:  # rows contain only opinions, repeated for each weight
             number = 2 ** len(self._parameters.candidates)
             rows, opinions = rows[:number], opinions[:number]
         secrets = {
@@ -124,15 +127,15 @@ class DPWeVoteAttack(Attack):
         return max(total_of(each).proven for each in losses) if all(losses) else whole
 
     def loss_repeated(self, secret: str) -> float:
-        """Return that of the weight, in a game, where it is part of the secret. See `Attack.loss_repeated`."""
+        """Return the loss of the weight, memoized in a game, if the secret includes it. See `Attack.loss_repeated`."""
         return 0.0 if secret == _OPINIONS else super().loss_repeated(secret)
 
     def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return what the published tallies tell, the coalition's own reports taken off.
+        """Return log-likelihoods of the published tallies, without the coalition's reports.
 
         Raises:
-            ConfigurationError: two or more partners are honest, and their reports are no single finite table: Laplace
-                noise, weights reported several times, or several candidates by signed weights.
+            ConfigurationError: two or more partners are honest, and their reports do not form a single finite table:
+                with Laplace noise, weights that are reported several times, or several candidates by signed weights.
         """
         if not view.totals:
             return np.zeros((len(targets), len(candidates.rows)))
@@ -147,7 +150,7 @@ class DPWeVoteAttack(Attack):
     def session_log_likelihoods(
         self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
-        """Return ln P[all that was seen | candidate]; see the module for what is exact."""
+        """Return ln P[all views | candidate]; the module's docstring says which are exact."""
         releases = [view for view in sessions if view.totals and not view.coalition.has_server]
         is_game = self._parameters.scope is not None
         if is_game or len(releases) < 2 or releases[0].num_parties - len(releases[0].coalition.members) == 1:  # noqa: PLR2004  several
@@ -155,7 +158,7 @@ class DPWeVoteAttack(Attack):
         tables: IntArray = np.zeros((), dtype=np.int64)
         for view in releases:
             totals_of_others = self._subtract_members(view)
-            # Refuses what no single vote can be read by.
+            # Raises an error if a single vote has no known likelihood.
             self._log_likelihoods_of_tables(totals_of_others, view.public[targets], candidates.rows)
             tables = tables + totals_of_others[-1]
         rest_of = [view for view in sessions if all(view is not other for other in releases)]
@@ -172,22 +175,22 @@ class DPWeVoteAttack(Attack):
     def _log_likelihoods_of_votes(
         self, tables: IntArray, num_votes: int, num_honest: int, rows: IntArray, public: Sequence[int]
     ) -> FloatArray:
-        """Return ln P[the sum of some votes' tables | candidate], taken for normal: shape (c,).
+        """Return ln P[sum of votes' tables | candidate] by a normal approximation, shape (c,).
 
-        The tables are the last phase's, of honest partners, of whom so many have the target's public row.
+        The tables are the last phase's, of honest partners; `num_honest` of these have the target's public row.
         """
         channel = session_channel(self.protocol, rows, public=public)
         if channel is None:
             allowed = "one: a partner has too many possible reports to list"
             raise ConfigurationError(field="votes", value=num_votes, allowed=allowed)
         report_tables = self._tables_of_reports(public)
-        is_counted = np.any(report_tables, axis=0)  # of other groups' partners it does not matter what they say
+        is_counted = np.any(report_tables, axis=0)  # columns of other groups' partners do not depend on the target
         report_tables = report_tables[:, is_counted].astype(np.float64)
         means = channel @ report_tables
         average = means.mean(axis=0)
         variance_between = (means - average).T @ (means - average) / len(means)
         everything = report_tables.T @ (channel.mean(axis=0)[:, None] * report_tables) - np.outer(average, average)
-        # By chance a table changes from vote to vote; by who the others are it does not.
+        # Noise is independent between votes; the others' inputs are the same in all of them.
         variance_within = num_honest * (everything - variance_between)
         spread: FloatArray = num_votes * variance_within + num_votes * num_votes * (num_honest - 1) * variance_between
         deviation: FloatArray = tables.reshape(-1)[is_counted] - num_votes * ((num_honest - 1) * average + means)
@@ -197,7 +200,7 @@ class DPWeVoteAttack(Attack):
         return np.maximum(logs, logs.max() - loss)
 
     def _tables_of_reports(self, public: Sequence[int]) -> IntArray:
-        """Return what each report of a session adds to the last phase's table, in the order of `session_channel`."""
+        """Return each possible report's contribution to the last phase's table, in the order of `session_channel`."""
         phases = self.protocol.phases
         of_phases = [each.mechanism_of(public).report_range for each in phases]
         ranges = [range(least_report, greatest + 1) for least_report, greatest in of_phases]
@@ -213,7 +216,7 @@ class DPWeVoteAttack(Attack):
         return np.stack(tables)
 
     def _subtract_members(self, view: CoalitionView) -> list[IntArray]:
-        """Return the tallies' totals over the honest partners."""
+        """Return the tallies' totals without the members' reports."""
         totals_of_others: list[IntArray] = []
         for number, (phase, totals) in enumerate(zip(self.protocol.phases, view.totals, strict=True)):
             members = [place for place in view.coalition.members if view.told[number][place]]
@@ -226,24 +229,24 @@ class DPWeVoteAttack(Attack):
         return totals_of_others
 
     def _add_last_reports(self, view: CoalitionView, totals_of_others: list[IntArray]) -> CoalitionView:
-        """Return what was seen with the last partner's reports, which its tallies are."""
+        """Return the view with the last partner's reports, read from its tallies."""
         (last,) = set(range(view.num_parties)) - set(view.coalition.members)
         reports, is_seen = [each.copy() for each in view.reports], [each.copy() for each in view.told]
         has_levels = bool(self._parameters.own_levels.epsilons)
         totals_of_others = (
             [totals.sum(axis=0) for totals in totals_of_others] if has_levels else totals_of_others
-        )  # all are of the last one's level
+        )  # only the last partner's level is not zero
         for number, (phase, totals) in enumerate(zip(self.protocol.phases, totals_of_others, strict=True)):
-            if totals.any() or not self._parameters.kind.has_finite_reports:  # counts of nobody: it did not report
+            if totals.any() or not self._parameters.kind.has_finite_reports:  # empty counts: the partner did not report
                 reports[number][last] = self._report_of(totals, phase.num_reported)
                 is_seen[number][last] = True
         return dataclasses.replace(view, reports=tuple(reports), told=tuple(is_seen))
 
     def _report_of(self, totals: IntArray, num_reported: int) -> list[int]:
-        """Return the report of which a tally is."""
+        """Return the single report in a tally."""
         if not self._parameters.kind.has_finite_reports:
-            # One row for each candidate, the opinion first; a tally of weights begins with the weight. Of public
-            # weights, a candidate has the number and the sum of each of them.
+            # A tally has one row for each candidate, with the opinion first; a tally of weights begins with the weight.
+            # With public weights, a candidate's row has the number and the sum for each weight.
             has_weights = totals.ndim == 3  # noqa: PLR2004  candidates, weights, number and sum
             sums = totals[:, :, 1].sum(axis=1) if has_weights else np.atleast_2d(totals)[:num_reported, 0]
             return sums.tolist()
@@ -252,7 +255,7 @@ class DPWeVoteAttack(Attack):
         return (places % 2 if is_pair else places).tolist()
 
     def _log_likelihoods_of_release(self, view: CoalitionView, public: IntArray, rows: IntArray) -> FloatArray:
-        """Return ln P[release | candidate] of a trusted server's, the last partner being the target: shape (t, c)."""
+        """Return ln P[release | candidate] for a trusted server and the last partner as target, shape (t, c)."""
         (phase,), (released,) = self.protocol.phases, view.totals
         members = [place for place in view.coalition.members if view.told[0][place]]
         reports, shown = view.reports[0][members], view.public[members]
@@ -265,7 +268,7 @@ class DPWeVoteAttack(Attack):
             ]
             draws = [phase.fixed_release(tally, 0).drawn for tally in tallies]
             (mechanism, _), values = draws[0][0], np.array([numbers for ((_, numbers),) in draws], dtype=np.int64)
-            # Numbers by public weight, which stand behind what is drawn, are the same of all candidates.
+            # The counts by public weight, after the drawn numbers, are the same for all candidates.
             sums = released[None, : mechanism.num_reports_of(values.shape[1])]
             try:
                 logs.append(mechanism.log_likelihoods(sums, values)[0])
@@ -275,7 +278,7 @@ class DPWeVoteAttack(Attack):
         return np.stack(logs)
 
     def _log_likelihoods_of_tables(self, totals: list[IntArray], public: IntArray, rows: IntArray) -> FloatArray:
-        """Return ln P[table | candidate] for each target: one row for all, unless weights are public."""
+        """Return ln P[table | candidate] for each target; the same for all, unless weights or levels are public."""
         parameters = self._parameters
         reason = ""
         if self.protocol.trusts_server:
@@ -291,7 +294,7 @@ class DPWeVoteAttack(Attack):
         if parameters.public_weights:
             chances = self._chances(0, rows)
             by_group: list[FloatArray] = []
-            for table in totals[0].transpose(1, 0, 2):  # of opinions
+            for table in totals[0].transpose(1, 0, 2):  # one table of opinions for each public weight
                 likelihoods = np.ones(len(rows))
                 for number, counts in enumerate(table):
                     likelihoods *= chances[:, number] @ _ratio(counts, chances[:, number].mean(axis=0))
@@ -309,7 +312,7 @@ class DPWeVoteAttack(Attack):
         return np.broadcast_to(_log(likelihoods), (len(public), len(rows)))
 
     def _chances(self, number: int, rows: IntArray, public: Sequence[int] = ()) -> FloatArray:
-        """Return P[report | candidate] of a phase, value by value: shape (candidates, values, reports)."""
+        """Return P[report | candidate] of a phase for each value, shape (candidates, values, reports)."""
         phase = self.protocol.phases[number]
         mechanism = cast("FiniteMechanism", phase.mechanism_of(public))
         return np.array(mechanism.channel_matrix())[rows[:, phase.columns] - mechanism.value_range[0]]
@@ -319,8 +322,9 @@ class DPWeVoteAttack(Attack):
     ) -> FloatArray:
         """Return P[tables | candidate], up to a factor.
 
-        The groups' counts say Σ_g P[g | v]·counts[g]/π̃[g]. Given the groups, candidates are independent of each other,
-        each with a table of its own: a target of group g and opinion o moves it by table[g, o]/(counts[g]·π̃[o | g]).
+        The likelihood of the groups' counts is Σ_g P[g | v]·counts[g]/π̃[g]. Given the groups, the vote's candidates
+        are independent, each with its own table: a target of group g with opinion o contributes the factor table[g,
+        o]/(counts[g]·π̃[o | g]).
 
         Args:
             groups: honest reports by group, shape (G,).
@@ -339,7 +343,7 @@ class DPWeVoteAttack(Attack):
 
 
 def _ratio(counts: IntArray, expected: FloatArray) -> FloatArray:
-    """Return counts over what is expected of them, 0 where nothing is counted."""
+    """Return counts divided by their expectations; 0 for counts of 0."""
     return np.divide(counts, expected, out=np.zeros(np.shape(expected)), where=counts > 0)
 
 

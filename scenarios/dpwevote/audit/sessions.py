@@ -1,4 +1,4 @@
-"""DPWeVote audited: everything that leaves a partner, or two, over phases, candidates and repeated votes."""
+"""Audits of DPWeVote: all that leaves one or two partners, over phases, candidates and repeated votes."""
 
 import dataclasses
 import functools
@@ -22,7 +22,7 @@ from ...audit.observables import Observable, exposure_of_release
 from ...audit.size_grid import ALPHABETS, OWN, RUNGS, Configuration, Ends, Member, SizeSweep, other_level_ends
 from ...audit.whole_sessions import AuditParty, two_party_cases
 
-# Neither of them symmetric: losses of ln 5 and ln 8.
+# Asymmetric matrices, with losses ln 5 and ln 8.
 _OF_WEIGHTS: Final = (("5/8", "1/4", "1/8"), ("1/8", "3/4", "1/8"), ("1/4", "1/4", "1/2"))
 _OF_OPINIONS: Final = ((0.8, 0.2), (0.1, 0.9))
 _CANDIDATES = ("a", "b")
@@ -33,26 +33,27 @@ _QUOTAS: Final[Mapping[str, Mapping[str, Any]]] = {
     "all of the weight": {"quota_fraction": 1.0},
     "a fixed quota": {"quota": 3.0},
 }
-_YES_FOR_A_NO: Final = {"majority": 1, "two thirds": 2}  # of equal weights, so that a total is 0
+# yes votes for each no vote, of equal weights, that make a margin 0
+_YES_FOR_A_NO: Final = {"majority": 1, "two thirds": 2}
 _LEVELS: Final = (0.5, 1.0, 2.0)
-"""Of an ε of one's own."""
+"""The levels of personalized ε."""
 _BY_LEVEL: Final[Sequence[VariantName]] = ("two_point", "signed_rr", "optimal")
 _NOBODY: Final = "nobody"
 _ALONE: Final = ", decisions alone"
 _REPORTS: Final = ("fails", "undecided, leaning no", "undecided, leaning yes", "passes")
-"""What a release of decisions alone may say of a candidate."""
-# Of the outputs that are asked for: a session by machines takes most of a millisecond.
+"""The possible decisions on a candidate in a release of decisions."""
+# Fractions of the requested outputs: a session by machines takes most of a millisecond.
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
 
 
 def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the variants, each over two candidates and two votes, at the paper's ε: of a candidate with its weight."""
+    """Yield audits of all variants with two candidates and two votes; ε is that of a candidate with its weight."""
     variants: tuple[VariantName, ...] = ("printed", "joint", "laplace", "two_point", "signed_rr", "optimal")
     yield case_of_partner(
         _vote("joint", epsilon=epsilon, candidates=_CANDIDATES[:1]), "joint, one candidate", num_sessions=1
     )
     for variant in variants:
-        # As the printed law is that of `joint`, its exact joint law of two votes is not worked out twice.
+        # The printed variant has the law of `joint`, so its joint law over two votes is not computed again.
         yield case_of_partner(
             _vote(variant, epsilon=epsilon),
             f"{variant}, two candidates",
@@ -89,7 +90,7 @@ def dpwevote_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
 
 
 def _cases_of_levels() -> Iterator[Case]:
-    """Yield partners of each level of ε, which is public: neighbors have the same."""
+    """Yield audits of partners at each level of ε, which is public: neighbors have the same level."""
     for variant, level in itertools.product(_BY_LEVEL, _LEVELS):
         party = party_of(_vote(variant, epsilons=_LEVELS), level=level)
         yield party.case(f"{variant}, own ε = {level:g}", _ALL, num_sessions=2, is_tight=True)
@@ -102,7 +103,7 @@ def _cases_of_levels() -> Iterator[Case]:
 
 
 def _central_cases(epsilon: float) -> Iterator[Case]:
-    """Yield what a trusted server releases of one partner beside another: by kind of quota, and by public weight."""
+    """Yield audits of a trusted server's release on two partners, by kind of quota and by public weight."""
     for name, quota_parameters in _QUOTAS.items():
         vote = _vote("central", **quota_parameters, epsilon=epsilon)
         yield _case_of_release(vote, f"central, {name}", num_sessions=2 if not quota_parameters else 1)
@@ -119,7 +120,7 @@ def _central_cases(epsilon: float) -> Iterator[Case]:
         vote = _vote("central", epsilon=epsilon, public_weights=True, noise_weight=noise_weight)
         for weight in vote.parameters.weights[::-2]:
             name = f"central, noise weight {noise_weight:g}, public weight {weight:g}"
-            # A heavy partner's vote has the noise on top, which is made for others.
+            # On top of its randomized response, a heavy partner's vote is protected by the noise for others.
             yield _case_of_release(vote, name, public_weight=weight, is_tight=not 0 < noise_weight < weight)
 
 
@@ -132,9 +133,9 @@ def _case_of_release(
     is_absent: bool = False,
     is_tight: bool = True,
 ) -> Case:
-    """Return the audit of what a trusted server releases of a partner with any rows, or, which is its row, of nobody.
+    """Return the audit of a trusted server's release, for all rows of a partner, or its presence against its absence.
 
-    The other partner's votes cancel out of every comparison.
+    A second partner's votes cancel in every comparison.
     """
     party = party_of(vote, public_weight)
     (phase,) = vote.phases
@@ -164,7 +165,7 @@ def _case_of_release(
 
 
 def _read_sums(vote: DPWeVote, public: IntArray, outcome: Outcome) -> list[int]:
-    """Return the numbers that a trusted server adds noise to, with it, as the release tells them; or its decisions.
+    """Return the noisy numbers of a trusted server, read from its release; or its decisions.
 
     `public` has the public rows of all partners.
     """
@@ -185,16 +186,16 @@ def _read_sums(vote: DPWeVote, public: IntArray, outcome: Outcome) -> list[int]:
 
 
 def dpwevote_climbs() -> Iterator[SizeSweep]:
-    """Yield votes of any number of weights, candidates, partners and votes in a row, in every variant."""
+    """Yield sweeps over weights, candidates, partners and consecutive votes, in every variant."""
     variants = [name for name, kind in VARIANTS.items() if not kind.is_biased and not kind.model.bounds_release]
     sizes = {"weights": ALPHABETS, "candidates": RUNGS, "partners": RUNGS, "votes in a row": RUNGS}
     usual_names = [name for name in variants if name != "optimal"]
     *own_levels, designed = [f"{name}{OWN}{level:g}" for name, level in zip(_BY_LEVEL, _LEVELS, strict=True)]
     yield SizeSweep("votes", sizes, [*usual_names, "public weights", *own_levels], _stage, alphabets=["weights"])
-    # To design reports for many weights takes minutes, and a matrix is for 32 at most.
+    # Designing optimal reports for many weights takes minutes, and a matrix has at most 32 values.
     few = sizes | {"weights": ALPHABETS[:4]}
     yield SizeSweep("votes of designed reports", few, ["optimal", designed, "matrices"], _stage, alphabets=["weights"])
-    # Phases for each candidate anew, which take their time.
+    # All phases are repeated for each candidate, which is slow.
     yield SizeSweep(
         "weights again",
         sizes | {"candidates": RUNGS[:5]},
@@ -215,7 +216,7 @@ def dpwevote_climbs() -> Iterator[SizeSweep]:
 
 
 def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
-    """Return masked votes of one partner among others, light ones who say no and heavy ones who say yes."""
+    """Return masked votes of one partner among light partners who vote no and heavy ones who vote yes."""
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     weights = tuple(range(1, sizes["weights"] + 1))
     number = sizes["partners"]
@@ -238,7 +239,7 @@ def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
 
 
 def _release_configuration(choice: str, sizes: Mapping[str, int]) -> Configuration:
-    """Return votes of one partner among others: who are all heavy, who tie, or who weigh little beside it."""
+    """Return central votes of one partner among others who are all heavy, who tie, or who are light."""
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     quota, told, _ = choice.partition(_ALONE)
     given = {**_QUOTAS[quota], "release": "decision" if told else "margin"}
@@ -263,7 +264,7 @@ def _release_configuration(choice: str, sizes: Mapping[str, int]) -> Configurati
 
 
 def _heavy_configuration(choice: str, sizes: Mapping[str, int]) -> Configuration:
-    """Return votes of one partner among others, half of them heavy, with public weights and a noise weight."""
+    """Return central votes with public weights and a noise weight, of one partner among others, half of them heavy."""
     candidates = tuple(f"c{number}" for number in range(sizes["candidates"]))
     noise_weight = 2.0 if choice == "noise for some" else 0.0
     vote = _vote("central", candidates=candidates, weights=(2.0, 50.0), public_weights=True, noise_weight=noise_weight)
@@ -291,7 +292,8 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
     elif choice == "public weights":
         parameters |= {"variant": "joint", "public_weights": True}
     elif choice == "matrices":
-        keep_chances = [Fraction(1 + index % 2, 2 + index % 2) for index in range(len(weights))]  # 1/2 and 2/3 in turns
+        # alternating 1/2 and 2/3
+        keep_chances = [Fraction(1 + index % 2, 2 + index % 2) for index in range(len(weights))]
         matrix = [
             [str(keep if index == other else (1 - keep) / (len(weights) - 1)) for other in range(len(weights))]
             for index, keep in enumerate(keep_chances)
@@ -319,14 +321,14 @@ def _stage(choice: str, sizes: Mapping[str, int], *, is_again: bool = False) -> 
 
 
 def vote_with_matrices(*candidates: str, variant: VariantName = "joint") -> DPWeVote:
-    """Return a vote whose weights and opinions are reported by matrices of one's own."""
+    """Return a vote whose weights and opinions are reported by user-defined matrices."""
     return _vote(variant, candidates=candidates, weight_matrix=_OF_WEIGHTS, opinion_matrix=_OF_OPINIONS)
 
 
 def case_of_partner(
     vote: DPWeVote, name: str, *, num_sessions: int, note: str = "", public_weight: float | None = None
 ) -> Case:
-    """Return the audit of everything that leaves a partner, whatever rows it may have, in so many repeated votes."""
+    """Return the audit of all that leaves a partner in some repeated votes, over all of its rows."""
     unit = "opinions" if vote.parameters.public_weights else _ALL
     return party_of(vote, public_weight).case(name, unit, num_sessions=num_sessions, is_tight=True, note=note)
 
@@ -336,7 +338,7 @@ def _vote(variant: VariantName, *, candidates: tuple[str, ...] = _CANDIDATES, **
 
 
 def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone") -> Case:
-    """Return the audit of what two votes tell of the weight alone: what the lines of that unit add up to."""
+    """Return the audit of the weight's loss in two votes: the sum of the ledger entries with that unit."""
     party = party_of(vote)
     opinions: list[list[int]] = party.rows[:, 1 : 1 + len(vote.parameters.candidates)].tolist()
     return party.case(
@@ -350,9 +352,9 @@ def _weight_alone(vote: DPWeVote, name: str = "two candidates, the weight alone"
 
 
 def party_of(vote: DPWeVote, public_weight: float | None = None, *, level: float = _LEVELS[0]) -> AuditParty:
-    """Return a partner with every row that it may have; neighbors have the same weight where that is public.
+    """Return a partner with all of its possible rows; public weights are the same for neighbors.
 
-    Where partners have an ε of their own, neighbors have this one.
+    With personalized ε, neighbors have the given level.
     """
     parameters = vote.parameters
     weights = parameters.weights if public_weight is None else (public_weight,)

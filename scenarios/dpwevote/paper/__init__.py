@@ -1,4 +1,4 @@
-"""DPWeVote's published tables and figures, run again, and what the paper does not show.
+"""Reproduction of DPWeVote's published tables and figures, with further experiments.
 
 Source: Yan, Liu and Liu (2018), Section 5; readings W1 to W9.
 """

@@ -1,12 +1,12 @@
-"""What to expect without drawing: exact moments of one partner's contribution, and normal laws of their sums.
+"""Expected results without simulation: exact moments of a partner's contribution, and normal laws of their sums.
 
-Sums are normal in the limit alone: all chances here are approximations, which for ten partners may be off by some
-percentage points.
+Sums are normal only in the limit, so all probabilities here are approximations. With ten partners they may be off by
+some percentage points.
 
-Reading W9: over independent partners without a common leaning, truth and estimate are two sums of n terms, so both
-grow with √n, and the chance that they agree in sign tends to ½ + arcsin(ρ)/π with ρ the correlation of one partner's
-true and estimated contribution, whatever n is. Where votes are fixed, the estimate alone is random: it passes with
-probability Φ(mean/deviation), but for a term of its skewness.
+Reading W9: for independent partners with no tendency to yes or no, truth and estimate are sums of n terms, and both
+grow with √n. The probability that their signs agree tends to ½ + arcsin(ρ)/π, where ρ is the correlation of one
+partner's true and estimated contribution; it does not depend on n. If votes are fixed, only the estimate is random: it
+passes with probability Φ(mean/deviation), with a correction for skewness.
 """
 
 import dataclasses
@@ -27,12 +27,12 @@ from ...experiments.measurements import normal_probability
 from .workloads import SIGNED_WEIGHTS, Workload, inputs_of_pairs
 
 TRUE = np.array(SIGNED_WEIGHTS) / 2
-"""What a partner with each pair of weight and opinion truly adds to the margin."""
+"""The true contribution to the margin for each pair of weight and opinion."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Law:
-    """What a partner with each pair of weight and opinion contributes to the margin, shape (pairs,) each.
+    """Moments of a partner's estimated contribution to the margin, for each pair of weight and opinion, shape (pairs,).
 
     Examples:
         >>> from psephos.scenarios.dpwevote.paper.workloads import make_vote
@@ -47,16 +47,16 @@ class Law:
 
     @property
     def mean_variance(self) -> float:
-        """The variance averaged over pairs, all of them alike."""
+        """The unweighted mean of the pairs' variances."""
         return math.fsum((1 / len(TRUE) * self.variances).tolist())
 
 
 def normal_accuracy(vote: DPWeVote, workload: Workload, num_partners: int) -> float:
     """Return a normal approximation of the accuracy.
 
-    Where votes are drawn, and lean to no side, it is the limit for many partners, ½ + arcsin(ρ)/π (reading W9, after
-    Sheppard, 1899). Where they are fixed, it has a term for the skewness. Either may be off by some percentage points
-    for ten partners.
+    If votes are drawn without a tendency, it is the limit for many partners, ½ + arcsin(ρ)/π (reading W9, after
+    Sheppard, 1899). If they are fixed, it includes a term for skewness. Both may be off by some percentage points for
+    ten partners.
 
     Examples:
         >>> from psephos.scenarios.dpwevote.paper.workloads import UNIFORM, make_vote
@@ -76,9 +76,9 @@ def normal_accuracy(vote: DPWeVote, workload: Workload, num_partners: int) -> fl
 
 
 def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
-    """Return the probability that the estimated margin is at least 0, where so many partners hold each pair.
+    """Return the probability that the estimated margin is at least 0, given the number of partners with each pair.
 
-    By the central limit theorem with the term of the skewness (Edgeworth's first).
+    It is approximated by the central limit theorem with the first Edgeworth term, for skewness.
 
     Examples:
         >>> from psephos.scenarios.dpwevote.paper.workloads import make_vote
@@ -95,7 +95,7 @@ def chance_of_passing(law: Law, numbers: Sequence[int]) -> float:
 
 
 def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
-    """Return MSE_q for independent uniform weights, exactly: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²].
+    """Return the exact MSE_q for independent uniform weights: n·E[Var[q̂ of one | w₁]/(w₁ + … + wₙ)²].
 
     Examples:
         >>> from psephos.scenarios.dpwevote.paper.workloads import make_vote
@@ -106,7 +106,7 @@ def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
     phase = vote.phases[0]
     if isinstance(phase.mechanism, FiniteMechanism):
         channel = np.array(phase.mechanism.channel_matrix())
-        # The quota is a sum over reports, so the protocol is asked for that of a single one.
+        # The quota is a sum over reports, so the protocol computes it for a single report.
         outcomes: list[Any] = [phase.outcome([Tally(1, report)]) for report in np.eye(channel.shape[1], dtype=np.int64)]
         quotas = np.array([outcome.quota.value for outcome in outcomes])
         variances: FloatArray | float = channel @ np.square(quotas) - np.square(channel @ quotas)
@@ -121,7 +121,7 @@ def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
 
 
 def law_of(vote: DPWeVote) -> Law:
-    """Return the exact law of a contribution, in a vote of `make_vote`.
+    """Return the exact moments of a contribution, in a vote from `make_vote`.
 
     Examples:
         >>> from psephos.scenarios.dpwevote.paper.workloads import make_vote
@@ -135,17 +135,17 @@ def law_of(vote: DPWeVote) -> Law:
         if isinstance(phase.mechanism, FiniteMechanism)
     ]
     if channels:
-        # All reports of a partner, with the chance of each: of each phase a column.
+        # All possible reports of a partner with their probabilities; one column for each phase.
         sizes = [channel.shape[1] for channel in channels]
         reports = np.indices(sizes).reshape(len(sizes), -1, 1)
         contributions = vote.contributions([*reports], np.empty((reports.shape[1], 0), dtype=np.int64))[:, 0]
         chances = [channel[:, report[:, 0]] for channel, report in zip(channels, reports, strict=True)]
-        law = np.ascontiguousarray(math.prod(chances))  # sums of rows depend on the layout, in their last bits
+        law = np.ascontiguousarray(math.prod(chances))  # the last bits of row sums depend on the memory layout
         means = (law * contributions).sum(axis=1)
         centered = contributions - means[:, None]
         return Law(means, (law * np.square(centered)).sum(axis=1), (law * centered**3).sum(axis=1))
-    # A partner adds (w + X)·(a + Y), X and Y symmetric noise and a = φ − τ. Less w·a it is wY + aX + XY, with the
-    # square w²·E[Y²] + a²·E[X²] + E[X²]·E[Y²] and the cube 6·wa·E[X²]·E[Y²] on average.
+    # A partner adds (w + X)·(a + Y), X and Y symmetric noise and a = φ − τ. Its deviation from w·a is wY + aX + XY,
+    # with the square w²·E[Y²] + a²·E[X²] + E[X²]·E[Y²] and the cube 6·wa·E[X²]·E[Y²] on average.
     grids = LaplaceGrids(vote.parameters)
     means = vote.contributions([inputs.private[:, phase.columns] for phase in vote.phases], inputs.public)[:, 0]
     of_weight = grids.weight.noise_variance * square(grids.weight_step)

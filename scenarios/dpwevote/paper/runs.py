@@ -1,6 +1,6 @@
-"""`psephos reproduce dpwevote`: Tables 3 and 4, Figure 4, and what the paper does not show, as rows.
+"""`psephos reproduce dpwevote`: rows of Tables 3 and 4, Figure 4, and further experiments.
 
-`page.toml` says what is run, what each table of rows holds, and how it is told.
+`page.toml` defines what is run, the tables, and their presentation.
 """
 
 import itertools
@@ -37,9 +37,10 @@ from .laws import TRUE, chance_of_passing, expected_quota_error, law_of, normal_
 from .workloads import FIXED, UNIFORM, WEIGHTS, Workload, fixed_votes, inputs_of_pairs, make_vote
 
 _RUNS: Final = 2000
-"""Section 5.1.1."""
+"""Runs of each experiment, by Section 5.1.1."""
 _MECHANISM_PARTNERS: Final = 100
-# What is compared at one ε: variants, each with options of `make_vote`, of which the best on uniform votes are taken.
+# The variants that are compared at one ε, with alternative options of `make_vote`; the best options on uniform votes
+# are used.
 _MECHANISMS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "printed": [{}],
     "joint": [{}],
@@ -49,15 +50,15 @@ _MECHANISMS: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {
     "optimal": [{}],
     "optimal, uniform prior": [{"prior": "uniform"}],
 }
-# Signed weights ±1, ±2, ±3 are twice what a vote for the majority adds to the margin.
+# With a majority quota, signed weights ±1, ±2, ±3 are twice the contributions to the margin.
 _SQUARED_UNIT: Final = 4
 _HALF: Final = 0.5 - 1e-9
-# Shares of weights 1, 2 and 3.
+# Fractions of partners with weights 1, 2 and 3.
 _ELECTORATES: Final = {"even": (1 / 3, 1 / 3, 1 / 3), "threes": (0.0, 0.0, 1.0)}
 
 
 class VoteCells:
-    """Measures cells of so many trials, and remembers them: tables and figures share some.
+    """Runs and caches cells with a number of trials, since tables and figures share some.
 
     Examples:
         >>> cells = VoteCells(trials=50, seed=1)
@@ -74,9 +75,9 @@ class VoteCells:
     def run(
         self, vote: DPWeVote, workload: Workload, *, num_partners: int, label: str = "", times: int = 1
     ) -> Mapping[str, Any]:
-        """Return a cell's trials, so many times the usual number; a label tells votes of one variant and ε apart.
+        """Return a cell's results by measure (`VoteMeasures`, and "passed"), a number for each trial.
 
-        By the names of `VoteMeasures`, and "passed", a number for each trial.
+        `times` multiplies the usual number of trials. `label` distinguishes votes of the same variant and ε.
         """
         variant, epsilon = vote.parameters.variant, vote.parameters.epsilon
         cell = f"{workload.name}/{label or variant}/n={num_partners}/epsilon={epsilon!r}" + f"/{times}" * (times > 1)
@@ -105,7 +106,7 @@ class VoteCells:
         return self._known[cell]
 
     def measure(self, workload: Workload, variant: str, num_partners: int, epsilon: float) -> dict[str, Any]:
-        """Return what a cell's trials say, beside what the normal law does."""
+        """Return a cell's measurements, with the normal approximation of its accuracy."""
         vote = make_vote(variant, epsilon=epsilon)
         results = self.run(vote, workload, num_partners=num_partners)
         errors = {"mse_w": "MSE weights", "mse_q": "MSE quota", "mse_phi": "MSE yes votes"}
@@ -121,7 +122,7 @@ class VoteCells:
 
 
 def parts(asked: Asked) -> Iterator[PaperPart]:
-    """Run everything that the paper measured again, and more."""
+    """Run the paper's experiments again, and further ones."""
     cells, grids = VoteCells(trials=asked.trials, seed=asked.seed), asked.grids
 
     def curves(title: str, table: str, workloads: Sequence[Workload]) -> PaperPart:
@@ -143,16 +144,16 @@ def parts(asked: Asked) -> Iterator[PaperPart]:
 
 
 def runs_behind(shares: Sequence[float]) -> int:
-    """Return the least multiple of the stated runs of which all these shares can be whole numbers of runs.
+    """Return the least multiple of the stated runs for which all shares are whole numbers of runs.
 
-    A share that is printed with five decimals tells how many runs it can be of: 0.49440 is no share of 2,000. Where no
-    multiple up to 25 fits, the decimals tell nothing, and it is the stated number.
+    Five printed decimals restrict the number of runs: 0.49440 is not a multiple of 1/2,000. If no multiple up to 25
+    fits, return the stated number.
 
     Examples:
         >>> runs_behind([0.49440, 0.50128])
         40000
     """
-    # Half of the last decimal that is printed, with room for a number that lies on the border.
+    # Half of the last printed decimal, and a margin for numbers on the boundary.
     rounding = 0.5e-5 + 1e-9
     for runs in range(_RUNS, 26 * _RUNS, _RUNS):
         if all(abs(share - round(share * runs) / runs) <= rounding for share in shares):
@@ -161,9 +162,9 @@ def runs_behind(shares: Sequence[float]) -> int:
 
 
 def published_table(number: str, cells: VoteCells, trials: int) -> Iterator[Row]:
-    """Yield Table 3 or 4: each number of the paper beside ours, and beside what is expected without drawing."""
+    """Yield rows of Table 3 or 4: the paper's numbers, those of Psephos, and the expected ones."""
     lines = rows_beside(__name__, "published.csv")
-    # Decisions, rather than runs: the decimals say how many there were.
+    # Decisions instead of runs, whose number the decimals determine.
     decisions = {
         variant: runs_behind(
             [float(line["value"]) for line in lines if (line["table"], line["variant"]) == ("3", variant)]
@@ -205,7 +206,7 @@ def _gaps(asked: Asked) -> Iterator[Row]:
 
 
 def _facts(asked: Asked) -> Iterator[Row]:
-    """Yield how straight the curve of accuracies is, how alike two of errors are, and where a vote is in balance."""
+    """Yield facts: the linearity of the accuracy curve, the similarity of two error curves, and balanced votes."""
     rows = select(asked.tables, "figure_4 variant=printed num_partners=100")
     epsilons, accuracies = ([row[name] for row in rows] for name in ("epsilon", "normal_law"))
     errors = ([math.log(row[name].value) for row in rows] for name in ("mse_q", "mse_phi"))
@@ -219,7 +220,7 @@ def _facts(asked: Asked) -> Iterator[Row]:
 
 
 def _power(cells: VoteCells, grids: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield the chance to pass; margins are a partner's, w·(φ − ½) on average."""
+    """Yield probabilities of passing; margins are for each partner, w·(φ − ½) on average."""
     for (name, shares), variant, num_partners, epsilon in itertools.product(
         grids["yes"].items(), *grids["power"].values()
     ):
@@ -246,7 +247,7 @@ def _mechanisms(cells: VoteCells, prototypes: Iterable[Mapping[str, Any]]) -> It
         votes = (make_vote(name.split(",")[0], epsilon=epsilon, **options) for options in _MECHANISMS[name])
         vote = min(votes, key=lambda vote: law_of(vote).mean_variance)
         law = law_of(vote)
-        # Twice the trials: mechanisms whose accuracies differ by a hundredth are to be told apart.
+        # Twice the trials, to distinguish accuracies that differ by a hundredth.
         results = cells.run(vote, UNIFORM, num_partners=_MECHANISM_PARTNERS, label=name, times=2)
         bound, gap = certificate_of(vote)
         yield {
@@ -265,7 +266,7 @@ def _mechanisms(cells: VoteCells, prototypes: Iterable[Mapping[str, Any]]) -> It
 
 
 def certificate_of(vote: DPWeVote) -> tuple[float | None, float | None]:
-    """Return a proven lower bound of the objective, and how far the mechanism's own is above it, relatively."""
+    """Return a proven lower bound of the objective, and the mechanism's relative excess over it."""
     if not vote.parameters.kind.takes_prior:
         return None, None
     report = make_report(vote.parameters)
@@ -276,7 +277,7 @@ def certificate_of(vote: DPWeVote) -> tuple[float | None, float | None]:
 
 
 def _costs(grid: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
-    """Yield what each variant offers to some candidates at one price of the whole session."""
+    """Yield each variant's error, by number of candidates, at one ε of the whole session."""
     for price, number in itertools.product(*grid.values()):
         names = tuple(f"candidate-{place}" for place in range(1, number + 1))
         offers = make_offers(Parameters(candidates=names, weights=WEIGHTS, epsilon=price / number))
@@ -288,7 +289,7 @@ def _costs(grid: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
         for variant, epsilon in (("printed", price / (number + 1)), ("printed, weights again", price / number / 2)):
             law = law_of(make_vote("printed", epsilon=2 * epsilon))
             biases = law.means - TRUE
-            # All partners hold one pair: from how many on n·Var + (n·bias)² can exceed n·least.
+            # If all partners hold one pair: the number n from which n·Var + (n·bias)² can exceed n·least.
             partners = [
                 (least_variance - variance) / square(bias)
                 for variance, bias in zip(law.variances.tolist(), biases.tolist(), strict=True)
