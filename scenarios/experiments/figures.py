@@ -1,7 +1,7 @@
-"""A paper's figures, as `page.toml` declares them: panels, and in each series of rows.
+"""Draw a paper's figures, which `page.toml` declares: panels with series of rows.
 
-A series draws a number of its rows (`y`) over another (`x`), one line for each value of `by`, in the style that it
-names (`STYLES`). A value has one color in all figures, and one mark.
+A series draws one number of its rows (`y`) over another (`x`), with one line for each value of `by`, in a named style
+(`STYLES`). A value has the same color and mark in all figures.
 """
 
 import functools
@@ -37,21 +37,21 @@ STYLES: Final[Mapping[str, dict[str, Any]]] = {
     "dotted": {"linewidth": 1.4, "marker": "", "linestyle": ":"},
     "published": {"marker": "D", "markersize": 6.5, "linestyle": "none", "mfc": "none", "mew": 0.9, "zorder": 4},
 }
-"""How a series is drawn: numbers with their errors have whiskers in `points` and in a `curve`."""
-_APART: Final = 0.15  # of the distance of two names
+"""Styles of series; in `points` and `curve`, numbers with errors have error bars."""
+_APART: Final = 0.15  # vertical offset of lines, as a fraction of the distance of two names
 _RULE: Final[dict[str, Any]] = {"color": INK, "linewidth": 0.8, "linestyle": ":"}
 
 
 class PlotSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one panel draws in one style.
+    """Rows that a panel draws in one style.
 
     Args:
-        rows: as `comparing.select` has them; those without the number are left out.
-        x, y: fields. Where `y` has names, these stand at the vertical axis from top to bottom, and lines a bit apart.
-        by: a field: each of its values is a line; all rows are one where it is empty.
-        style: of `STYLES`.
-        legend: what the style means, if it has to be said.
-        ends: whether lines have their names at their ends, in place of the legend.
+        rows: table and conditions, as in `comparing.select`; rows without the number are skipped. x, y: fields. If `y`
+        has names, they label the vertical axis from top to bottom, and lines are slightly offset.
+        by: a field with a line for each of its values; empty for a single line.
+        style: a key of `STYLES`.
+        legend: the meaning of the style, if the legend needs it.
+        ends: whether lines are labeled at their ends, instead of in the legend.
     """
 
     rows: str
@@ -64,17 +64,17 @@ class PlotSeries(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class FigurePanel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One panel.
+    """A figure's panel.
 
     Args:
-        title, x, y: words above it, below it and beside it.
-        series: what is drawn in it.
+        title, x, y: the title and the axes' labels.
+        series: the series that it draws.
         log: which axes are logarithmic: "x", "y" or "xy".
-        percent: whether the number is a share.
-        limits: of the vertical axis.
-        ticks: of the horizontal one.
-        marked: heights of dotted lines.
-        zero: whether there is a dotted line at x = 0.
+        percent: whether the number is a fraction, shown in percent.
+        limits: limits of the vertical axis.
+        ticks: ticks of the horizontal axis.
+        marked: heights of horizontal dotted lines.
+        zero: whether there is a vertical dotted line at x = 0.
     """
 
     title: str
@@ -90,15 +90,14 @@ class FigurePanel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One figure.
+    """A figure with its panels.
 
     Args:
-        name: of its files.
-        title, setting: above the panels; `{run}` is what was found.
-        caption: on the page.
-        size: in inches.
-        shape: rows and columns of panels.
-        panels: in reading order.
+        name: the stem of its files' names. title, setting: texts above the panels; `{run}` stands for the run's facts.
+        caption: the caption on the page.
+        size: width and height, in inches.
+        shape: numbers of rows and columns of panels.
+        panels: the panels, row by row.
     """
 
     name: str
@@ -117,14 +116,14 @@ def figure_of(
     name_value: Callable[[str, str], str],
     run: Any,
 ) -> Picture:
-    """Return what draws a figure.
+    """Return a function that draws a figure.
 
     Args:
-        figure: as it is declared.
-        tables: all rows.
+        figure: the figure's declaration.
+        tables: all tables of rows.
         colors: names of colors (`drawing.COLORS`) by field and value.
-        name_value: says what a field's value is called.
-        run: what `{run}` stands for.
+        name_value: maps a field and a value to the value's name.
+        run: the text for `{run}`.
     """
     return Picture(
         draw=functools.partial(_draw, figure, tables, colors, name_value),
@@ -136,7 +135,7 @@ def figure_of(
 
 
 def has_rows(figure: Figure, tables: Tables) -> bool:
-    """Return whether there is something to draw in each of a figure's panels."""
+    """Return whether each of a figure's panels has rows to draw."""
     return all(any(select(tables, series.rows) for series in panel.series) for panel in figure.panels)
 
 
@@ -196,7 +195,7 @@ def _plot(axes: Any, rows: Sequence[Row], series: PlotSeries, style: Mapping[str
 
 
 def _names(panel: FigurePanel, tables: Tables) -> list[str]:
-    """Return what stands at the vertical axis, where these are names."""
+    """Return the names at the vertical axis; empty if it has numbers."""
     values_found = (row[series.y] for series in panel.series for row in select(tables, series.rows))
     return list(dict.fromkeys(each for each in values_found if isinstance(each, str)))
 
@@ -204,7 +203,7 @@ def _names(panel: FigurePanel, tables: Tables) -> list[str]:
 def _plot_across(
     axes: Any, rows: Sequence[Row], series: PlotSeries, style: Mapping[str, Any], names: Sequence[str], number: int
 ) -> None:
-    """Draw numbers with their errors beside names; the lines' numbers say how far below the first one they are."""
+    """Draw numbers with their errors next to names; lines are offset downwards by their number."""
     errors = [ERRORS_SHOWN * row[series.x].standard_error for row in rows]
     heights = [names.index(row[series.y]) + _APART * number for row in rows]
     axes.errorbar([row[series.x].value for row in rows], heights, xerr=errors, **style)

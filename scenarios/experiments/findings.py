@@ -1,8 +1,7 @@
-"""Findings on a paper's claims: every verdict is computed from numbers, and none is typed in.
+"""Findings on a paper's claims; every verdict is computed from numbers.
 
-A `Finding` is drawn from the rows of a reproduction, in sentences. A `BoundedFinding` is a claim that bounds or names
-one number, held against that number as it is computed here and now; `psephos audit papers` shows those, and a
-reproduction tells them in sentences.
+A `Finding` judges a claim by a reproduction's rows. A `BoundedFinding` compares a claim on one number with that number,
+computed exactly or with bounds. `psephos audit papers` shows the latter as rows, and a reproduction as sentences.
 """
 
 import enum
@@ -19,27 +18,27 @@ from ..system import load_each
 from ..verdicts import Judgement
 
 READINGS: Final = "docs/readings.md"
-"""The page of the manual that explains every reading by its identifier."""
+"""The manual's page that explains every reading by its identifier."""
 
 ON_PAPER: Final = "What the paper says"
 ON_STAND_IN: Final = "On a stand-in"
-"""The heading of claims that were judged on data of our own making, which count neither way."""
+"""The heading of claims that were judged on synthetic data instead of the paper's, which decide nothing."""
 
 ON_OWN_DATA: Final = "On your data"
-"""The heading of claims that were judged on somebody's own data, which count neither way either."""
+"""The heading of claims that were judged on the user's data, which decide nothing about the paper either."""
 
-_ROUNDING: Final = 1e-6  # laws are written in floats
+_ROUNDING: Final = 1e-6  # laws are computed in floating point
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim, held against the rows of a reproduction.
+    """A claim, judged by a reproduction's rows.
 
     Args:
-        claim: one sentence.
-        source: who says so: a section of the paper, or a reading.
-        judgement: the verdict; where trials decide it, by intervals (`judging`).
-        numbers: a sentence or two that give the numbers behind it.
-        on_stand_in: whether it was judged on data of our own making, in place of the paper's: it counts neither way.
+        claim: the claim, as one sentence.
+        source: the claim's source: a section of the paper, or a reading.
+        judgement: the verdict; if trials decide it, by confidence intervals (`judging`).
+        numbers: a sentence or two with the verdict's numbers.
+        on_stand_in: whether it was judged on synthetic data instead of the paper's, and so decides nothing.
 
     Examples:
         >>> held = Finding(claim="It is exact.", source="Section 3", judgement=Judgement.HOLDS, numbers="1 of 1.")
@@ -57,9 +56,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 def group_findings(
     on_paper: Iterable[Finding], own_findings: Iterable[Finding], *, is_own_data: bool = False
 ) -> dict[str, tuple[Finding, ...]]:
-    """Return what was found of a paper's claims, and beside them, by headings.
+    """Group findings on a paper's claims, and other findings, by heading.
 
-    Those on a stand-in have their own, and so have all of a paper's claims where they were judged on own data.
+    Findings on a stand-in have a separate heading, and so do all of a paper's claims that were judged on the user's
+    data.
 
     Examples:
         >>> held = Finding(claim="It is exact.", source="Section 3", judgement=Judgement.HOLDS, numbers="1 of 1.")
@@ -80,18 +80,18 @@ def group_findings(
 
 
 class Certainty(enum.Enum):
-    """What a number that was found is."""
+    """How certain a computed number is."""
 
     EXACT = "exact"
-    """The number itself, by an exact law or formula."""
+    """The exact number, by a law or formula."""
     PROVEN = "proven"
-    """An upper bound that is proven; the number may be less."""
+    """A proven upper bound; the number may be less."""
     FOUND = "at least"
-    """A lower bound: what one pair of neighbors, or one case, has exactly."""
+    """A lower bound: the exact number of one pair of neighbors, or of one case."""
     NORMAL = "normal law"
-    """By the central limit theorem with the term of the skewness."""
+    """An approximation by the central limit theorem, with a term for skewness."""
     SAMPLED = "99.9 %"
-    """The end of a confidence interval that is nearer to the claim."""
+    """The end of a 99.9 % confidence interval that is nearer to the claim."""
 
 
 _CERTAINTIES: Final = {
@@ -104,28 +104,28 @@ _CERTAINTIES: Final = {
 
 
 class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim and what was found.
+    """A claim on one number, with the number that was computed.
 
     Args:
-        key: the reading's, as the documentation has it, with a letter where it has several.
+        key: the reading's identifier in the documentation, with a letter if the reading has several findings.
         paper: a short citation.
-        claim: what the paper says, in our words: a sentence without its full stop.
-        place: where the paper says it.
-        words: some of its own words, by which the place is found; a sentence of the paper has one verdict
-            (`sentences`), however many entries judge it.
-        quantity: what both numbers measure, and in which case.
-        claimed: the paper's number; None where it has none.
-        bound: how the paper bounds it.
-        found: ours.
-        certainty: what ours is.
-        command: a command line that shows it; by default the one that shows what nothing else does.
-        only: where a contradicted claim holds nevertheless, as a phrase that goes on from "the claim holds only".
-        note: what is true, in a sentence or two.
-        compared: what the claimed number is, where the paper claims no number but that two are equal or ordered.
-        tolerance: what is no difference, in units or as a part of the claimed number, whichever is more: larger where
-            that one was sampled, or has few digits.
-        undecided: why the two numbers do not decide whether the paper's own words hold, as a sentence: that they are
-            not of one thing, for one. The verdict is then that nobody can tell.
+        claim: the paper's claim, paraphrased: a sentence without its full stop.
+        place: the claim's place in the paper.
+        words: some of the paper's words, by which to find the place. A sentence of the paper gets one verdict from all
+            its findings (`sentences`).
+        quantity: the quantity that both numbers measure, and the case.
+        claimed: the paper's number; None if it has none.
+        bound: the kind of the paper's bound.
+        found: the computed number.
+        certainty: how certain the computed number is.
+        command: a command that shows the number; by default one that shows this finding.
+        only: where a contradicted claim still holds, as a phrase after "the claim holds only".
+        note: the correct statement, in a sentence or two.
+        compared: the meaning of `claimed` if the paper does not claim a number, but that two are equal or ordered.
+        tolerance: the largest difference that counts as agreement, absolute or relative to the claimed number,
+            whichever is more. It is larger if that number was sampled, or has few digits.
+        undecided: why the two numbers do not decide the paper's statement, as a sentence: for example, they measure
+            different things. The verdict is then open.
     """
 
     key: str
@@ -151,7 +151,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true number is known to be."""
+        """The interval that contains the true number."""
         match self.certainty:
             case Certainty.EXACT | Certainty.NORMAL:
                 return self.found, self.found
@@ -164,7 +164,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def judgement(self) -> Judgement:
-        """The verdict, of the two numbers."""
+        """The verdict, from the two numbers."""
         if self.claimed is None or self.undecided:
             return Judgement.OPEN
         low, high = self.interval
@@ -187,13 +187,13 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def truth(self) -> str:
-        """What is true, in sentences; may be empty."""
+        """The correct statement, in sentences; may be empty."""
         limitation = f"The claim holds only {self.only}." if self.judgement is Judgement.IN_PART else ""
         return " ".join(filter(None, (self.note, limitation, self.undecided)))
 
     @property
     def numbers(self) -> str:
-        """The quantity with the paper's number and ours, in a sentence."""
+        """A sentence with the quantity, the paper's number and the computed one."""
         claimed = "the paper gives no number"
         if self.claimed is not None:
             claimed = f"claimed {self.claimed_text}" + (f" ({self.compared})" if self.compared else "")
@@ -201,14 +201,14 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def to_finding(self) -> Finding:
-        """The finding as a reproduction tells it."""
+        """The finding as a `Finding`."""
         numbers = f"{self.truth} {self.numbers[0].upper()}{self.numbers[1:]}".strip()
         source = f"reading {self.key.rstrip(string.ascii_lowercase)}"
         return Finding(claim=f"{self.claim} ({self.place}).", source=source, judgement=self.judgement, numbers=numbers)
 
     @property
     def reading(self) -> str:
-        """Where the manual explains the reading: a page and the place in it."""
+        """The manual's page and anchor that explain the reading."""
         return f"{READINGS}#{self.key.rstrip(string.ascii_lowercase).lower()}"
 
     @property
@@ -224,7 +224,7 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def found_text(self) -> str:
-        """The number that was found, as a bound where it is one."""
+        """The computed number, as a bound if it is one."""
         sign = {Certainty.PROVEN: "≤ ", Certainty.FOUND: "≥ ", Certainty.NORMAL: "≈ "}.get(self.certainty, "")
         if self.certainty is Certainty.SAMPLED:
             sign = "≤ " if self._bounds_below else "≥ "
@@ -233,10 +233,9 @@ class BoundedFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 @functools.cache
 def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return what a module's package says of claims that laws judge, by the keys of what judges them.
+    """Return the claims in a module's package that laws judge, by the findings' keys.
 
-    Each is a sentence of the paper in `claims.csv`: where it stands, some of its own words, and the claim; the rest is
-    in `page.toml`.
+    Place, words and claim are from `claims.csv`; the other fields are from `page.toml`.
     """
     from .paper_files import rows_beside, text_beside  # noqa: PLC0415  a run has no claims
 
@@ -248,9 +247,9 @@ def _claims_of(module: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def make_finder(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
-    """Return what makes findings on a paper's claims: of their keys, what was found, and what the paper's files lack.
+    """Return a function that makes findings from keys, computed numbers, and values that the paper's files lack.
 
-    That is the number that the paper claims, where it follows from others, and numbers that its words have in braces.
+    Such values are a claimed number that follows from others, and numbers in braces in the paper's texts.
     """
 
     def find(
@@ -267,14 +266,14 @@ def make_finder(module: str, *, paper: str) -> Callable[..., BoundedFinding]:
 
 
 class Sentence(NamedTuple):
-    """A sentence of a paper, and all that judges it."""
+    """A sentence of a paper with all findings on it, and their joint verdict."""
 
     judgement: Judgement
     findings: Sequence[BoundedFinding]
 
     @property
     def to_finding(self) -> Finding:
-        """The sentence as a reproduction tells it: all that judges it, behind the one verdict."""
+        """One `Finding` on the sentence, with the joint verdict and the numbers of all findings."""
         sentences = [finding.to_finding for finding in self.findings]
         first, *other_keys = sorted({finding.key.rstrip(string.ascii_lowercase) for finding in self.findings})
         return msgspec.structs.replace(
@@ -286,10 +285,10 @@ class Sentence(NamedTuple):
 
 
 def sentences(findings: Iterable[BoundedFinding]) -> list[Sentence]:
-    """Return each sentence of the papers once, with its verdict, in the order of the first finding on each.
+    """Return each sentence of the papers once, with its joint verdict, in the order of their first findings.
 
-    It is that of all of its entries. Where they differ, the sentence holds in part if it does anywhere, and elsewhere
-    what is open leaves it open unless something refutes it.
+    If verdicts differ, the sentence holds in part if it holds in any finding. Otherwise it is refuted if any finding
+    refutes it, and else open.
     """
     findings_by_claim: dict[tuple[str, str, str], list[BoundedFinding]] = {}
     for finding in findings:
@@ -310,7 +309,7 @@ def _of_all(judgements: AbstractSet[Judgement]) -> Judgement:
 
 
 def to_finding(findings: Iterable[BoundedFinding], *keys: str) -> Iterator[Finding]:
-    """Yield those of these keys as a reproduction tells them."""
+    """Yield the findings with these keys, as `Finding` objects."""
     by_key = {finding.key: finding for finding in findings}
     yield from (by_key[key].to_finding for key in keys)
 
@@ -320,5 +319,5 @@ def _number(value: float) -> str:
 
 
 def findings_on_papers() -> list[BoundedFinding]:
-    """Compute what is found of all papers' claims, paper by paper; some seconds."""
+    """Compute the findings on all papers' claims, paper by paper; takes some seconds."""
     return [finding for _, find in load_each("claims", Callable) for finding in find()]

@@ -1,4 +1,4 @@
-"""Findings as people read them: sentences on a page and in a terminal, with the numbers behind them."""
+"""Show findings: sentences with their numbers on a page and in a terminal."""
 
 import itertools
 from collections import Counter
@@ -22,7 +22,7 @@ _MEANINGS: Final = {
     Judgement.NO_DATA: "the data set by which it is judged is not there",
 }
 
-_COUNTED: Final = {  # as a sentence counts one, and several
+_COUNTED: Final = {  # phrases for one finding, and for several
     Judgement.HOLDS: ("holds", "hold"),
     Judgement.IN_PART: ("holds in part", "hold in part"),
     Judgement.REFUTED: ("does not hold", "do not hold"),
@@ -44,7 +44,7 @@ def findings_in_markdown(findings: Iterable[Finding]) -> str:
 
 
 def count_in_words(findings: Sequence[Finding]) -> str:
-    """Return a sentence that counts findings by their verdict."""
+    """Return a sentence that counts findings by verdict."""
     counts = _count(findings)
     parts = [
         f"{counts[judgement]} {words[counts[judgement] != 1]}"
@@ -55,7 +55,7 @@ def count_in_words(findings: Sequence[Finding]) -> str:
 
 
 def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -> None:
-    """Print findings to a terminal, counted first."""
+    """Print findings to a terminal, after their counts."""
     console.print()
     console.print(Text(heading, style="bold"))
     console.print(Text(count_in_words(findings)))
@@ -68,7 +68,7 @@ def show_findings(console: Console, heading: str, findings: Sequence[Finding]) -
 
 
 def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) -> None:
-    """Print what is found of papers' claims, paper by paper: each claim, what is true, the numbers, and the command."""
+    """Print findings paper by paper: each claim, the correct statement, the numbers, and the command."""
     judged_sentences = sentences(findings)
     counts = Counter(sentence.judgement for sentence in judged_sentences)
     present = [judgement for judgement in Judgement if counts[judgement]]
@@ -93,12 +93,12 @@ def show_bounded_findings(console: Console, findings: Sequence[BoundedFinding]) 
 
 
 def bounded_finding_to_dict(finding: BoundedFinding) -> Mapping[str, object]:
-    """Return a finding for a program: its fields, the verdict, and where the manual explains the reading."""
+    """Return a finding as a dictionary: its fields, the verdict, and the manual's page on the reading."""
     return msgspec.structs.asdict(finding) | {"judgement": finding.judgement, "reading": finding.reading}
 
 
 def sentences_as_rows(findings: Sequence[BoundedFinding]) -> list[dict[str, str]]:
-    """Return a row for each sentence of the papers: its own words, where they stand, what decides, and the verdict."""
+    """Return a row for each sentence of the papers: its words, its place, the deciding findings, and the verdict."""
     return [
         {
             "paper": group_findings[0].paper,

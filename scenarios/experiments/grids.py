@@ -1,4 +1,4 @@
-"""Grids: a scenario with some of its values set to each of several, every combination of axes a cell."""
+"""Grids: a scenario with several values for some settings; each combination is a cell."""
 
 import itertools
 import math
@@ -10,21 +10,21 @@ import msgspec
 from ...protocol.errors import ConfigurationError, refuse
 from ..running.config import Scenario, load_scenario
 
-Settings: TypeAlias = tuple[tuple[str, str], ...]  # what is set in one cell: keys and values, as they were written
+Settings: TypeAlias = tuple[tuple[str, str], ...]  # keys and values set in one cell, as they were written
 
 _MOST_CELLS: Final = 1_000
 _OPENING, _CLOSING, _QUOTES = "[{", "]}", "\"'"
 
 
 def read_axes(grid: Sequence[str]) -> list[list[Settings]]:
-    """Return what each value of each axis of a grid sets.
+    """Parse a grid's axes into the settings of each of their values.
 
-    An axis has the form "key=value,value,...", or "key,key=value/value,value/value,...", whose values go together, one
-    for each key. Commas and strokes inside brackets and quotes do not part values.
+    An axis has the form "key=value,value,...", or "key,key=value/value,value/value,...", which sets several keys
+    together. Commas and slashes inside brackets and quotes do not separate values.
 
     Raises:
-        ConfigurationError: one has another form, a key or a value stands there twice, a key is the seed, or there are
-            too many cells.
+        ConfigurationError: an axis has another form, a key or a value is repeated, a key is the seed, or there are too
+            many cells.
 
     Examples:
         >>> read_axes(["epsilon=0.5,1"])
@@ -60,9 +60,9 @@ def read_axes(grid: Sequence[str]) -> list[list[Settings]]:
 def load_cells(
     source: str, settings: Sequence[str], *, grid: Sequence[str], data: str | None = None, seed: int | None = None
 ) -> list[tuple[Settings, Scenario]]:
-    """Return the cells of a grid, the last axis's values changing first; without a grid the scenario alone.
+    """Return the cells of a grid, with the last axis changing fastest; without a grid, the scenario alone.
 
-    Data and seed stand in place of the scenario's.
+    `data` and `seed` override the scenario's.
 
     Examples:
         >>> [settings for settings, _ in load_cells("consortium", [], grid=["epsilon=0.5,1"])]
@@ -83,7 +83,7 @@ def load_cells(
 
 
 def _parts(text: str, mark: str) -> Iterator[str]:
-    """Yield what stands between the marks of a text that are in no bracket and no quotes."""
+    """Split a text at a separator outside brackets and quotes."""
     part, depth, quote = "", 0, ""
     for sign in text:
         if quote:

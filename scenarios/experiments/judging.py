@@ -1,11 +1,11 @@
 """Judge claims by the confidence intervals of numbers from trials.
 
-With a probability of at least 1 − `RISK`, over all claims of all papers together, none is said to hold that does not,
-and none not to hold that does: each claim has its part of that risk, and each comparison within a claim its part of
-the claim's. That all of some numbers are so is said where each is by an interval of its own: were it wrong, one of
-them would have to err (Berger 1982). That something is so "at none" is not shown so: no interval says the contrary
-(`ahead_somewhere`). Means of trials have Student's law. What the intervals leave open "cannot be
-told"; more trials tell it. What two cells made of the same draws is compared trial by trial.
+With a probability of at least 1 − `RISK`, over all claims of all papers jointly, no false claim is reported to hold,
+and no true one to fail: each claim has a part of that risk, and each comparison within a claim a part of the claim's. A
+statement on all of several numbers holds if each number's interval supports it: if it were false, that number's
+interval would have to err (Berger 1982). A statement that something occurs "at none" cannot be shown so; it only means
+that no interval contradicts it (`ahead_somewhere`). Means of trials have Student's law. What the intervals leave open
+"cannot be told"; more trials may decide it. Cells with the same draws are compared trial by trial.
 """
 
 import math
@@ -21,16 +21,16 @@ from ..verdicts import Judgement
 from .measurements import Measurement, Sample, Share, count_apart, mean_square, sample_of
 
 RISK: Final = 0.01
-"""That any claim at all is judged wrongly, in either direction."""
+"""The probability that any claim is judged wrongly, in either direction."""
 MOST_CLAIMS: Final = 200
-"""So many parts share the risk. A verdict that something is above takes half a part, since it errs on one side alone;
-`between` one, `agree` two; a claim that is judged again, of more trials, takes as much again."""
+"""The number of parts of the risk. A one-sided verdict takes half a part, `between` one, and `agree` two. A claim that
+is judged again, with more trials, takes the same again."""
 
-_LIMIT: Final = 100  # trials from which on squares of deviations have nearly the law of a normal number's
+_LIMIT: Final = 100  # trials from which squared deviations nearly have the law for normal numbers
 
 
 def errors_of(number: int, trials: int) -> float:
-    """Return by how many standard errors one of so many means may be off, so that all of a claim's hold at once.
+    """Return the half width, in standard errors, of intervals for `number` means that hold jointly for one claim.
 
     Examples:
         >>> round(errors_of(1, 100), 2)
@@ -40,7 +40,7 @@ def errors_of(number: int, trials: int) -> float:
 
 
 def judge_exact(*, is_true: bool) -> Judgement:
-    """Return the verdict where numbers have no error: by a law, or by data that are there whole.
+    """Return the verdict on numbers without error: by a law, or by complete data.
 
     Examples:
         >>> judge_exact(is_true=True).value
@@ -50,7 +50,7 @@ def judge_exact(*, is_true: bool) -> Judgement:
 
 
 def judge_with_law(judgement: Judgement, *, is_true: bool) -> Judgement:
-    """Return the verdict of a law, which trials beside it can only contradict.
+    """Return the verdict of a law, unless trials contradict the claim.
 
     Examples:
         >>> judge_with_law(Judgement.OPEN, is_true=True).value
@@ -60,7 +60,7 @@ def judge_with_law(judgement: Judgement, *, is_true: bool) -> Judgement:
 
 
 def average(numbers: Iterable[Measurement]) -> Measurement:
-    """Return the mean of independent numbers, or trial by trial of samples, whose draws are the same.
+    """Return the mean of independent numbers, or the trial-by-trial mean of samples with the same draws.
 
     Examples:
         >>> average([Measurement(1.0, 0.3), Measurement(3.0, 0.4)])
@@ -74,7 +74,7 @@ def average(numbers: Iterable[Measurement]) -> Measurement:
 
 
 def difference(one: Measurement, other: Measurement) -> Measurement:
-    """Return by how much the first of two means is larger: independent ones, or samples, trial by trial.
+    """Return the difference of two means: independent ones, or samples with the same draws, trial by trial.
 
     Examples:
         >>> difference(Measurement(1.0, 0.3), Measurement(0.5, 0.4))
@@ -87,7 +87,7 @@ def difference(one: Measurement, other: Measurement) -> Measurement:
 
 
 def _common_trials(*measurement: Measurement) -> list[Sequence[float]]:
-    """Return the trials that all of some samples have; nothing where one of them is none."""
+    """Return the trials that all samples have; none if a number is not a sample."""
     samples = [each.numbers for each in measurement if isinstance(each, Sample)]
     num_common = min(map(len, samples), default=0)
     return [each[:num_common] for each in samples] if len(samples) == len(measurement) else []
@@ -98,10 +98,10 @@ def _alike(measurements: Sequence[Measurement], numbers: FloatArray) -> Measurem
 
 
 def difference_of_shares(one: Measurement, other: Measurement, trials: int) -> Measurement:
-    """Return the same of two shares, of so many trials each where they do not say it themselves.
+    """Return the difference of two shares, each of `trials` trials unless it has its number.
 
-    Their errors are those of Wilson's intervals: a share of which all trials agree has an error, too. Source: Wilson
-    (1927), and Newcombe (1998), method 10.
+    Errors are those of Wilson's intervals, so a share of 0 or 1 also has an error. Source: Wilson (1927), and Newcombe
+    (1998), method 10.
 
     Examples:
         >>> f"{difference_of_shares(Share(0.9, 0.03, 100), Share(0.5, 0.05, 100), 100):.2f}"
@@ -115,14 +115,15 @@ def _share(share: Measurement, trials: int) -> Measurement:
     whole = trials + square(errors)
     middle = (share.value * trials + square(errors) / 2) / whole
     half = errors * math.sqrt(trials * share.value * (1 - share.value) + square(errors) / 4) / whole
-    # The end that is farther away.
+    # The farther end of the interval.
     return Measurement(share.value, (abs(middle - share.value) + half) / errors)
 
 
 def judge_all_above(differences: Iterable[Measurement], *, trials: int) -> Judgement:
-    """Judge that each of some differences is above 0.
+    """Judge that every difference is above 0.
 
-    It holds where each interval is above 0. Where one is below, it does not, or in part: where another is above.
+    It holds if all intervals are above 0. If one interval is below 0, it fails, or holds in part if another one is
+    above.
 
     Examples:
         >>> judge_all_above([Measurement(1.0, 0.1), Measurement(2.0, 0.1)], trials=100).value
@@ -140,7 +141,8 @@ def judge_all_above(differences: Iterable[Measurement], *, trials: int) -> Judge
 def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judgement:
     """Judge that some differences are above 0, and none below.
 
-    It holds where an interval is above 0 and none below: a difference may be below 0 by what the intervals leave open.
+    It holds if some interval is above 0 and none is below. A difference within an interval that contains 0 may still be
+    below 0.
 
     Examples:
         >>> ahead_somewhere([Measurement(1.0, 0.1), Measurement(0.0, 0.1)], trials=100).value
@@ -153,15 +155,15 @@ def ahead_somewhere(differences: Iterable[Measurement], *, trials: int) -> Judge
 
 
 def on_average(means: Iterable[Measurement], minimum: float, number: int, *, trials: int) -> Judgement:
-    """Judge that means of some differences are above 0, where none of the differences says the contrary.
+    """Judge that means of differences are above 0, and that no difference contradicts this.
 
-    It holds in part where the means are above 0 and one of the differences is below.
+    It holds in part if the means are above 0 and one of the differences is below.
 
     Args:
-        means: of differences that are of one kind.
-        minimum: the least of all differences, each in its own standard errors.
-        number: of them.
-        trials: of each.
+        means: the mean of each kind of differences.
+        minimum: the least of all differences, each divided by its standard error.
+        number: number of differences.
+        trials: number of trials of each.
 
     Examples:
         >>> on_average([Measurement(1.0, 0.1)], -1.0, 4, trials=100).value
@@ -173,9 +175,9 @@ def on_average(means: Iterable[Measurement], minimum: float, number: int, *, tri
 
 
 def between(numbers: Iterable[Measurement], low: float, high: float, *, trials: int) -> Judgement:
-    """Judge that each of some numbers is between two limits.
+    """Judge that all numbers are between two limits.
 
-    It holds where each interval is; it does not where one interval is outside.
+    It holds if all intervals are between the limits, and fails if one interval is outside.
 
     Examples:
         >>> between([Measurement(0.5, 0.01)], 0.0, 1.0, trials=100).value
@@ -196,15 +198,15 @@ def between(numbers: Iterable[Measurement], low: float, high: float, *, trials: 
 
 
 def agree(deviations: Sequence[float], mean: Measurement, margin: float, *, trials: int) -> Judgement:
-    """Judge that numbers are as others are, a paper's say.
+    """Judge that numbers agree with others, such as a paper's.
 
-    They are not where one of them is far off, or all are farther off than chance has it; they are where, besides, the
-    mean of the differences is within a margin.
+    They do not if one deviates too far, or all deviate more than by chance. They do if, in addition, the mean
+    difference is within a margin.
 
     Args:
-        deviations: ours less the others, in joint standard errors.
-        margin: what is no difference, in the numbers' unit.
-        trials: of each of ours.
+        deviations: computed minus other numbers, in joint standard errors.
+        margin: the largest mean difference that counts as agreement, in the numbers' unit.
+        trials: number of trials of each computed number.
 
     Examples:
         >>> agree([0.5, -1.0], Measurement(0.0, 0.01), 0.1, trials=100).value

@@ -1,7 +1,7 @@
-"""The cells of trials: what is tried, and what came of it, as means with their errors.
+"""Cells of trials: their settings, and their results as means with standard errors.
 
-Cells of one grid have equal seeds: at one trial number they share their luck. So differences are taken trial against
-trial, and have standard errors of their own.
+Cells of one grid have equal seeds, so trials with the same number share their random numbers. Hence differences between
+cells are computed trial by trial, with standard errors from these differences.
 """
 
 import dataclasses
@@ -37,9 +37,9 @@ MESSAGES: Final = Measure(name="messages", about="that one party sends and recei
 
 
 class Trial(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """What one trial gave: its measures by name, how much all parties said, and what is known of measures beside.
+    """One trial's result: measures by name, traffic of all parties, and reference values.
 
-    `expected` and `controls` are those of `Measures`.
+    `expected` and `controls` are as in `Measures`.
 
     Examples:
         >>> Trial({"accuracy": 1.0}).measures
@@ -53,12 +53,12 @@ class Trial(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class TrialCell(msgspec.Struct, frozen=True, kw_only=True):
-    """What is tried.
+    """A cell of a grid, to be run.
 
     Args:
-        settings: by which it differs from the other cells.
-        scenario: with its seed.
-        redraw: of how many trials each draw of the parties has; 0 where these stay the same.
+        settings: the settings by which it differs from other cells.
+        scenario: the scenario, with its seed.
+        redraw: number of trials for each draw of the parties; 0 if the parties stay the same.
     """
 
     settings: Settings
@@ -67,7 +67,7 @@ class TrialCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell of a grid that cannot be tried, and the reason in a sentence.
+    """A cell of a grid that cannot be run, with the reason.
 
     Examples:
         >>> RefusedCell(settings=(("epsilon", "0.01"),), reason="too small").reason
@@ -79,7 +79,7 @@ class RefusedCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PhaseMeans(msgspec.Struct, frozen=True, kw_only=True):
-    """What one party says and hears in a phase, on average over parties and trials."""
+    """One party's traffic in a phase, on average over parties and trials."""
 
     phase: str
     messages_up: float
@@ -90,7 +90,7 @@ class PhaseMeans(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MeasuredCell:
-    """A cell and what its trials gave, in their order; `losses` are what one session costs one party.
+    """A cell with its trials' results, in order; `losses` are those of one party in one session.
 
     Examples:
         >>> from psephos.scenarios.experiments.measures import Measure
@@ -109,18 +109,18 @@ class MeasuredCell:
 
     @functools.cached_property
     def total(self) -> Total:
-        """What one session costs one party in all."""
+        """One party's total loss in one session."""
         return total_of(self.losses)
 
     @functools.cached_property
     def parts(self) -> dict[str, float]:
-        """ε proven of one part of what a party says, by what that is."""
+        """The proven ε of each unit of protection."""
         parts = [loss.part for loss in self.losses if loss.part is not None]
         return {part.unit: max(each.proven for each in parts if each.unit == part.unit) for part in parts}
 
     @functools.cached_property
     def summaries(self) -> dict[str, MeasureSummary]:
-        """Each measure over the trials, by its name; none of a measure that has no value in two of them."""
+        """Summaries of measures over the trials, by name; only of measures with values in at least two trials."""
         summary_of_measure: dict[str, MeasureSummary] = {}
         for measure in self.measures:
             numbers = [trial.measures.get(measure.name) for trial in self.trials]
@@ -135,7 +135,7 @@ class MeasuredCell:
 
     @functools.cached_property
     def refined(self) -> dict[str, Refined]:
-        """The means that are known better than by trials alone, by measures' names."""
+        """Means with a smaller error than by trials alone, by measure."""
         refined_of_measure: dict[str, Refined | None] = {}
         for measure in self.measures:
             plain = self.summaries.get(measure.name)
@@ -153,19 +153,19 @@ class MeasuredCell:
 
     @property
     def best_summaries(self) -> dict[str, MeasureSummary]:
-        """Each measure over the trials, refined where that is known."""
+        """Summaries of measures over the trials, refined if possible."""
         return {**self.summaries, **self.refined}
 
     def _means_of_draws(self, field: str, name: str) -> list[float]:
-        """Return the mean of each draw of the parties, or trial, in which all trials have the number."""
+        """Return the mean over each draw of the parties (or each trial) in which all trials have the number."""
         numbers = [getattr(trial, field).get(name) for trial in self.trials]
         return [math.fsum(draw) / len(draw) for draw in group_by_draw(numbers, self.redraw or 1)]
 
     def differences_from(self, other: "MeasuredCell", *, field: str = "measures") -> dict[str, Measurement]:
-        """Return by how much each mean is more than another cell's, by its name, trial against trial.
+        """Return the differences of means from another cell, by measure, computed trial by trial.
 
-        The other one is of the same grid, so that trials of one number share their luck; it may have more or fewer.
-        With "expected" these are the trials' means by their law.
+        The other cell is from the same grid, so trials with the same number share their random numbers; the numbers of
+        trials may differ. With field "expected", the trials' means by law are compared.
         """
         difference_of_measure: dict[str, Measurement] = {}
         for measure in self.measures:
@@ -186,7 +186,7 @@ class MeasuredCell:
 
     @property
     def traffic(self) -> list[PhaseMeans]:
-        """What one party says and hears, phase by phase; nothing where messages would be too large for agents."""
+        """One party's traffic, phase by phase; empty if messages would be too large for agents."""
         if not all(trial.traffic for trial in self.trials):
             return []
         times = self.num_parties * len(self.trials)
@@ -203,11 +203,11 @@ class MeasuredCell:
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """How well a mean is to be known.
+    """The requested precision of a mean.
 
     Args:
-        measure: whose.
-        error: by how much either end of its interval (95 %) may be away from it, above 0.
+        measure: the measure's name.
+        error: the largest half width of its 95 % confidence interval, above 0.
 
     Examples:
         >>> Wanted(measure="accuracy", error=0.01).measure
@@ -218,16 +218,16 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     error: float
 
     def is_reached(self, cell: MeasuredCell) -> bool:
-        """Return whether a cell has the mean so well."""
+        """Return whether a cell's mean has this precision."""
         summary = cell.best_summaries.get(self.measure)
         return summary is not None and max(summary.high - summary.mean, summary.mean - summary.low) <= self.error
 
 
 def precision_of(measure: str, error: float, setups: Sequence[Local]) -> Wanted:
-    """Return how well a measure's mean is to be known; by default that of the verdict.
+    """Return the requested precision of a measure; by default of the measure that the verdict uses.
 
     Raises:
-        ConfigurationError: the error is not above 0, or nothing is measured so.
+        ConfigurationError: the error is not above 0, or there is no such measure.
     """
     require(0 < error < math.inf, "--error", error, "above 0, and finite")
     known_measures = {each.name: each for setup in setups for each in measures_of(setup).measures}

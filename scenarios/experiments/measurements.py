@@ -11,11 +11,11 @@ from scipy.special import ndtri
 
 from ...protocol.elementary import erfc, square
 
-_RISK: Final = 0.05  # that something is said to differ by chance alone
+_RISK: Final = 0.05  # probability that equal numbers are reported to differ
 
 
 class Measurement(msgspec.Struct, frozen=True):
-    """A number that trials gave, and its standard deviation over the trials' draws, estimated from their spread.
+    """A number from trials, with its standard error, estimated from the trials' spread.
 
     Examples:
         >>> f"{Measurement(0.73, 0.02)}", f"{Measurement(0.73, 0.02):%}"
@@ -26,9 +26,9 @@ class Measurement(msgspec.Struct, frozen=True):
     standard_error: float
 
     def __format__(self, spec: str) -> str:
-        """Return the number ± its error: as `.3f`, or by `%` in percent with a decimal, without the sign.
+        """Format the number ± its error, by a format such as `.3f`; `%` is percent with one decimal, without the sign.
 
-        By default it has the decimals that the error's first digit has.
+        By default, the decimals are those of the error's first digit.
         """
         if not spec:
             spec = f".{max(-math.floor(math.log10(self.standard_error)), 0)}f" if self.standard_error > 0 else ".4g"
@@ -37,22 +37,22 @@ class Measurement(msgspec.Struct, frozen=True):
 
 
 class Share(Measurement, frozen=True):
-    """A share of independent trials, with its binomial standard error.
+    """A fraction of independent trials, with its binomial standard error.
 
     Examples:
         >>> Share(0.5, 0.05, 100).number
         100
     """
 
-    number: int  # of the trials
+    number: int  # number of trials
 
 
 class Sample(Measurement, frozen=True):
-    """The mean of trials that are there one by one: samples of the same draws are compared trial by trial.
+    """The mean of trials that are stored one by one, so that samples of the same draws can be compared trial by trial.
 
     Args:
-        numbers: one for each trial.
-        is_share: whether they are shares, whose differences are told in points.
+        numbers: one number for each trial.
+        is_share: whether they are fractions, whose differences are shown in percentage points.
 
     Examples:
         >>> sample_of([1.0, 2.0, 3.0]).numbers
@@ -74,7 +74,7 @@ def share_of(successes: NDArray[np.bool_]) -> Share:
 
 
 def share_in(share: float, number: int) -> Share:
-    """Return a share of so many independent trials, with its binomial standard error.
+    """Return a fraction of `number` independent trials, with its binomial standard error.
 
     Examples:
         >>> share_in(0.5, 100).standard_error
@@ -84,7 +84,7 @@ def share_in(share: float, number: int) -> Share:
 
 
 def to_published(value: float, own_mean: Measurement, *, trials: int, runs: int) -> Measurement:
-    """Return a published mean of so many runs, which spread as our own trials do.
+    """Return a published mean over `runs`, with the standard error that the trials of Psephos imply.
 
     Examples:
         >>> to_published(0.7, Measurement(0.72, 0.01), trials=400, runs=100).standard_error
@@ -121,7 +121,7 @@ def sample_of(numbers: ArrayLike, *, is_share: bool = False) -> Sample:
 def run_in_blocks(
     run: Callable[[int, int], Mapping[str, NDArray[Any]]], *, trials: int, at_a_time: int
 ) -> Mapping[str, NDArray[Any]]:
-    """Return what trials gave, a number each: arrays by name, which `run` makes from one trial up to another.
+    """Run trials in blocks, and return arrays by name, with a number for each trial; `run` takes a range of trials.
 
     Examples:
         >>> run_in_blocks(lambda start, stop: {"n": np.arange(start, stop)}, trials=5, at_a_time=2)["n"].tolist()
@@ -132,9 +132,9 @@ def run_in_blocks(
 
 
 def deviation(own_mean: Measurement, other: Measurement) -> float:
-    """Return by how many joint standard errors ours exceeds the other, the two being independent.
+    """Return the difference of two independent numbers, in joint standard errors.
 
-    Where neither has an error, it is 0 or infinite.
+    If neither has an error, it is 0 or infinite.
 
     Examples:
         >>> deviation(Measurement(1.0, 0.3), Measurement(0.0, 0.4))
@@ -148,7 +148,7 @@ def deviation(own_mean: Measurement, other: Measurement) -> float:
 
 
 def count_apart(differences: Iterable[Measurement], errors: float) -> tuple[int, int]:
-    """Return how many differences are above 0, and how many below, by more than so many of their standard errors.
+    """Count the differences that are above 0, and below 0, by more than `errors` of their standard errors.
 
     Examples:
         >>> count_apart([Measurement(1.0, 0.1), Measurement(-0.1, 0.1)], 2.0)
@@ -161,7 +161,7 @@ def count_apart(differences: Iterable[Measurement], errors: float) -> tuple[int,
 
 
 def separating_errors(number: int) -> float:
-    """Return the joint standard errors by which any two of `number` equal numbers differ in at most 1 of 20 cases.
+    """Return the joint standard errors that some two of `number` equal numbers exceed with probability 5 % at most.
 
     Examples:
         >>> round(separating_errors(2), 3)
@@ -172,7 +172,7 @@ def separating_errors(number: int) -> float:
 
 
 def error_of_unseen(trials: int) -> float:
-    """Return the standard error of a share on which all trials agree: half of the share that may be otherwise.
+    """Return the standard error of a fraction of 0 or 1: half of the fraction of exceptions that is still possible.
 
     Examples:
         >>> round(error_of_unseen(100), 4)
@@ -182,7 +182,7 @@ def error_of_unseen(trials: int) -> float:
 
 
 def normal_probability(x: float) -> float:
-    """Return Φ(x), the chance that a standard normal number is at most `x`.
+    """Return Φ(x), the probability that a standard normal number is at most `x`.
 
     Examples:
         >>> normal_probability(0.0)

@@ -1,9 +1,9 @@
 """Measures of a trial: numbers that compare a session's release with the true values of its parties.
 
-A system brings its own measures (its part `measures`). Of any other protocol each estimate is held against the number
-of `PhasedProtocol.truth` that it estimates.
+A system may have its own measures (its part `measures`). For any other protocol, each estimate is compared with the
+number in `PhasedProtocol.truth` that it estimates.
 
-Privacy: measures are computed of private inputs. They are for parties that nobody real stands behind.
+Privacy: none. Measures are computed from private inputs, so they are for synthetic parties.
 """
 
 import abc
@@ -23,23 +23,23 @@ from ..running.resolution import Local
 from ..system import part_of
 
 POSITIVE: Final = (0.0, math.inf)
-"""The limits of what is never negative."""
+"""The limits of a nonnegative measure."""
 
-_MOST_ESTIMATES: Final = 20  # of which each has a measure of its own; of more the mean alone is measured
-_NEAR: Final = 2.0  # standard errors
+_MOST_ESTIMATES: Final = 20  # most estimates with separate measures; if there are more, only their mean is measured
+_NEAR: Final = 2.0  # standard errors within which an estimate is near the truth
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """One number of each trial.
+    """A number that is computed from each trial.
 
     Args:
-        name: its column, in small letters; the same in every cell of a grid.
-        about: what it is, as words that go on from its name.
-        is_share: whether it is a share of something, or a difference of such, which is shown in percent.
-        is_detail: whether it comes after all others where there is little room.
-        limits: the least and the greatest that it can be; by default of a share 0 and 1, and of others none.
-        is_bound_by_parties: whether the limits follow from the parties, so that others have others.
-        said: a sentence without its end, to be read aloud, with {} in place of the number; may be empty.
+        name: the column's name, in lower case; the same in every cell of a grid.
+        about: an explanation, as words that follow the name.
+        is_share: whether it is a fraction, or a difference of fractions, which is shown in percent.
+        is_detail: whether it is shown after all others if there is little room.
+        limits: the least and the greatest possible value; by default 0 and 1 for a fraction, and none for others.
+        is_bound_by_parties: whether the limits depend on the parties, and so change if these are redrawn.
+        said: a sentence without its full stop, with {} for the number; may be empty.
 
     Examples:
         >>> Measure(name="accuracy", about="decisions as without noise", is_share=True).range
@@ -56,17 +56,17 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The least and the greatest that it can be."""
+        """The least and the greatest possible value."""
         return self.limits or ((0.0, 1.0) if self.is_share else (-math.inf, math.inf))
 
 
 class Measures(abc.ABC):
-    """What the trials of one session are measured by; made once for all of them, so that what is true is computed once.
+    """Computes the measures of one session's trials; made once for all trials, so that true values are computed once.
 
     Args:
-        protocol: what is run.
-        inputs: what the parties hold.
-        gold: what is true by somebody who knows: a name's true value; empty where nobody does.
+        protocol: the session's protocol.
+        inputs: the rows of all parties.
+        gold: maps names to true values from a gold standard; empty if there is none.
     """
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
@@ -78,51 +78,51 @@ class Measures(abc.ABC):
     @property
     @abc.abstractmethod
     def measures(self) -> Sequence[Measure]:
-        """What is measured, the most telling first."""
+        """The measures, the most important first."""
 
     @abc.abstractmethod
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the numbers of one trial, by their names: of what it released, and of each phase's tally."""
+        """Return one trial's numbers by measure, from its outcome and each phase's tally."""
 
     def measure_block(
         self, inputs: InputBlock, decisions: Decisions, tallies: Sequence[TallyBlock]
     ) -> Mapping[str, FloatArray]:
-        """Return the numbers of many trials, by their names, shape (trials,): what `of` gives of each, bit for bit.
+        """Return many trials' numbers by measure, shape (trials,), equal to those of `of` bit for bit.
 
-        A system whose protocol decides many sessions at once overrides this; trials are measured one by one elsewhere,
-        and where `of` is a subclass's.
+        A system whose protocol decides many sessions at once overrides this. Otherwise, and if a subclass overrides
+        `of`, trials are measured one by one.
 
         Args:
-            inputs: what the parties hold: `block`, or where they are drawn anew what they hold in each trial.
-            decisions: the protocol's own (`PhasedProtocol.decisions`).
+            inputs: the parties' rows: `block`, or those of each trial if parties are redrawn.
+            decisions: the protocol's decisions (`PhasedProtocol.decisions`).
         """
         raise NotImplementedError(f"{type(self).__name__} measures trial by trial")
 
     def expected(self, inputs: InputBlock) -> Mapping[str, FloatArray]:
-        """Return means over all noise, given what the parties of many sessions hold, by measures' names.
+        """Return the exact means of measures over all noise, given the parties' rows, by name, shape (sessions,).
 
-        Of shape (sessions,) each, exactly, of those measures whose law is known: there they say more than trials do.
+        Only measures with a known law are included. Their means are more precise than those of trials.
         """
         del inputs
         return {}
 
     def controls(self, inputs: InputBlock, tallies: Sequence[TallyBlock]) -> Mapping[str, FloatArray]:
-        """Return what is like a measure and has a mean of 0 over all noise, exactly, whatever the parties hold.
+        """Return control variates: numbers that correlate with measures, and have mean exactly 0 over all noise.
 
-        By measures' names, of shape (sessions,) each. What it explains of a measure is taken off (`summaries`).
+        They are by measure, shape (sessions,). `summaries` subtracts the part of a measure that its control explains.
         """
         del inputs, tallies
         return {}
 
     @property
     def go_in_blocks(self) -> bool:
-        """Whether trials are measured by `measure_block`."""
+        """Whether `measure_block` measures trials."""
         kind = type(self)
         return kind.measure_block is not Measures.measure_block and goes_with(kind, "measure_block", "of")
 
 
 class EstimateErrors(Measures):
-    """The error of each estimate whose truth is told: what any protocol has."""
+    """Measures of any protocol: the error of each estimate with a known true value."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
@@ -135,7 +135,7 @@ class EstimateErrors(Measures):
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The mean squared error, how many estimates are near the truth, and where they are few each error."""
+        """The mean squared error, the fraction of estimates near the truth, and if they are few, each error."""
         if not self._truth:
             return ()
         means = (
@@ -178,7 +178,7 @@ def _error_of(name: str) -> str:
 
 
 def measures_of(setup: Local) -> Measures:
-    """Return what trials of a scenario are measured by."""
+    """Return the measures of a scenario's trials."""
     protocol = setup.protocol
     kind: type[Measures] = part_of(type(protocol), "measures", Measures, is_class=True) or EstimateErrors
     return kind(protocol, setup.inputs, gold=setup.gold)

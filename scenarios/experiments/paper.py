@@ -1,6 +1,6 @@
-"""A paper whose experiments are run again: its options on the command line, and its help.
+"""Options and help of the command that repeats a paper's experiments.
 
-The rule that holds here: nothing heavy is imported, since the command line's help is made of this alone.
+This module imports nothing heavy, since the command line's help needs only this.
 """
 
 import dataclasses
@@ -9,21 +9,21 @@ from collections.abc import Mapping
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Paper:
-    """A paper's experiments, as they are asked for: a system's part `reproduction`.
+    """The options of a paper's reproduction; a system's part `reproduction`.
 
     Args:
-        help: of its command, `psephos reproduce SYSTEM`: a line, and paragraphs.
-        experiments: "module:name" of an `Experiments`: what is run, and how it is told.
-        trials: of each cell, by default.
-        about_trials: a line of help.
-        least_trials: fewer are refused.
-        most_trials: more are refused.
-        takes_data: whether it can have a folder of data sets.
-        takes_workers: whether it can have several processes.
-        own: files that may be named, by their options, each a line of help; the first is somebody's own data, on which
-            figures are run that have a data set.
-        own_words: what may be said of that file, by options, each a line of help.
-        own_experiments: "module:name" of the `Experiments` that are run then.
+        help: help of its command `psephos reproduce SYSTEM`: a line, and paragraphs.
+        experiments: "module:name" of its `Experiments`.
+        trials: default number of trials of each cell.
+        about_trials: a line of help on trials.
+        least_trials: the least allowed number of trials.
+        most_trials: the greatest allowed number of trials.
+        takes_data: whether it has the option of a folder of data sets.
+        takes_workers: whether it has the option of several processes.
+        own: maps options for files to lines of help. The first file is the user's data, which replaces the paper's in
+            experiments on data sets.
+        own_words: maps further options for that file to lines of help.
+        own_experiments: "module:name" of the `Experiments` on the user's data.
     """
 
     help: str

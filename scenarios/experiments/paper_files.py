@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def rows_beside(module: str, file: str) -> Sequence[dict[str, str]]:
-    """Return the lines of a CSV file in a module's package, by the names of its header."""
+    """Read the rows of a CSV file in a module's package, as dictionaries by column."""
     return list(csv.DictReader(text_beside(module, file).splitlines()))
 
 
 def text_beside(module: str, file: str) -> str:
-    """Return what a file in a module's package holds."""
+    """Read the text of a file in a module's package."""
     return importlib.resources.files(module.rpartition(".")[0]).joinpath(file).read_text(encoding="utf-8")

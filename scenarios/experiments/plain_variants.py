@@ -1,4 +1,4 @@
-"""The variants of a protocol to compare: its system's, or else the session itself at other prices."""
+"""The variants of a protocol to compare: its system's, or else the session itself at other values of ε."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,10 +19,10 @@ _PART: Final = "System brings the part 'variants', a VariantTable"
 
 
 class PlainVariants(SimulatedVariants):
-    """The session itself, of a protocol whose system knows no variants: at other prices where it has an `epsilon`.
+    """The session itself, at other values of ε if it has a parameter `epsilon`, for protocols without variants.
 
-    The error is that of the estimates whose truth is told: the root of the mean square, as a share of the greatest
-    truth.
+    The error is the root mean squared error of the estimates with known true values, as a fraction of the greatest true
+    value.
     """
 
     mark: ClassVar[str] = ""
@@ -42,7 +42,7 @@ class PlainVariants(SimulatedVariants):
 
     @property
     def unit(self) -> Unit:
-        """A share of the greatest truth."""
+        """The unit: a fraction of the greatest true value."""
         return Unit(of="of the greatest number that truth tells")
 
     def model_of(self, name: str) -> TrustModel:
@@ -62,14 +62,14 @@ class PlainVariants(SimulatedVariants):
         return None
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
-        """Return the parameters at a price: with another `epsilon` where there is one."""
+        """Return the parameters at a total ε, with another `epsilon` if there is one."""
         del name
         if "epsilon" in self.parameters.__struct_fields__:
             return self.with_epsilon({}, price, low=price / REACH, high=price * REACH)
         return {} if math.isclose(price, self.price) else None
 
     def proven(self, settings: Mapping[str, Any]) -> float:
-        """Return what a session costs: what is refused as too much costs more than any price, as too little nothing."""
+        """Return a session's proven ε; ∞ for parameters that are refused as too large, and 0 for too small ones."""
         try:
             return super().proven(settings)
         except ConfigurationError:
@@ -92,7 +92,7 @@ class PlainVariants(SimulatedVariants):
 
 
 def variants_of(protocol: str, *, part: str = "variants") -> type[VariantTable]:
-    """Return the part of a protocol's system that knows its variants; "plan" is "variants" where there is no other.
+    """Return a protocol's table of variants from its system's `part`; "plan" defaults to "variants".
 
     Raises:
         ConfigurationError: there is no such protocol, or it has no such part.

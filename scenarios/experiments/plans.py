@@ -1,15 +1,16 @@
-"""Error, ε and number of people: from two of them the third, for each variant and model of trust of a session.
+"""Plan a session: from two of error, ε and number of people find the third, for each variant and trust model.
 
-A plan is `variants` seen from the other side: the same variants and the same errors, exact where there is a formula and
-else by trials of made-up parties. An aim is a share (`variants.Unit`), which stays the same for more people.
+A plan inverts the comparison in `variants`, with the same variants and errors: exact if there is a formula, else from
+trials of synthetic parties. The aimed error is a fraction (`variants.Unit`), which does not change with the number of
+people.
 
-Trials are dear where parties are many, so that a search by trials guesses what suffices from how errors fall (about as
-1/ε, and with the root of the number of people), has few trials where these already tell the side of the aim, and ends
-after a time that its caller sets. Of each model of trust the variant that seems to cost least is searched first. The
-others follow, those that take least time first, and leave some of it for what else could be done. A variant for which
-there is no time is said to be untried, with a price that is known to be too little.
+Trials of many parties are slow. So a search by trials extrapolates from how errors decrease (about as 1/ε, and with the
+square root of the number of people), runs few trials if these already show on which side of the aim the error is, and
+ends after the caller's time limit. In each trust model, the variant that seems to need the least ε is searched first.
+The others follow in the order of their running time, and leave time for further options. A variant that was not reached
+is reported as untried, with an ε that is known to be too small.
 
-The rules of `variant_searches` hold here, and what no price brings is an error, which says the best that can be had.
+The rules of `variant_searches` apply. If no ε reaches the aim, an error states the least error that can be reached.
 """
 
 import itertools
@@ -31,21 +32,21 @@ from .variant_searches import VariantSearch, share_of
 from .variants import Unit, VariantOffer, VariantTable, table_of
 
 TRIALS: Final = 50
-"""Of a variant at a price, where errors are found by trials."""
+"""Number of trials of a variant at one ε, if its error is found by trials."""
 
 Sought: TypeAlias = Literal["epsilon", "error", "people"]
-"""What of the three follows from the others."""
+"""The quantity that is computed from the other two."""
 
 _PRICES_OF_TRIALS: Final = (-2, -1, 1, 2)
-"""Powers of 2 beside a price that is chosen, for a picture."""
+"""Powers of 2 by which a chosen ε is multiplied, for a picture by trials."""
 _HALVES: Final = 8
-"""Steps by the root of 2 on either side of a price, for a picture."""
+"""Steps by a factor √2 on either side of an ε, for a picture."""
 _LOOKS: Final = 20.0
-"""First looks at a variant, whose time a whole search takes by experience: the bar, and what is begun, count on it."""
+"""Time of a whole search in units of a first look, by experience; for the progress bar and the schedule."""
 _SURE: Final = 4.0
-"""Standard errors by which an error is above an aim where a price is said to be too little."""
+"""Standard errors by which an error must exceed the aim for an ε to be called too small."""
 _DONE_BY_FIRST_LOOKS: Final = 0.1
-"""Of the bar; likewise."""
+"""Fraction of the progress bar for first looks, by experience."""
 _DONE_BEFORE_OPTIONS: Final = 0.8
 _DONE_BEFORE_CURVES: Final = 0.9
 _MORE_PEOPLE: Final = "ask more people"
@@ -53,23 +54,23 @@ _MASK: Final = "let sums be masked"
 _PAY_MORE: Final = "pay more"
 _MORE_ERROR: Final = "accept twice the error"
 _MOST_TRIED: Final = 1_000
-"""Of more people than these, trials with more still are run where their number is asked for, and not as an option."""
+"""Above this number of people, trials with more people are run only if their number is sought, not as an option."""
 
 
 class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """One variant in a plan, or what else could be done.
+    """One variant in a plan, or an option to change the session.
 
     Args:
-        name: the variant's.
-        model: whom it trusts.
-        offered: at the plan's ε, or at the least that brings the plan's error; None where it has none.
-        people: for whom that is; None where no number of them is known to suffice.
-        is_tried: False where the time was over before it was found.
-        too_little: then a price that is known not to bring the error that is wanted; 0 where none is.
-        share: the error of what is offered to so many, as a share; where trials found it, its upper limit at 99 %.
-        standard_error: of the error, where it is found by trials.
-        curve: what it offers at other prices to those who are there, the least price first.
-        do: what to do for it, as an imperative, where the plan is too dear, or brings too little.
+        name: the variant's name.
+        model: its trust model.
+        offered: the offer at the plan's ε, or at the least ε that reaches the plan's error; None if there is none.
+        people: number of people of the offer; None if no number is known to suffice.
+        is_tried: False if the time ended before the offer was found.
+        too_little: in that case an ε that is known not to reach the aim; 0 if there is none.
+        share: the offer's error as a fraction; if trials found it, its upper 99 % confidence limit.
+        standard_error: standard error of the error, if trials found it.
+        curve: its offers at other values of ε for the scenario's people, by increasing ε.
+        do: for an option, what to change, as an imperative.
 
     Examples:
         >>> PlannedVariant(name="joint", model=TrustModel.LOCAL, offered=None, people=None).is_met
@@ -89,32 +90,32 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_met(self) -> bool:
-        """Whether it brings what is wanted."""
+        """Whether it reaches the aim."""
         return self.offered is not None and self.people is not None
 
     @property
     def epsilon(self) -> float:
-        """What it costs; infinite where nothing is offered."""
+        """Its proven ε; infinite without an offer."""
         return math.inf if self.offered is None else self.offered.epsilon
 
     def sought(self, quantity: Sought) -> float:
-        """Return what the best variant has least of: the ε, the error or the people; infinite if it is not met."""
+        """Return the quantity that the best variant minimizes: ε, error or people; infinite if the aim is not reached."""
         number_of = {"epsilon": self.epsilon, "error": self.share, "people": self.people or math.inf}
         return number_of[quantity] if self.is_met else math.inf
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan.
+    """A plan of a session: variants that reach an aim, and further options.
 
     Args:
-        sought: which of error, ε and people follows from the others.
-        aim: the error that is wanted, as a share; None where it is sought.
-        epsilon: what is to be paid; None where it is sought.
-        people: how many there are, or are to be.
-        unit: of the error.
-        variants: all of the session's, in its order.
-        options: what else could be done, as far as it is known.
-        is_cut: whether the time was over before all was tried.
+        sought: the quantity that follows from the other two.
+        aim: the aimed error, as a fraction; None if it is sought.
+        epsilon: the given ε; None if it is sought.
+        people: number of people.
+        unit: the unit of the error.
+        variants: all variants of the session, in order.
+        options: known options to change the session.
+        is_cut: whether the time ended before everything was tried.
     """
 
     sought: Sought
@@ -128,12 +129,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def best(self) -> tuple[PlannedVariant, ...]:
-        """The best variant of each model of trust that brings what is wanted; first where nobody is trusted."""
+        """The best variant of each trust model that reaches the aim; the local model first."""
         return tuple(_best_of(self.variants, self.sought))
 
 
 def _best_of(variants: Sequence[PlannedVariant], quantity: Sought) -> list[PlannedVariant]:
-    """Return the best variant of each model of trust."""
+    """Return the best variant of each trust model."""
     of_models = ([each for each in variants if each.model is model and each.is_met] for model in TrustModel)
     return [
         min(planned_variants, key=lambda each: each.sought(quantity))
@@ -148,15 +149,15 @@ def _best_option(planned_variants: Sequence[PlannedVariant], quantity: Sought) -
 
 
 def make_table(scenario: Scenario, *, people: int | None = None, trials: int = TRIALS) -> VariantTable:
-    """Return the variants of a scenario in which nobody deviates and no message is lost.
+    """Return the table of variants of a scenario, without adversaries and network faults.
 
     Args:
-        people: how many there are to be; by default the scenario's.
-        trials: of each variant at each price, where errors are found by trials.
+        people: number of people; by default the scenario's.
+        trials: number of trials of each variant at each ε, if errors are found by trials.
 
     Raises:
-        ConfigurationError: something of the scenario is not allowed, its protocol has no variants, or there cannot be
-            so many people.
+        ConfigurationError: a value of the scenario is not allowed, its protocol has no variants, or the number of
+            people is not possible.
     """
     honest = msgspec.structs.replace(scenario, adversary=(), network={})
     table = table_of(variants_of(scenario.protocol, part="plan"), honest, trials=trials)
@@ -175,16 +176,16 @@ def make_plan(
     """Plan a session.
 
     Args:
-        table: its variants, for as many people as there are.
-        error: the error that is wanted, as a share or, where the table's unit has a noun, as a number from 1 on.
-        epsilon: what may be paid; without an error the session's price by default. With both, people are sought.
-        has_curves: whether variants are asked for more prices, so that they make a picture.
-        seconds: after so many no trial begins any more; what was found by then is the plan.
-        tell: called as each search begins, and between trials, with the share of the work that is done.
+        table: the session's variants, for its number of people.
+        error: the aimed error, as a fraction, or as a number ≥ 1 if the table's unit has a noun.
+        epsilon: the given ε; by default the session's if no error is given. With error and ε, people are sought.
+        has_curves: whether to compute offers at more values of ε, for a picture.
+        seconds: time after which no trial starts; the plan has what was found by then.
+        tell: called when a search starts, and between trials, with a text and the fraction of work done.
 
     Raises:
-        ConfigurationError: an argument is out of range; or no variant brings what is wanted: it says the best that can
-            be had; or none was found in time.
+        ConfigurationError: an argument is out of range; no variant reaches the aim (the message has the least reachable
+            error); or none was found in time.
     """
     refuse(epsilon is not None and not 0 < epsilon < math.inf, "--epsilon", epsilon, "above 0, and finite")
     aim = None if error is None else table.unit.share_in(error)
@@ -207,7 +208,7 @@ def make_plan(
 
 
 class _PlanSearch(VariantSearch):
-    """Looks for prices, errors and numbers of people, over all variants, and for what else could be done."""
+    """Searches ε, errors and numbers of people over all variants, and options."""
 
     def __init__(
         self,
@@ -249,13 +250,13 @@ class _PlanSearch(VariantSearch):
             do=do,
         )
 
-    # What is sought.
+    # The sought quantity.
 
     def variants(self) -> list[PlannedVariant]:
-        """Return what is sought of each variant.
+        """Return each variant with the sought quantity.
 
         Raises:
-            ConfigurationError: no variant brings what is wanted, or none was found in time.
+            ConfigurationError: no variant reaches the aim, or none was found in time.
         """
         if self._sought == "epsilon":
             return self._search_error()
@@ -263,7 +264,7 @@ class _PlanSearch(VariantSearch):
         return variants_at_price if self._sought == "error" else self._people_of(variants_at_price)
 
     def _search_price(self, *, to: float) -> list[PlannedVariant]:
-        """Return what each variant offers at the price; `to` is the share of all work that is then done."""
+        """Return each variant's offer at the given ε; `to` is the fraction of all work that is done afterwards."""
         price, variants_found = self.price, list[PlannedVariant]()
         self.clock.expect(dict.fromkeys(self._table.names, 1.0), to=to)
         for name in self._table.names:
@@ -282,12 +283,12 @@ class _PlanSearch(VariantSearch):
         return variants_found
 
     def _check_time(self, variants_found: Sequence[PlannedVariant]) -> None:
-        """Raise ConfigurationError where nothing was found since the time was over."""
+        """Raise ConfigurationError if the time ended before anything was found."""
         allowed = "more: no variant's errors were found by then. Fewer --trials are quicker as well"
         refuse(variants_found and not all(each.is_tried for each in variants_found), "--minutes", "over", allowed)
 
     def _search_error(self) -> list[PlannedVariant]:
-        """Return what variants cost for the error; by trials, first those that seem to cost least."""
+        """Return the ε that each variant needs for the error; by trials, the most promising variants first."""
         names, costs = list(self._table.names), dict.fromkeys(self._table.names, 1.0)
         first_names = frozenset(names)
         if self._table.needs_values:
@@ -312,7 +313,7 @@ class _PlanSearch(VariantSearch):
         return ConfigurationError(field="--error", value=f"{100 * self._aim:.4g} %", allowed=allowed)
 
     def _too_little(self, name: str) -> float:
-        """Return the greatest price at which a variant is known to err by more; 0 where there is none."""
+        """Return the greatest ε at which a variant's error is known to exceed the aim; 0 if there is none."""
         target_error = self._aim * self._table.unit.whole
         curve_points = ((each.epsilon, each.error) for each in self._table.curve(name))
         known_epsilons = [
@@ -321,10 +322,10 @@ class _PlanSearch(VariantSearch):
         return max(known_epsilons, default=0.0)
 
     def _look_at(self) -> tuple[list[str], dict[str, float], frozenset[str]]:
-        """Return the variants, how many seconds each takes, and which lead, all by a first look at each.
+        """Return the variants in order, their estimated seconds, and the leading ones, by a first look at each.
 
-        Of each model of trust that one leads, and comes first, which seems to cost least; then those that take least
-        time come first.
+        The leading variant of each trust model, which seems to need the least ε, comes first. The others follow by
+        increasing time.
         """
         guesses, costs = dict.fromkeys(self._table.names, math.inf), dict.fromkeys(self._table.names, 1.0)
         target_error = self._aim * self._table.unit.whole
@@ -344,7 +345,7 @@ class _PlanSearch(VariantSearch):
         )
 
     def _people_of(self, variants_at_price: Sequence[PlannedVariant]) -> list[PlannedVariant]:
-        """Return how many people variants take for the error at the price; by trials, those that cost least alone."""
+        """Return the number of people that variants need for the error at the ε; by trials, only for the best variants."""
         tried_variants = (
             _best_of(variants_at_price, "error")
             if self._table.needs_values
@@ -367,7 +368,7 @@ class _PlanSearch(VariantSearch):
         return variants_found
 
     def _best_to_be_had(self, variants_found: Sequence[PlannedVariant]) -> str:
-        """Return what is the least error of all prices, as an error says it."""
+        """Return the least reachable error over all ε, in the words of an error message."""
         table, offers = self._table, [(offer, each.name) for each in variants_found for offer in each.curve]
         if not offers:
             return "an error of a variant: none can have any price here"
@@ -381,7 +382,7 @@ class _PlanSearch(VariantSearch):
     def with_curves(
         self, variants_found: Sequence[PlannedVariant], chosen_variants: Sequence[PlannedVariant]
     ) -> list[PlannedVariant]:
-        """Return variants with what they offer at prices around those that are chosen."""
+        """Return variants with offers at values of ε around the chosen ones."""
         prices = [each.epsilon for each in chosen_variants]
         if self._table.needs_values:
             self.search_in_time(self._try_around, [each for each in variants_found if each.is_tried], {*prices})
@@ -392,7 +393,7 @@ class _PlanSearch(VariantSearch):
         return [msgspec.structs.replace(each, curve=tuple(self._table.curve(each.name))) for each in variants_found]
 
     def _try_around(self, tried_variants: Sequence[PlannedVariant], prices: Iterable[float]) -> None:
-        """Have a few trials of each variant beside the prices that are chosen."""
+        """Run a few trials of each variant near the chosen values of ε."""
         self.clock.allow(1.0)
         self.clock.expect({each.name: 1.0 for each in tried_variants}, to=1.0)
         for each in tried_variants:
@@ -401,15 +402,15 @@ class _PlanSearch(VariantSearch):
                 for price in prices:
                     self.at(self._table, each.name, price * 2.0**power, aim=math.inf)
 
-    # What else could be done.
+    # Further options.
 
     def options(self, variants_found: Sequence[PlannedVariant]) -> list[PlannedVariant]:
-        """Return how an error costs less, becomes less, or takes fewer people."""
+        """Return options by which an error needs less ε, becomes smaller, or needs fewer people."""
         quantity, aim, price = self._sought, self._aim, self.price
         first, *other_variants = _best_of(variants_found, quantity)
         done_then = _DONE_BEFORE_CURVES if self._has_curves else 1.0
         self.clock.allow(done_then)
-        self.clock.expect({_MORE_PEOPLE: 1.0, _PAY_MORE: 1.0, _MORE_ERROR: 1.0}, to=done_then)  # two of them
+        self.clock.expect({_MORE_PEOPLE: 1.0, _PAY_MORE: 1.0, _MORE_ERROR: 1.0}, to=done_then)  # two of the three apply
         options: list[PlannedVariant] = []
         if quantity == "epsilon":
             for part in (2,) if self._table.needs_values else (2, 4):
@@ -431,7 +432,7 @@ class _PlanSearch(VariantSearch):
         return [each for each in options if each.sought(quantity) < first.sought(quantity)]
 
     def _search_simpler(self, do: str, table: VariantTable, first: PlannedVariant) -> list[PlannedVariant]:
-        """Return what is sought of a session that asks for less, without more trust; nothing where none is known."""
+        """Return options from simpler sessions in the same trust model; none if none is known."""
         if self._sought == "epsilon":
             return self._cheapest(do, table, first, self._aim)
         variants_found: list[PlannedVariant] = []
@@ -446,19 +447,19 @@ class _PlanSearch(VariantSearch):
         return _best_option(variants_found, self._sought)
 
     def _with_people(self, do: str, name: str, aim: float, price: float) -> list[PlannedVariant]:
-        """Return an error at a price, for as many people as that takes; nothing where no number is known."""
+        """Return the option of more people for an error at an ε; none if no number is known to suffice."""
         if self._table.needs_values and self._table.people > _MOST_TRIED:
             return []
         self.clock.begin(do, f"the number of people of {name} at ε = {price:g}")
         try:
             result, _ = self.search_in_time(self.people_for, self._table, name, aim, price)
-        except ConfigurationError:  # nobody knows who others would be
+        except ConfigurationError:  # no further parties can be generated
             return []
         people, offer = result or (None, None)
         return [self._make_planned(name, offer, people, do=do)] if people is not None and offer is not None else []
 
     def _cheapest(self, do: str, table: VariantTable, first: PlannedVariant, aim: float) -> list[PlannedVariant]:
-        """Return the least price of an error without more trust; nothing where no price is known."""
+        """Return the option of the least ε for an error in the same trust model; none if no ε is known to suffice."""
         self.clock.begin(do, f"what it costs to {do}")
         variants_found: list[PlannedVariant] = []
         for name in [first.name] if table.needs_values else self._like(table, first):
@@ -467,5 +468,5 @@ class _PlanSearch(VariantSearch):
         return _best_option(variants_found, "epsilon")
 
     def _like(self, table: VariantTable, first: PlannedVariant) -> list[str]:
-        """Return the variants of a table that trust as few as another one."""
+        """Return the table's variants in another variant's trust model."""
         return [name for name in table.names if table.model_of(name) is first.model]

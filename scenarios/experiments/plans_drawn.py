@@ -1,4 +1,4 @@
-"""A plan as a picture: error over ε for the variants, with the error that is wanted and the ε that is chosen."""
+"""Draw a plan: the variants' error over ε, with the aimed error and the chosen ε."""
 
 import functools
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from .plans import Plan, PlannedVariant
 
 _HEIGHT: Final = 4.6
 _REACH: Final = 16.0
-"""So far from the chosen ε on either side."""
+"""Factor around the chosen ε that the picture covers on either side."""
 _BELOW: Final = 30.0
-"""So many times less than the wanted error is drawn, at most; upwards it ends where an error is as large as all."""
+"""Factor below the aimed error that the picture covers at most; upwards it ends at an error of 100 %."""
 _MARGIN: Final = 1.3
 _TICKS: Final = tuple(float(f"{digit}e{power}") for power in range(-9, 5) for digit in (1, 2, 5))
 _STYLES: Final = dict(zip(TrustModel, ("-", "-.", "--"), strict=True))
 
 
 def picture_of(plan: Plan, *, error: str, trust: Mapping[TrustModel, str]) -> Picture:
-    """Return the picture of a plan with curves: what the error is called, and whom each model trusts."""
+    """Return the picture of a plan with curves, labeled by the error's name and the trust models."""
     return Picture(draw=functools.partial(_draw, plan=plan, error=error, trust=trust), size=(WIDTH, _HEIGHT))
 
 
@@ -90,7 +90,7 @@ def _marks(plan: Plan, trust: Mapping[TrustModel, str]) -> Marks:
 
 
 def _best_variants(plan: Plan) -> list[PlannedVariant]:
-    """Return as many variants as there are colors, the best first."""
+    """Return the best variants, as many as there are colors."""
     met = [each for each in plan.variants if each.offered is not None]
     met.sort(key=lambda each: (each.offered.epsilon, each.share) if each.offered else (0.0, 0.0))
     other_variants = [each for each in plan.variants if each.offered is None]

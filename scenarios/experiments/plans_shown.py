@@ -1,4 +1,4 @@
-"""A plan in a terminal, as JSON and as CSV: what is needed, what that protects, and what else could be done."""
+"""Show a plan in a terminal, as JSON and as CSV: what is needed, the meaning of ε, and further options."""
 
 import math
 import shlex
@@ -29,11 +29,11 @@ _HEADINGS: Final = {
     "people": "If these are too many",
 }
 _ERRORS: Final = "± is one standard error: at least 3 of 4 results are within two of them, 19 of 20 within 4.5"
-"""By Chebyshev's inequality: of few reports that hardly ever lie two hold for 79 %."""
+"""By Chebyshev's inequality; with few reports and rare flips, two standard errors cover as little as 79 %."""
 
 
 def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
-    """Return what a plan comes to, as a sentence for each model of trust."""
+    """Return a plan's verdict, as a sentence for each trust model."""
     role = table.resolved.protocol.client_role
     people, s = pluralize(plan.people, role), "s" * (plan.people == 1)
     sentences: list[str] = []
@@ -53,13 +53,13 @@ def verdict_of_plan(plan: Plan, table: VariantTable) -> list[str]:
 
 
 def _aim_of(plan: Plan) -> str:
-    """Return the error that is wanted, with the number behind it only for the people who are there."""
+    """Return the aimed error in words, with its number only for the scenario's people."""
     unit = plan.unit if plan.sought == "epsilon" else msgspec.structs.replace(plan.unit, noun="")
     return unit.long(plan.aim or 0.0)
 
 
 def show_plan(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
-    """Print a plan; the source is what its scenario is called on the command line."""
+    """Print a plan; `source` names the scenario on the command line."""
     for each, sentence in zip(plan.best, verdict_of_plan(plan, table), strict=True):
         assert each.offered is not None  # noqa: S101  it is met
         console.print(Text(sentence, style="bold"))
@@ -86,7 +86,7 @@ def _headers(table: VariantTable) -> tuple[str, str, str, str]:
 def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
     best = {each.name for each in plan.best}
     is_trust_told = len({each.model for each in plan.variants}) > 1
-    numbers = _headers(table)[plan.sought != "people" :]  # else it is the same number in each line
+    numbers = _headers(table)[plan.sought != "people" :]  # otherwise the number would be the same in each row
     rows: list[Sequence[Entry]] = []
     for each in plan.variants:
         texts = [each.name, table.trusted(each.model, people=each.people)] if is_trust_told else [each.name]
@@ -99,7 +99,7 @@ def _show_variants(console: Console, plan: Plan, table: VariantTable) -> None:
 
 
 def _cells(each: PlannedVariant, plan: Plan, table: VariantTable) -> list[str]:
-    """Return people, ε, certainty and error; of a variant that cannot bring what is wanted that alone."""
+    """Return the cells of people, ε, certainty and error; for a variant that cannot reach the aim, only that fact."""
     if not each.is_tried:
         return ["", f"over {each.too_little:.4g}" if each.too_little else "", "", "no time"]
     if each.offered is None or each.people is None:
@@ -114,7 +114,7 @@ def _numbers(people: int, epsilon: float, error: str) -> list[str]:
 
 
 def _show_options(console: Console, plan: Plan, table: VariantTable) -> None:
-    unit = msgspec.structs.replace(plan.unit, noun="")  # shares alone, which more people have too
+    unit = msgspec.structs.replace(plan.unit, noun="")  # only fractions, which also apply to more people
     rows: list[Sequence[Entry]] = []
     for option in plan.options:
         error = unit.short(option.share)
@@ -143,14 +143,14 @@ def _notes(plan: Plan, table: VariantTable) -> list[str]:
 
 
 def _describe_missed(plan: Plan) -> str:
-    """Return what there was no time for, and what would help."""
+    """Return a sentence on what was not tried in time, and what would help."""
     untried = [each.name for each in plan.variants if not each.is_tried]
     untried_text = join_words(untried) if untried else "some of what else could be done"
     return f"there was not time enough for {untried_text}: more --minutes, or fewer --trials, would do"
 
 
 def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: str) -> None:
-    """Print how the first plan is held."""
+    """Print the command that runs the best plan."""
     if not plan.best:
         return
     offer = plan.best[0].offered
@@ -159,14 +159,12 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
     words, levels = ["psephos", "run", source], offer.settings.get("epsilons")
     for key, value in offer.settings.items():
         if value is not None and value != ():
-            value_text = (
-                f"{value:.6g}" if isinstance(value, float) and not levels else str(value)
-            )  # the greatest of them
+            value_text = f"{value:.6g}" if isinstance(value, float) and not levels else str(value)  # the greatest level
             words += ["--set", f"{key}={value_text}"]
     if table.resolved.scenario.model not in {None, plan.best[0].model}:
         words += ["--set", f"trust={plan.best[0].model.value}"]
     own_epsilons = list(table.resolved.protocol.parameters.own_levels.epsilons) if levels else levels
-    if plan.best[0].people != len(table.resolved.names) or levels != own_epsilons:  # a file of now says other levels
+    if plan.best[0].people != len(table.resolved.names) or levels != own_epsilons:  # the current file has other levels
         words += ["--set", f"{role}s=FILE"]
     console.print()
     command_text = shlex.join(words)
@@ -176,7 +174,7 @@ def _show_command(console: Console, plan: Plan, table: VariantTable, *, source: 
 
 
 def _parameters_left_out(offer: VariantOffer, table: VariantTable) -> list[str]:
-    """Return the scenario's own parameters that a variant goes without, if none of its settings takes their place."""
+    """Return the scenario's parameters that a variant does not have, and that none of its settings replaces."""
     setting_names = {key for key, value in offer.settings.items() if value is not None}
     alternatives = sources_of(type(table.resolved.protocol)).alternatives
     replaced_names = {key for group in alternatives if group & setting_names for key in group}
@@ -234,7 +232,7 @@ def _plain(epsilon: float, share: float, standard_error: float) -> dict[str, flo
 
 
 def _point(offer: VariantOffer, plan: Plan) -> dict[str, float]:
-    """Return what is offered to the people who are there."""
+    """Return the offer to the scenario's people."""
     whole = plan.unit.whole
     return _plain(offer.epsilon, offer.quoted / whole, offer.error.standard_error / whole)
 
@@ -245,7 +243,7 @@ def _option(option: PlannedVariant) -> dict[str, Any]:
 
 
 def write_plan(folder: RunFolder, plan: Plan, table: VariantTable, *, pictures: bool) -> None:
-    """Write `plan.json`, `plan.csv` with a row for each variant and price, and maybe a picture into a new folder."""
+    """Write `plan.json`, `plan.csv` with a row for each variant and ε, and possibly a picture into a new folder."""
     folder.write_json("plan.json", plan_in_json(plan, table))
     rows = [
         {"variant": each.name, "trusted": table.trusted(each.model), "people": plan.people, **_point(offer, plan)}

@@ -1,12 +1,12 @@
-"""Redraw parties every few trials, and split a variance into the parties' part and the noise's.
+"""Redraw parties every few trials, and split a variance into the parts of parties and of noise.
 
-Draw e of a scenario's parties has the seed that the scenario gives their generator, or 0, plus e: it can be run again.
-Trials of one draw share its parties, so that draws, and not trials, are independent: a mean has the standard error of
-the means of draws. A measure's variance is the sum of two, between draws and within one. Both estimates are without
-bias whatever the measure's law is, and their standard errors are too: by the spread over draws within one, by leaving
-out each draw once (the jackknife) between them.
+Draw number e of a scenario's parties uses the seed of their generator in the scenario, or 0, plus e, so it can be
+repeated. Trials of one draw share its parties. So draws are independent, not trials, and the standard error of a mean
+comes from the draws' means. A measure's variance is the sum of that between draws and that within a draw. Both
+estimates are unbiased for any law of the measure. Their standard errors come from the spread over draws (within), and
+from leaving out each draw once (between, jackknife).
 
-Source: Efron and Stein (1981), by whom the jackknife's variance is not too small on average.
+Source: Efron and Stein (1981), who show that the jackknife does not underestimate the variance on average.
 """
 
 import math
@@ -26,21 +26,21 @@ from ..system import find_protocol
 from .measurements import Measurement, mean_of
 
 LEAST_DRAWS: Final = 3
-"""Of two there is no standard error of a variance between draws."""
+"""Two draws give no standard error for the variance between draws."""
 _SEED: Final = "seed"
 
 
 class Spread(NamedTuple):
-    """A measure's variance over trials of parties that are drawn anew, in its two parts."""
+    """The two parts of a measure's variance over trials with redrawn parties."""
 
     between: Measurement
-    """Of the mean over all noise, from one draw of the parties to another; an estimate near 0 may be below it."""
+    """The variance between draws of the mean over all noise; its estimate may be slightly negative."""
     within: Measurement
-    """Of a trial around that mean, by the noise."""
+    """The variance of a trial around that mean, due to noise."""
 
 
 def redraw_scenario(scenario: Scenario, number: int) -> Scenario:
-    """Return a scenario whose parties are the draw of this number: a generator's, and what it gives each of them."""
+    """Return a scenario whose parties are the draw with this number."""
     parties = scenario.parties
     assert isinstance(parties, Mapping)  # noqa: S101  `check_redrawn` has seen a generator's table
     each = sources_of(find_protocol(scenario.protocol)).own_parameters.keys() & parties.keys()
@@ -51,9 +51,9 @@ def redraw_scenario(scenario: Scenario, number: int) -> Scenario:
 def rows_drawn(
     scenario: Scenario, protocol: PhasedProtocol[Any, Any], numbers: range
 ) -> tuple[IntArray, IntArray] | None:
-    """Return private and public rows of the draws of these numbers, shape (draws, n, columns), encoded at once.
+    """Return private and public rows of the draws with these numbers, shape (draws, n, columns).
 
-    None where the system does not draw so.
+    None if the system does not support drawing many at once.
     """
     sources = sources_of(type(protocol))
     parties = scenario.parties
@@ -75,7 +75,7 @@ def _with_seed(table: Mapping[str, Any], number: int) -> dict[str, Any]:
 
 
 def check_redrawn(setup: Local) -> None:
-    """Raise ConfigurationError unless a generator makes the parties, so that it can make others."""
+    """Raise ConfigurationError unless a generator makes the parties."""
     scenario, role = setup.scenario, setup.protocol.client_role
     if not (setup.is_generated and isinstance(scenario.parties, Mapping)):
         file = scenario.parties if isinstance(scenario.parties, str) else "as they are given"
@@ -88,20 +88,20 @@ def check_redrawn(setup: Local) -> None:
 
 
 def group_by_draw(numbers: Sequence[float | None], size: int) -> list[Sequence[float]]:
-    """Group trials by draw, `size` in a row each, and leave out draws in which a trial has no number."""
+    """Group trials by draw, `size` consecutive trials each, and drop draws in which a trial has no number."""
     draws = [numbers[start : start + size] for start in range(0, len(numbers), size)]
     complete = [[each for each in draw if each is not None] for draw in draws]
     return [draw for draw in complete if len(draw) == size]
 
 
 def spread_of(draws: Sequence[Sequence[float]]) -> Spread:
-    """Return the two parts of a variance, of at least `LEAST_DRAWS` draws, all of one size, which is at least 2."""
+    """Return the two parts of a variance, from at least `LEAST_DRAWS` draws of equal size, at least 2."""
     count, size = len(draws), len(draws[0])
     means = list(map(_mean, draws))
     inner = [_variance(draw, mean, size) for draw, mean in zip(draws, means, strict=True)]
     mean_within, middle = mean_of(inner), _mean(means)
     outer = _variance(means, middle, count)
-    # Without one draw the variance of the others' means follows from the distance of its own mean.
+    # The variance of means without one draw follows from the deviation of that draw's mean.
     rests = [
         ((count - 1) * outer - square(mean - middle) * count / (count - 1)) / (count - 2)
         - (count * mean_within.value - inner_numbers) / (count - 1) / size
@@ -112,7 +112,7 @@ def spread_of(draws: Sequence[Sequence[float]]) -> Spread:
 
 
 def _mean(numbers: Sequence[float]) -> float:
-    """Return the mean, which of equal numbers is theirs to the last bit: their variance is 0."""
+    """Return the mean; for equal numbers it is exactly that number, so that their variance is 0."""
     return numbers[0] + math.fsum(number - numbers[0] for number in numbers) / len(numbers)
 
 

@@ -1,6 +1,6 @@
-"""Run a reproduction: check its options, make rows part by part, judge claims by them, and write all.
+"""Run a reproduction: check its options, compute rows part by part, judge claims, and write the results.
 
-What is a paper's own, it declares: `Paper` says what may be asked, `Experiments` what is run and how it is told.
+Each paper declares its options as a `Paper`, and its experiments and their page as `Experiments`.
 """
 
 import contextlib
@@ -38,23 +38,23 @@ _OWN: Final = (
     "as it is, without privacy: unless everybody may know the file, keep this folder as you keep it."
 )
 _KEPT: Final = ("trials", "seed", "versions", "paper_findings", "own_findings")
-"""What `reproduction.json` has beside the tables, in order."""
+"""The fields of `reproduction.json` in addition to tables, in order."""
 _CLAIMS: Final = "claims"
 _FOLDER: Final = "A folder is named by --data FOLDER or PSEPHOS_DATA, and has a folder for each data set."
 
 
 class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
-    """All numbers of one reproduction, and what follows from them; a subclass has a field of rows for each table."""
+    """All numbers and findings of one reproduction; a subclass has a field of rows for each table."""
 
-    trials: int  # of each cell
-    seed: int  # of everything drawn
-    versions: Mapping[str, str]  # of what computed it
-    missing: Mapping[str, str] = {}  # what could not be made without its data set, and why; empty where all is there
-    own: str = ""  # the name of somebody's own file, where all of it is of that one
-    settings: tuple[str, ...] = ()  # what was run in place of the paper's own, as key=value
-    only: tuple[str, ...] = ()  # the tables that were asked for, where not all were
-    paper_findings: tuple[Finding, ...] = ()  # what the paper says, and whether it holds
-    own_findings: tuple[Finding, ...] = ()  # what we add to it
+    trials: int  # trials of each cell
+    seed: int  # the seed of everything drawn
+    versions: Mapping[str, str]  # versions of the software
+    missing: Mapping[str, str] = {}  # missing parts by data set, with the reason; empty if there are none
+    own: str = ""  # name of the user's file, if all rows are from it
+    settings: tuple[str, ...] = ()  # settings instead of the paper's values, as key=value
+    only: tuple[str, ...] = ()  # the requested tables, if not all
+    paper_findings: tuple[Finding, ...] = ()  # findings on the paper's claims
+    own_findings: tuple[Finding, ...] = ()  # findings on claims of Psephos
 
     @property
     def findings(self) -> dict[str, tuple[Finding, ...]]:
@@ -68,7 +68,7 @@ class PaperReproduction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_part(self) -> bool:
-        """Whether it is a part of the paper's experiments, or others in their place."""
+        """Whether it has only a part of the paper's experiments, or others instead."""
         return bool(self.settings or self.only)
 
 
@@ -84,62 +84,63 @@ def _file_of(table: str) -> str:
 
 
 class Asked(NamedTuple):
-    """What experiments are asked for."""
+    """The options that experiments receive."""
 
     trials: int
     seed: int
     data: str
-    """The folder of data sets; empty where there is none."""
+    """The folder of data sets; empty for none."""
     workers: int
-    """Processes; 0 for one each core. The result does not depend on it."""
+    """Number of processes; 0 for one for each core. The result does not depend on it."""
     tell: Callable[[str], None]
-    """Is told what begins, where a part has parts itself."""
+    """Called with a text when a sub-part begins."""
     own: Mapping[str, str] = _NOTHING
-    """Somebody's own files, and what is said of them, by the names of the options."""
+    """The user's files and further options for them, by option name."""
     grids: Any = None
-    """Which experiments are run, where the paper has grids that can be set."""
+    """The grids of experiments, if the paper has settable ones."""
     tables: Mapping[str, Sequence[Any]] = {}
-    """The rows that are made so far."""
+    """The rows computed so far."""
 
 
 class PaperPart(NamedTuple):
     """A part of a paper's experiments.
 
-    Its rows are made where they are iterated over, after it was told.
+    Rows are computed while they are iterated over, after `told` is shown.
     """
 
     told: str = ""
-    """What begins, on one line; may be empty."""
+    """A text of one line when the part begins; may be empty."""
     rows: Mapping[str, Iterable[Row]] = {}
-    """Rows of tables by their fields; several parts may have rows of one table."""
+    """Rows by table; several parts may have rows of one table."""
     missing: Mapping[str, str] = {}
-    """Why a data set is not there, by its name."""
+    """Reasons why data sets are missing, by name."""
     number: int = 0
-    """How many rows there will be; 0 where nobody knows."""
+    """The number of rows; 0 if unknown."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Experiments(Generic[_FoundT]):
-    """What of a paper is run again, and how it is told."""
+    """A paper's experiments, and the page that shows them."""
 
-    found: type[_FoundT]  # the numbers' type
-    parts: Callable[[Asked], Iterable[PaperPart]]  # makes the rows, in the order in which they are told
-    on_paper: Callable[[_FoundT], Iterable[Finding]]  # what the paper says, in its order, and whether it holds
-    additions: Callable[[_FoundT], Iterable[Finding]] | None = None  # what we add to it
-    sheets: Callable[[_FoundT], Iterable[Table]]  # the tables, as people read them
-    pictures: Callable[[_FoundT], Mapping[str, Picture]]  # those that there are, by name
-    captions: Mapping[str, str]  # of all that there may be, by name
-    title: str  # of the page
-    introduction: str  # the page's first paragraph, in which {run} is what was found
-    cells: str  # how many trials cells have, as the terminal says it, with {run} as well
-    remarks: Sequence[str]  # paragraphs on what is not the paper's own, and on what the numbers of readings mean
-    # How often it is told what begins, with all data sets, the pictures among them; 0 where that is not known.
+    found: type[_FoundT]  # type of the results
+    parts: Callable[[Asked], Iterable[PaperPart]]  # returns the parts, in order
+    on_paper: Callable[[_FoundT], Iterable[Finding]]  # findings on the paper's claims, in its order
+    additions: Callable[[_FoundT], Iterable[Finding]] | None = None  # findings on claims of Psephos
+    sheets: Callable[[_FoundT], Iterable[Table]]  # tables for the page
+    pictures: Callable[[_FoundT], Mapping[str, Picture]]  # available pictures, by name
+    captions: Mapping[str, str]  # captions of all possible pictures, by name
+    title: str  # title of the page
+    introduction: str  # first paragraph of the page; {run} stands for the results
+    cells: str  # text on the number of trials, for the terminal; {run} as above
+    remarks: Sequence[str]  # paragraphs on deviations from the paper, and on the readings
+    # Number of progress steps with all data sets, including pictures; 0 if unknown.
     steps: int = 0
-    needs: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict[str, Sequence[str]])  # of tables
-    grids: Callable[[Sequence[str]], Any] | None = None  # made of settings, where they can be set
+    # tables that each table is computed from
+    needs: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict[str, Sequence[str]])
+    grids: Callable[[Sequence[str]], Any] | None = None  # maps settings to grids, if they can be set
 
     def wanted(self, only: Sequence[str]) -> set[str]:
-        """Return the tables to make for these files, and the tables that those are made of."""
+        """Return the tables to compute for these files, with the tables that those need."""
         files = {_file_of(name): name for name in _tables_of(self.found)}
         for file in only:
             require(file in files, "--table", file, list_choices(sorted(files), file))
@@ -150,7 +151,7 @@ class Experiments(Generic[_FoundT]):
 def check_options(
     paper: Paper, *, trials: int, seed: int, data: str = "", workers: int = 0, own: Mapping[str, str] = _NOTHING
 ) -> None:
-    """Raise ConfigurationError unless a paper can be run again with these options of `reproduce`."""
+    """Raise ConfigurationError unless a paper supports these options of `reproduce`."""
     allowed = f"from {paper.least_trials} to {paper.most_trials:,}"
     require(paper.least_trials <= trials <= paper.most_trials, "--trials", trials, allowed)
     refuse(seed < 0, "--seed", seed, "an integer >= 0")
@@ -165,10 +166,10 @@ def check_options(
 def check_part(
     paper: Paper, *, settings: Sequence[str] = (), only: Sequence[str] = (), own: Mapping[str, str] = _NOTHING
 ) -> tuple[set[str], Any]:
-    """Return the tables that are made with these options of `reproduce`, and the grids.
+    """Return the tables that these options of `reproduce` select, and the grids.
 
     Raises:
-        ConfigurationError: there is no such table, or nothing of that kind that can be set.
+        ConfigurationError: there is no such table or setting.
     """
     experiments = _experiments_of(paper, is_own=bool(own))
     tables_to_make = experiments.wanted(only)
@@ -180,7 +181,7 @@ def check_part(
 
 @contextlib.contextmanager
 def rename_fields(**options: str) -> Generator[None]:
-    """Name the option in an error that names a scenario's field, or a part of it; the first of `options` that fits."""
+    """Replace a scenario's field in errors by the first of `options` that matches it."""
     try:
         yield
     except ConfigurationError as error:
@@ -191,7 +192,7 @@ def rename_fields(**options: str) -> Generator[None]:
 
 
 def find_missing(folder: str, data_sets: Mapping[str, str]) -> dict[str, str]:
-    """Return why data sets are not there, by their names, of which each is called otherwise in the folder of all."""
+    """Return the reasons why data sets are missing, by name; the folder uses other names."""
     if not folder:
         return dict.fromkeys(data_sets, "no folder of data sets was named")
     missing_names = [name for name, own in data_sets.items() if not (Path(folder) / own).is_dir()]
@@ -212,30 +213,30 @@ def reproduce(
     pictures: bool = True,
     on_progress: OnStep = lambda _said, _done, _total: None,
 ) -> Any:
-    """Run everything that a paper measured again, and more, and write it into a folder.
+    """Run a paper's experiments again, with further ones, and write the results into a folder.
 
-    The folder gets a CSV for each table with rows, `reproduction.json` with all of it and what computed it,
-    `summary.md` with what holds and what does not, and a PNG and an SVG for each picture.
+    The folder gets a CSV file for each table with rows, `reproduction.json` with all results and software versions,
+    `summary.md` with the findings, and a PNG and an SVG file for each picture.
 
     Args:
-        folder: new or empty.
-        trials: of each cell; by default the paper's.
-        seed: of everything drawn; the same seed gives the same files.
-        data: the folder of data sets; empty where there is none.
-        workers: processes; 0 for one each core. The result does not depend on it.
-        own: somebody's own files, by the names of `Paper.own`, on which it is run in place of the paper's data, and
-            what is said of them, by those of `Paper.own_words`.
-        settings: values of the paper's grids in place of its own, as key=value.
-        only: tables, by the names of their files; by default all of them.
-        pictures: draw them, where matplotlib is installed.
-        on_progress: told of each part as it begins, and of each row where it is known how many there are.
+        folder: a new or empty folder.
+        trials: number of trials of each cell; by default the paper's.
+        seed: the seed of everything drawn; the same seed gives the same files.
+        data: the folder of data sets; empty for none.
+        workers: number of processes; 0 for one for each core. The result does not depend on it.
+        own: the user's files, by option of `Paper.own`, which replace the paper's data, and further options for them,
+            by option of `Paper.own_words`.
+        settings: values that replace those of the paper's grids, as key=value.
+        only: names of the tables to compute; by default all.
+        pictures: whether to draw pictures, if matplotlib is installed.
+        on_progress: called when a part begins, and for each row if their number is known.
 
     Returns:
         The `PaperReproduction` of the paper's `Experiments`.
 
     Raises:
-        ConfigurationError: an option is not what it should be, or a data set is not; nothing has been written.
-        BaseException: whatever stopped it; the rows that were made are in the folder.
+        ConfigurationError: an option or a data set is invalid; nothing was written.
+        BaseException: any interruption; the rows computed until then are in the folder.
     """
     trials = paper.trials if trials is None else trials
     check_options(paper, trials=trials, seed=seed, data=data, workers=workers, own=own)
@@ -292,7 +293,7 @@ def _versions() -> dict[str, str]:
 
 
 def _write_tables(folder: RunFolder, tables: Mapping[str, Sequence[Row]]) -> dict[str, Rows]:
-    """Write a CSV for each table with rows, and return them as they are written."""
+    """Write a CSV file for each table with rows, and return the rows as written."""
     flat_tables = {name: flat(rows) for name, rows in tables.items() if rows}
     for name, rows in flat_tables.items():
         folder.write_table(f"{name}.csv", rows)
@@ -318,7 +319,7 @@ def _write(folder: RunFolder, reproduction: PaperReproduction, *, page: str) -> 
 def _study_of(
     experiments: Experiments[Any], reproduction: PaperReproduction, *, picture_names: Collection[str]
 ) -> Study:
-    """Return what the page of a reproduction says."""
+    """Return the content of a reproduction's page."""
     introduction = experiments.introduction.format(run=reproduction)
     findings = reproduction.findings.get(ON_OWN_DATA if reproduction.own else ON_PAPER, ())
     num_holding = sum(finding.judgement is Judgement.HOLDS for finding in findings)
@@ -351,7 +352,7 @@ def _study_of(
 
 
 def page_of(paper: Paper, reproduction: PaperReproduction, *, pictures: bool = True, prefix: str = "") -> str:
-    """Return the page of a reproduction: what holds and what does not, pictures by a prefix, and all tables."""
+    """Return a reproduction's page: findings, pictures with a path prefix, and all tables."""
     experiments = _experiments_of(paper, is_own=bool(reproduction.own))
     parts = [f"# {experiments.title}", experiments.introduction.format(run=reproduction), *experiments.remarks]
     parts += [*_describe_missing(reproduction), *_describe_left_out(reproduction)]
@@ -371,7 +372,7 @@ def _remark_on(heading: str) -> list[str]:
 
 
 def show_reproduction(console: Console, paper: Paper, reproduction: PaperReproduction) -> None:
-    """Print all tables, what holds and what does not, and what is missing."""
+    """Print all tables, the findings, and what is missing."""
     experiments = _experiments_of(paper, is_own=bool(reproduction.own))
     for sheet in experiments.sheets(reproduction):
         if sheet.rows:
@@ -392,7 +393,7 @@ def show_reproduction(console: Console, paper: Paper, reproduction: PaperReprodu
 
 
 def _describe_left_out(reproduction: PaperReproduction) -> Iterator[str]:
-    """Yield a sentence where not all of the paper's experiments were run, or others in their place."""
+    """Yield a sentence if only some of the paper's experiments were run, or others instead."""
     if reproduction.is_part:
         settings = [f"--set {setting}" for setting in reproduction.settings]
         options = ", ".join([*settings, *(f"--table {name}" for name in reproduction.only)])
@@ -400,7 +401,7 @@ def _describe_left_out(reproduction: PaperReproduction) -> Iterator[str]:
 
 
 def _describe_missing(reproduction: PaperReproduction) -> Iterator[str]:
-    """Yield a sentence for each reason why something is not there."""
+    """Yield a sentence for each reason why parts are missing."""
     by_reason: dict[str, list[str]] = {}
     for name, reason in reproduction.missing.items():
         by_reason.setdefault(reason, []).append(name)

@@ -1,7 +1,7 @@
-"""Searches whose every step takes trials: in few steps, within a time limit, with progress.
+"""Searches whose steps run trials: with few steps, a time limit and progress.
 
-The rule that holds here: a search knows nothing of what it looks for but that more of it never makes an error larger,
-and about how fast errors fall. A wrong guess of that costs steps, and changes no answer.
+A search assumes that a larger number never increases the error, and guesses how fast errors decrease. A wrong guess
+costs steps, but does not change the answer.
 """
 
 import math
@@ -12,23 +12,23 @@ from typing import Final, TypeVar
 from ..running.progress import OnStep
 from ..tables import snapped
 
-_WITHIN: Final = 1.2  # the least is found within so much: an answer by trials is no surer
-_BEYOND: Final = 1.1  # a guess is passed by so much, so that what suffices is enclosed soon
-_STRIDE: Final = 16.0  # the longest step while one side is unknown
-_MIDDLE: Final = 0.25  # once both are known, a guess keeps such a part of what is between them, by factors, from either
+_WITHIN: Final = 1.2  # relative precision of the least number, matching that of trials
+_BEYOND: Final = 1.1  # factor beyond a guess, so that the least number is soon enclosed
+_STRIDE: Final = 16.0  # greatest factor of a step while one side is unknown
+_MIDDLE: Final = 0.25  # least distance of a guess from both known sides, as a part of their logarithmic distance
 _MOST_STEPS: Final = 24
 
 _T = TypeVar("_T")
 
 
 class OutOfTimeError(Exception):
-    """The time of a search is over; it does not leave the module that searches."""
+    """A search's time is over; caught within the searching module."""
 
 
 class SearchClock:
-    """Ends trials in time, and tells how much of the work is done: what goes on, the share that is done, and 1.
+    """Ends trials in time, and reports progress: a text, the fraction of work done, and a total of 1.
 
-    After so many seconds no trial begins any more.
+    After `seconds` no trial starts.
     """
 
     def __init__(
@@ -48,25 +48,25 @@ class SearchClock:
         self._shown = 0.0
 
     def allow(self, share: float) -> None:
-        """Let no trial begin after a share of the time, until another share is said."""
+        """Start no trials after a fraction of the time, until the next call."""
         self._ends = self._opened + share * self._seconds
 
     @property
     def left(self) -> float:
-        """The seconds in which trials may begin."""
+        """The remaining seconds in which trials may start."""
         return self._ends - self._clock()
 
     def expect(self, weights: Mapping[str, float], *, to: float) -> None:
-        """Say what is done next, and which share of all work is done afterwards.
+        """Set the next pieces of work, and the fraction of all work that is done afterwards.
 
-        Weights are of each piece of work, by its name: about how many seconds it takes, or equal ones.
+        `weights` maps each piece's name to its approximate seconds, or to equal numbers.
         """
         self._from, self._to = self._to, to
         self._weights = weights
         self._before = self._weight = 0.0
 
     def begin(self, piece: str, text: str) -> float:
-        """Begin one of the pieces, with what is said of it to whoever waits, and return the moment."""
+        """Start a piece of work, show its text, and return the current time."""
         self._before += self._weight
         self._weight = self._weights.get(piece, 0.0)
         self._began = self._clock()
@@ -75,18 +75,18 @@ class SearchClock:
         return self._began
 
     def seconds_since(self, moment: float) -> float:
-        """Return how many seconds have passed."""
+        """Return the seconds since a time."""
         return self._clock() - moment
 
     def on_trial(self, text: str, done: float, total: float) -> None:
-        """Take note of a trial that begins; OutOfTimeError where there is no time for it."""
+        """Record the start of a trial; OutOfTimeError if there is no time for it."""
         del text, done, total
         self.check()
         spent = self.seconds_since(self._began)
-        self._show(spent / (spent + self._weight) if spent else 0.0)  # never all of it: nobody knows how long it takes
+        self._show(spent / (spent + self._weight) if spent else 0.0)  # always below 1, since the duration is unknown
 
     def check(self) -> None:
-        """Raise OutOfTimeError where the time is over."""
+        """Raise OutOfTimeError if the time is over."""
         if self._clock() >= self._ends:
             raise OutOfTimeError
 
@@ -107,17 +107,17 @@ def least_by_trials(
     limits: tuple[float, float],
     power: float,
 ) -> _T | None:
-    """Return what is offered at about the least number that suffices.
+    """Return the offer at about the least number that suffices.
 
     Args:
-        offer: returns what there is at a number; None where a number is not possible.
-        excess: by what factor that is worse than wanted; at most 1 suffices.
-        start: the number to begin with.
-        limits: the least and the greatest number.
-        power: of the number, by which the excess falls about.
+        offer: maps a number to an offer; None if the number is not possible.
+        excess: the factor by which an offer misses the aim; at most 1 suffices.
+        start: the first number to try.
+        limits: the least and the greatest allowed number.
+        power: the excess decreases approximately with this power of the number.
 
     Returns:
-        The offer of the least number that is known to suffice, within a fifth; None where none is known to.
+        The offer at the least number known to suffice, within 20 % of the least; None if none is known.
     """
     low, high = 0.0, math.inf
     best: _T | None = None
@@ -133,7 +133,7 @@ def least_by_trials(
             else:
                 low = number
         elif best is None and number <= start:
-            low = number  # too little to be possible
+            low = number  # too small to be possible
         else:
             high = number
         next_number = _next_number(low, high, guess, limits=limits)
@@ -144,7 +144,7 @@ def least_by_trials(
 
 
 def _next_number(low: float, high: float, guess: float, *, limits: tuple[float, float]) -> float | None:
-    """Return the number to look at next; None where there is nothing more to know."""
+    """Return the next number to try; None if the search is finished."""
     least_number, greatest = limits
     if high / max(low, least_number) <= _WITHIN:
         return None

@@ -1,8 +1,8 @@
-"""Flat rows of measurements: chosen by their fields, laid out as tables for people, and in columns for programs.
+"""Rows of measurements: laid out as tables for people, and as columns for programs.
 
-A table is written as one of its lines: "crowd: {crowd} | MV: {majority:.1%}" has two columns, each a header and a cell,
-which has no colon, or a label, whose header has none. Fields are formatted as Python formats them, but that nothing
-stands for None, and that `%` is a share in percent without the sign, which a header or a caption says.
+A table is declared by a template of its lines: "crowd: {crowd} | MV: {majority:.1%}" has two columns, each a heading
+and a cell without a colon, or a label without a heading. Fields have Python's formats, except that None is empty, and
+that `%` shows a fraction in percent without the sign, which a heading or caption should mention.
 """
 
 import string
@@ -15,16 +15,16 @@ from ..tables import Rows, Table
 from .measurements import Measurement
 
 Row: TypeAlias = msgspec.Struct | Mapping[str, Any]
-"""Fields by name: a struct where sentences and pictures are made of them, too, and else a mapping."""
+"""A row's fields by name: a struct if sentences and pictures also use it, else a mapping."""
 RowT = TypeVar("RowT", bound=Row)
 Words: TypeAlias = Mapping[str, Mapping[Any, str] | Callable[[Any], object]]
-"""What values of a field are called, or how a field is made of its row."""
+"""Maps a field to names of its values, or to a function that computes it from its row."""
 _BESIDE: Final = " | "
 _MEASURED: Final = (Measurement, Measurement | None)
 
 
 class _TableNotes(TypedDict, total=False):
-    """What a `Table` is told besides."""
+    """Further arguments of a `Table`."""
 
     labels: int
     caption: str
@@ -36,7 +36,7 @@ class _TableNotes(TypedDict, total=False):
 def list_rows_of(
     rows: Iterable[Row], columns: str, *, words: Words | None = None, **notes: Unpack[_TableNotes]
 ) -> Table:
-    """Return a table with a line for each row, of headers and cells as the module says."""
+    """Return a table with a line for each row, from templates as in the module's docstring."""
     headers, cells = zip(*_columns(columns), strict=True)
     lines = [[_format_text(cell, row, words) for cell in cells] for row in rows]
     return Table(columns=headers, rows=lines, **notes)
@@ -49,14 +49,14 @@ def pivot(
     words: Words | None = None,
     **notes: Unpack[_TableNotes],
 ) -> Table:
-    """Return a table in which several rows stand on a line: those with the same labels.
+    """Return a table in which rows with the same labels share a line.
 
     Args:
-        lines: headers and labels.
-        blocks: rows, and what they have on their line; rows with other headers are other columns, side by side in the
-            order of the first row of each.
-        missing: what stands where there is no row.
-        words: for fields that are not written as they are.
+        lines: templates of headings and labels.
+        blocks: rows with their templates. Rows with different headings are different columns, side by side, in the
+            order of their first rows.
+        missing: the text of a cell without a row.
+        words: names for fields' values that are not shown as they are.
     """
     heads, names = zip(*(part.split(": ", 1) for part in lines.split(_BESIDE)), strict=True)
     table: dict[tuple[str, ...], dict[tuple[int, tuple[str, ...]], list[str]]] = {}
@@ -77,7 +77,7 @@ def pivot(
 
 
 def flat(rows: Iterable[Row]) -> Rows:
-    """Return rows by column; a measurement's standard error gets a column of its own, and empty ones stay empty."""
+    """Return rows by column; a measurement's standard error is a separate column, and missing values stay empty."""
     row_list = list(rows)
     measured_columns = {
         name
@@ -138,7 +138,7 @@ class _Formatter(string.Formatter):
         return value, name
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Return nothing for None, and shares in percent without the sign."""
+        """Format a field: empty for None, and fractions in percent without the sign."""
         if value is None:
             return ""
         if format_spec.endswith("%") and not isinstance(value, Measurement):

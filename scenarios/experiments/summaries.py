@@ -1,18 +1,18 @@
-"""Trials as a few numbers: mean, standard error and quantiles, each with its own uncertainty.
+"""Summarize trials: mean, standard error and quantiles, with confidence intervals.
 
-Trials are independent. The interval of a mean has 95 % by Student's law, which is near enough where trials are many,
-and ends where the measure does. Where every trial gave 0 or 1 it is Clopper and Pearson's, which is exact for events.
-Where all trials agree, it says how far the mean may be nevertheless, if the measure has limits: who has seen n trials
-alike knows that others come with a probability of 1 − 0.025^(1/n) at most. Trials of parties that are drawn anew are
-independent draw by draw, and so are summed up (`summary_of_draws`). The interval of a quantile lies between two
-of the trials in their order, by the binomial law of how many are below it: whatever the distribution is, it holds with
-95 % or more. Where there are too few trials for it, the quantile is left out.
+Trials are independent. A mean has a 95 % interval by Student's law, a good approximation for many trials, cut at the
+measure's limits. If every trial gave 0 or 1, it is the exact Clopper-Pearson interval. If all trials are equal and the
+measure has limits, the interval covers the possible rest: after n equal trials, others have a probability of at most 1
+− 0.025^(1/n). With redrawn parties, draws are independent, and are summarized instead of trials (`summary_of_draws`).
+The interval of a quantile is between two order statistics of the trials, by the binomial law of the number below it: it
+has a coverage of at least 95 % for every distribution. If there are too few trials, the quantile is omitted.
 
-A mean may be known better than by its trials alone. Where an exact law tells a measure's mean m over all noise, given
-what the parties hold, m takes its place: the mean is the same, E[y] = E[m], and is m itself where the parties stay the
-same. Where a control c has a mean of exactly 0, the mean is ȳ − b·c̄, with the slope b of y on c over the n trials or
-draws. Its squared standard error is s²(1/n + c̄²/Σ(c − c̄)²), s² the residuals' variance with n − 2 degrees of freedom,
-and its interval Student's with as many: exact where y is normal given c, and near enough where trials are many.
+A mean can be refined beyond its trials. If an exact law gives a measure's mean m over all noise, given the parties'
+rows, m replaces the measure y: the mean is the same, E[y] = E[m], and is m itself if the parties stay the same. If a
+control variate c has mean exactly 0, the mean is ȳ − b·c̄, with the slope b of y on c over the n trials or draws. Its
+squared standard error is s²(1/n + c̄²/Σ(c − c̄)²), where s² is the residual variance with n − 2 degrees of freedom. Its
+interval is Student's with n − 2 degrees of freedom: exact if y is normal given c, and a good approximation for many
+trials.
 
 Sources: Lavenberg and Welch (1981) for controls whose slope is estimated; Rao and Blackwell for the law.
 """
@@ -32,15 +32,15 @@ from .measurements import Measurement, mean_of
 from .redrawing import spread_of
 
 LEAST_TRIALS: Final = 2
-"""Of one trial there is no standard error."""
+"""One trial gives no standard error."""
 QUANTILES: Final = (0.05, 0.5, 0.95)
-_LEAST_CONTROLLED: Final = 100  # trials, or draws
-_LEAST_GAIN: Final = 0.95  # of the standard error: a tenth more trials
-_RISK: Final = 0.05  # of each interval: the probability that what it is of lies outside
+_LEAST_CONTROLLED: Final = 100  # least trials or draws for a control variate
+_LEAST_GAIN: Final = 0.95  # greatest ratio of standard errors for which a refinement is used; worth a tenth more trials
+_RISK: Final = 0.05  # the probability that an interval does not cover its parameter
 
 
 class Quantile(msgspec.Struct, frozen=True, kw_only=True):
-    """A number that a share of trials, the level, do not exceed, with the least and the most that it may be.
+    """A quantile of trials at a level, with its confidence interval.
 
     Examples:
         >>> Quantile(level=0.5, value=2.0, low=1.0, high=3.0).value
@@ -57,13 +57,13 @@ class MeasureSummary(msgspec.Struct, frozen=True, kw_only=True):
     """One measure over the trials of a cell.
 
     Args:
-        trials: in which it has a value.
-        low: the least that the mean may be.
-        high: the most.
-        quantiles: those for which there are trials enough; none where every trial gave 0 or 1.
-        draws: of the parties, where these are drawn anew: it is they that are independent, and not their trials.
-        between: the variance from one draw to another, where each has several trials (`redrawing`).
-        within: the variance of the trials of one draw.
+        trials: number of trials with a value.
+        low: lower end of the mean's confidence interval.
+        high: upper end of the mean's confidence interval.
+        quantiles: quantiles with enough trials; empty if every trial gave 0 or 1.
+        draws: number of draws of the parties, if they are redrawn; then draws are independent, not trials.
+        between: the variance between draws, if each has several trials (`redrawing`).
+        within: the variance of trials within a draw.
 
     Examples:
         >>> summary_of("accuracy", np.array([1.0, 0.0, 1.0, 1.0])).num_independent
@@ -83,16 +83,16 @@ class MeasureSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def num_independent(self) -> int:
-        """How many numbers the mean is of that are independent of each other."""
+        """The number of independent numbers behind the mean: draws, or trials."""
         return self.trials if isinstance(self.draws, msgspec.UnsetType) else self.draws
 
 
 class Refined(MeasureSummary, frozen=True, kw_only=True):
-    """A measure's mean as it is known better than by trials alone.
+    """A measure's mean, refined by an exact law or a control variate.
 
     Args:
         by: "law" or "control".
-        worth: how many trials alone would have its error; None where it has none, or they tell no error.
+        worth: number of plain trials with the same error; None if either has no error.
     """
 
     by: str
@@ -100,14 +100,14 @@ class Refined(MeasureSummary, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the mean is known, and not estimated."""
+        """Whether the mean is exact, not estimated."""
         return self.low == self.high
 
 
 def refine_by_law(
     plain: MeasureSummary, means: Sequence[float], *, limits: tuple[float, float], are_same: bool
 ) -> Refined:
-    """Return a summary refined by the means over all noise, of each draw of the parties; they may be the same.
+    """Return a summary refined by the exact means over all noise, one for each draw of the parties.
 
     Examples:
         >>> plain = summary_of("error", np.array([1.0, 2.0, 3.0]))
@@ -125,7 +125,7 @@ def refine_by_law(
 def refine_by_control(
     plain: MeasureSummary, numbers: Sequence[float], controls: Sequence[float], *, limits: tuple[float, float]
 ) -> Refined | None:
-    """Return a summary refined by a control, one of each independent number; None where it explains too little.
+    """Return a summary refined by a control variate for each independent number; None if it explains too little.
 
     Examples:
         >>> plain = summary_of("error", np.array([1.0, 2.0, 3.0]))
@@ -168,7 +168,7 @@ def _make_refined(plain: MeasureSummary, method: str, mean: Measurement, ends: t
 def summary_of(
     measure: str, numbers: FloatArray, *, limits: tuple[float, float] = (-math.inf, math.inf)
 ) -> MeasureSummary:
-    """Return a measure's summary: of one number of each trial, at least `LEAST_TRIALS`, which has these limits.
+    """Return a measure's summary from one number for each of at least `LEAST_TRIALS` trials, within limits.
 
     Examples:
         >>> found = summary_of("accuracy", np.array([1.0, 0.0, 1.0, 1.0]), limits=(0, 1))
@@ -178,7 +178,7 @@ def summary_of(
     count = len(numbers)
     is_event = bool(np.all((numbers == 0) | (numbers == 1)))
     mean = mean_of(numbers)
-    if np.all(numbers == numbers[0]):  # the mean of equal numbers is not always theirs in floating point
+    if np.all(numbers == numbers[0]):  # in floating point, the mean of equal numbers may differ from them
         mean = Measurement(float(numbers[0]), 0.0)
         low, high = _around(mean.value, count, limits)
     elif is_event:
@@ -206,10 +206,10 @@ def summary_of(
 def summary_of_draws(
     measure: str, draws: Sequence[Sequence[float]], *, limits: tuple[float, float] = (-math.inf, math.inf)
 ) -> MeasureSummary:
-    """Return a measure's summary over draws of the parties, each with as many trials; at least `LEAST_DRAWS`.
+    """Return a measure's summary over at least `LEAST_DRAWS` draws of the parties with equal numbers of trials.
 
-    The interval of the mean is that of the draws' means, and of events one of shares. Quantiles are of the first trial
-    of each draw: these are independent, and have any trial's law.
+    The mean's interval is that of the draws' means, or one for proportions if each trial gave 0 or 1. Quantiles are
+    those of the first trial of each draw: these are independent, and have the law of any trial.
 
     Examples:
         >>> found = summary_of_draws("error", [[1.0, 2.0], [3.0, 4.0], [2.0, 6.0]])
@@ -230,7 +230,7 @@ def summary_of_draws(
 
 
 def _around_share(share: float, error: float, draws: int, trials: int) -> tuple[float, float]:
-    """Return the interval of a share of events that come in draws: Clopper and Pearson's of as many as tell as much.
+    """Return the interval of a proportion over clustered trials: Clopper-Pearson with the effective sample size.
 
     Source: Korn and Graubard (1998).
     """
@@ -242,17 +242,18 @@ def _around_share(share: float, error: float, draws: int, trials: int) -> tuple[
 
 
 def _around(value: float, count: int, limits: tuple[float, float]) -> tuple[float, float]:
-    """Return how far the mean may be from what all of so many trials gave; without limits nothing is known."""
+    """Return the mean's interval if all trials are equal; None without limits."""
     max_rate = float(upper_limits(np.array([0]), count, _RISK / 2)[0])
     low, high = (value + max_rate * (end - value) if math.isfinite(end) else value for end in limits)
     return low, high
 
 
 def _quantile_of(sorted_numbers: Sequence[float], level: float) -> Quantile | None:
-    """Return a quantile of numbers in their order; None where no two of them enclose it surely enough."""
+    """Return a quantile of sorted numbers; None if no two of them enclose it with enough confidence."""
     count = len(sorted_numbers)
     ranks = np.arange(1, count + 1)
-    # The number of rank r is above the quantile only where fewer than r are not, and below it only where r or more are.
+    # The number of rank r is above the quantile only if fewer than r are not above it, and below it only if at least r
+    # are below.
     is_below = bdtr(ranks - 1, count, level) <= _RISK / 2
     is_above = bdtrc(ranks - 1, count, level) <= _RISK / 2
     if not is_below.any() or not is_above.any():
