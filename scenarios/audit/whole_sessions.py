@@ -96,7 +96,7 @@ class AuditParty:
             name: the variant's name; distinct together with the number of sessions.
             unit: the unit of protection, in words, without the sessions.
             num_sessions: number of sessions on the same row.
-            exposure: returns the observable, on demand; by default the party's reports.
+            observable: returns the observable, on demand; by default the party's reports.
             entries: claimed and proven losses of the unit over all sessions; by default the party's ledger entries.
             are_neighbors: bool, shape (c, c): which candidates differ in one unit only.
             given: other fields of `Case`.

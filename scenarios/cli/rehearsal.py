@@ -116,7 +116,7 @@ class _RehearsalScreen:
     """A rehearsal's output in the terminal.
 
     Args:
-        hidden: a temporary folder; lines that name it are not shown, nor the indented lines below them.
+        hidden_folder: a temporary folder; lines that name it are not shown, nor the indented lines below them.
     """
 
     def __init__(self, *, hidden_folder: str) -> None:

@@ -99,7 +99,7 @@ class PlannedVariant(msgspec.Struct, frozen=True, kw_only=True):
         return math.inf if self.offered is None else self.offered.epsilon
 
     def sought(self, quantity: Sought) -> float:
-        """Return the quantity that the best variant minimizes: ε, error or people; infinite if the aim is not reached."""
+        """Return the quantity that the best variant minimizes: ε, error or people; infinite if it is not met."""
         number_of = {"epsilon": self.epsilon, "error": self.share, "people": self.people or math.inf}
         return number_of[quantity] if self.is_met else math.inf
 
@@ -345,7 +345,7 @@ class _PlanSearch(VariantSearch):
         )
 
     def _people_of(self, variants_at_price: Sequence[PlannedVariant]) -> list[PlannedVariant]:
-        """Return the number of people that variants need for the error at the ε; by trials, only for the best variants."""
+        """Return variants with the people needed for the error at the ε; by trials, only the best variants."""
         tried_variants = (
             _best_of(variants_at_price, "error")
             if self._table.needs_values

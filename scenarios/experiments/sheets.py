@@ -53,7 +53,7 @@ def pivot(
 
     Args:
         lines: templates of headings and labels.
-        blocks: rows with their templates. Rows with different headings are different columns, side by side, in the
+        *blocks: rows with their templates. Rows with different headings are different columns, side by side, in the
             order of their first rows.
         missing: the text of a cell without a row.
         words: names for fields' values that are not shown as they are.

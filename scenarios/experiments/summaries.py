@@ -242,7 +242,7 @@ def _around_share(share: float, error: float, draws: int, trials: int) -> tuple[
 
 
 def _around(value: float, count: int, limits: tuple[float, float]) -> tuple[float, float]:
-    """Return the mean's interval if all trials are equal; None without limits."""
+    """Return the mean's interval if all trials are equal; a side without a limit ends at the mean."""
     max_rate = float(upper_limits(np.array([0]), count, _RISK / 2)[0])
     low, high = (value + max_rate * (end - value) if math.isfinite(end) else value for end in limits)
     return low, high

@@ -1,15 +1,14 @@
-"""A scenario, many times over: the same parties or others, fresh simulated noise, one row of measures for each trial.
+"""Run a scenario many times with fresh simulated noise, for one row of measures for each trial.
 
-Trial t is the session that `psephos run` holds with the same seed and the round t after the scenario's own, to the bit:
-so a number here can be looked into, and depends neither on the other trials nor on how they are split over processes.
+Trial t equals, bit for bit, the session that `psephos run` runs with the same seed and with t added to the scenario's
+round. So each trial can be inspected, and depends neither on other trials nor on the number of processes. Parties may
+be redrawn every k trials (`redrawing`): trial t has draw t // k in every cell.
 
-Parties may be drawn anew every few trials (`redrawing`): trial t has the draw t // k of them, in every cell.
+Sessions are computed over arrays, without deviations, drop-outs and delays. So scenarios with adversaries or network
+faults are refused, and so are those with a deployment's noise.
 
-Sessions are computed over arrays. Nobody deviates, leaves or is late there, so that a scenario with adversaries or a
-bad network is refused, and so is one whose noise is a deployment's.
-
-Privacy: none. The mean over many sessions of the same parties takes the noise off again, and measures are computed of
-private inputs. So a scenario is refused unless nobody real stands behind its parties, or all of it is public record.
+Privacy: none. The mean over many sessions of the same parties removes the noise, and measures are computed from private
+inputs. So a scenario is refused unless its parties are synthetic, or all of their data is public.
 """
 
 import contextlib
@@ -45,24 +44,24 @@ DEFAULT_TRIALS: Final = 500
 MOST_TRIALS: Final = 100_000
 _SEED_BITS: Final = 128
 CHECKS: Final = tuple(round(10 ** (2 + place / 10)) for place in range(30))
-"""After how many trials it is looked whether a wanted error is reached: 100, 126, 158 and so on."""
-_SECONDS_THAT_PAY: Final = 8.0  # of all trials: with less to do, another process would hardly have started
-_SECONDS_OF_STEP: Final = 0.25  # between two looks at how far trials are
-_MOST_SECONDS: Final = 30.0  # that an interruption loses
+"""Numbers of trials after which a requested precision is checked: 100, 126, 158 and so on."""
+_SECONDS_THAT_PAY: Final = 8.0  # least total duration for which further processes pay
+_SECONDS_OF_STEP: Final = 0.25  # between progress updates
+_MOST_SECONDS: Final = 30.0  # most work that an interruption loses
 _LEAST_SECONDS: Final = 1e-6
-_PROBED: Final = 64  # trials of a block, of which it is seen what they take
-_SHARE_PROBED: Final = 8  # of which they are one at most
-_Range: TypeAlias = tuple[int, int, int]  # a cell's place, its first trial, and the one after the last
+_PROBED: Final = 64  # trials by which a block's duration is estimated
+_SHARE_PROBED: Final = 8  # these are at most one in so many of the trials
+_Range: TypeAlias = tuple[int, int, int]  # index of a cell, its first trial, and the one after the last
 
 
 class _TrialsRun:
-    """The trials of a cell that were run, whoever ran them."""
+    """The completed trials of a cell, from all processes."""
 
     def __init__(self) -> None:
         self._trials: dict[int, Trial] = {}
 
     def take(self, start: int, trials: Iterable[Trial]) -> None:
-        """Take up trials from this number on; ConflictingCopyError: there was another one of a number."""
+        """Add trials from a number on; ConflictingCopyError: a trial differs from an earlier one with its number."""
         for number, trial in enumerate(trials, start):
             known_trial = self._trials.setdefault(number, trial)
             if known_trial is not trial and msgspec.msgpack.encode(known_trial) != msgspec.msgpack.encode(trial):
@@ -73,7 +72,7 @@ class _TrialsRun:
         return tuple(self._trials[number] for number in range(start, stop))
 
     def missing(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Return where there are none yet, each from a number to before another one."""
+        """Return the ranges of missing trials."""
         numbers = [number for number in range(start, stop) if number not in self._trials]
         together = itertools.groupby(enumerate(numbers), key=lambda each: each[1] - each[0])
         runs = ([number for _, number in run] for _, run in together)
@@ -81,7 +80,7 @@ class _TrialsRun:
 
 
 def usual_trials(redraw: int, *, is_known: bool) -> int:
-    """Return how many trials there are, or at most where nobody knows how many it takes: whole draws.
+    """Return the default number of trials, or the greatest if it depends on a precision; whole draws.
 
     Examples:
         >>> usual_trials(0, is_known=True), usual_trials(3, is_known=True)
@@ -92,7 +91,7 @@ def usual_trials(redraw: int, *, is_known: bool) -> int:
 
 
 def check_trials(trials: int, workers: int, *, redraw: int = 0) -> None:
-    """Raise ConfigurationError unless so many trials, of so many for each draw, can be run by so many processes.
+    """Raise ConfigurationError unless these numbers of trials, of trials for each draw and of processes are allowed.
 
     Examples:
         >>> check_trials(500, 0)
@@ -106,13 +105,13 @@ def check_trials(trials: int, workers: int, *, redraw: int = 0) -> None:
 
 
 def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = False) -> tuple[Scenario, Local]:
-    """Return a scenario as it is tried, over arrays and with a seed, and what it names.
+    """Return a scenario prepared for trials, over arrays and with a seed, and its resolution.
 
-    The seed is the scenario's; where it has none the given one, or else one that is drawn. It is also checked whether
-    its parties can be drawn anew, where they are to be.
+    The seed is the scenario's, else the given one, else a drawn one. With `redraws`, check that parties can be redrawn.
 
     Raises:
-        ConfigurationError: something of it is not allowed, or it cannot be tried; it says what to set.
+        ConfigurationError: a value of the scenario is not allowed, or it does not support trials; the message says what
+            to set.
     """
     allowed = "'simulated': trials draw fresh simulated noise, and nobody may know secure noise again"
     refuse(scenario.noise == "secure", "noise", scenario.noise, allowed)
@@ -145,10 +144,11 @@ def prepare(scenario: Scenario, *, seed: int | None = None, redraws: bool = Fals
 def prepare_all(
     cells: Iterable[tuple[Settings, Scenario]], *, seed: int, redraws: bool = False
 ) -> tuple[list[tuple[Settings, Scenario, Local]], list[RefusedCell]]:
-    """Return the cells of a grid as `prepare` does, and those that cannot be tried.
+    """Prepare the cells of a grid as `prepare` does, and return also those that are refused.
 
     Raises:
-        ConfigurationError: none can be; the first one's. Or parties are drawn anew whose seeds are an axis.
+        ConfigurationError: all cells are refused (the first error is raised), or parties are redrawn while their seed
+            is an axis.
     """
     prepared_cells: list[tuple[Settings, Scenario, Local]] = []
     refused_cells: list[RefusedCell] = []
@@ -168,14 +168,14 @@ def prepare_all(
 
 
 def synthetic_like(scenario: Scenario, share: float) -> Scenario:
-    """Return a scenario whose parties are made up, like its own: nothing of what these hold is used.
+    """Return a scenario with synthetic parties in place of its own, whose values are not used.
 
     Args:
-        scenario: any whose system has `PartySources.like`.
-        share: of the parties that say yes.
+        scenario: a scenario whose system has `PartySources.like`.
+        share: fraction of the parties that say yes.
 
     Raises:
-        ConfigurationError: the system makes up none, or something of the scenario is not allowed.
+        ConfigurationError: the system has no synthetic parties, or a value of the scenario is not allowed.
     """
     like = sources_of(find_protocol(scenario.protocol)).like
     require(0 <= share <= 1, "--synthetic-yes", share, "a share, as 0.6 or 60%")
@@ -203,24 +203,24 @@ def run_trials(
     """Run the trials of all cells.
 
     Args:
-        cells: as `prepare` returns their scenarios.
-        trials: of each, at least one; with a wanted error, at most.
-        first: the number of the first of them.
-        workers: processes; 0 for as many as there are cores where that pays. The result does not depend on it.
-        setups: what cells name, by their settings, where that is known.
-        precision: ends a cell's trials as soon as its mean is known so well, looked at after each of `CHECKS`.
-        pool: runs them instead of processes of its own.
-        journal: of these cells, which has what is finished, and takes up what will be.
-        on_progress: told of trials, with the cell that they are of.
+        cells: cells whose scenarios `prepare` returned.
+        trials: number of trials of each cell, at least 1; with a precision, the greatest number.
+        first: the number of the first trial.
+        workers: number of processes; 0 for automatic. The result does not depend on it.
+        setups: known resolutions of cells, by settings.
+        precision: ends a cell's trials when its mean has this precision, checked after each number in `CHECKS`.
+        pool: runs trials instead of local processes.
+        journal: a journal of these cells, with finished trials, to which new ones are added.
+        on_progress: called with finished trials and their cell.
 
     Raises:
-        ConfigurationError: something of a cell is not allowed.
-        PluginError: the code of a protocol, or of a system's measures, raised something.
-        ConflictingCopyError: a trial differs from that of the journal.
-        TaskError: the pool, a cluster, could not run some.
+        ConfigurationError: a value of a cell is not allowed.
+        PluginError: the code of a protocol or of a system's measures raised an exception.
+        ConflictingCopyError: a trial differs from that in the journal.
+        TaskError: the pool could not run some trials.
     """
     if any(frames_in(cell.scenario.parties) for cell in cells):
-        workers = 1  # a frame is in the memory of this process alone
+        workers = 1  # only this process has a frame in memory
     known_setups = dict(setups or {})
     benches = [Bench(known_setups.get(cell.settings) or resolve(cell.scenario), cell) for cell in cells]
     runs = [_TrialsRun() for _ in cells]
@@ -228,7 +228,8 @@ def run_trials(
         place, start = map(int, key.split())
         runs[place].take(start, msgspec.msgpack.decode(answer, type=list[Trial]))
     seconds = [0.0] * len(benches)
-    for place, bench in enumerate(benches):  # of which it is known what trials take, and that they still come out so
+    # run some trials to estimate their duration, and to compare them with the journal's
+    for place, bench in enumerate(benches):
         probed = range(first, first + 1 + min(bench.at_once, _PROBED, trials // _SHARE_PROBED))
         for numbers in filter(None, (probed[:1], probed[1:])):
             started_at = time.perf_counter()
@@ -273,7 +274,7 @@ def _measure_cell(cell: TrialCell, bench: Bench, trials: tuple[Trial, ...]) -> M
 
 
 def _ends(first: int, trials: int, precision: Wanted | None, *, of_draw: int) -> list[int]:
-    """Return before which trials it is looked whether they suffice: where a draw of the parties ends."""
+    """Return the numbers of trials after which precision is checked: at ends of draws."""
     checks = () if precision is None else [-(-check // of_draw) * of_draw for check in CHECKS]
     return [first + number for number in (*(check for check in checks if check < trials), trials)]
 
@@ -281,9 +282,9 @@ def _ends(first: int, trials: int, precision: Wanted | None, *, of_draw: int) ->
 def _shares(
     missing: Sequence[_Range], seconds: Sequence[float], pool: Pool | None, work: float
 ) -> Iterator[list[_Range]]:
-    """Yield missing trials in shares of as many seconds as pay; without a pool each is of one cell.
+    """Yield missing trials in tasks of a suitable duration; without a pool each task is of one cell.
 
-    A pool's become smaller towards the end, so that all its workers end at about the same time.
+    A pool's tasks become smaller towards the end, so that all workers finish at about the same time.
     """
 
     def seconds_of_share() -> float:
@@ -308,7 +309,7 @@ def _shares(
 def _answers(
     cells: Sequence[TrialCell], benches: Sequence[Bench], shares: Sequence[list[_Range]], pool: Pool | None
 ) -> Iterator[tuple[_Range, Iterable[Trial]]]:
-    """Yield the trials of all shares, as they come."""
+    """Yield the trials of all tasks as they finish."""
     come: Generator[tuple[int, bytes | None]] = ((number, None) for number in range(len(shares)))
     if pool is not None:
         tasks = (
@@ -323,17 +324,17 @@ def _answers(
         come = name_answers(pool, __name__, tasks, make_task)
     with contextlib.closing(come):
         for number, answer in come:
-            # Where a process failed, its share is run here, so that it fails here.
+            # If a process failed, its task is run here, to raise its error here.
             trials_of_cells = () if answer is None else msgspec.msgpack.decode(answer, type=list[list[Trial]])
             for index, part in enumerate(shares[number]):
                 yield part, trials_of_cells[index] if trials_of_cells else benches[part[0]].run(range(*part[1:]))
 
 
 def open_journal(folder: Path, cells: Sequence[TrialCell], setups: Sequence[Local], *, resumes: bool) -> FinishedParts:
-    """Return the journal of trials: a new one, or that of trials that were interrupted, of the same cells.
+    """Open a new journal of trials, or resume that of interrupted trials of the same cells.
 
     Raises:
-        ConfigurationError: the folder has none, or it is of something else.
+        ConfigurationError: the folder has no journal, or one of other cells.
         JournalError: it cannot be read.
     """
     digest = hashlib.sha256()
@@ -346,7 +347,7 @@ def open_journal(folder: Path, cells: Sequence[TrialCell], setups: Sequence[Loca
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
-    """Trials that another process runs. Seeds travel as text: they may have more bits than a message's integers."""
+    """Trials that another process runs. Seeds are sent as text, since they may exceed a message's integers."""
 
     cell: TrialCell
     seed: str
@@ -370,7 +371,7 @@ def _with_seed(cell: TrialCell, seed: int | None) -> TrialCell:
 
 @functools.lru_cache(maxsize=4)
 def _bench_of(cell: bytes, seed: int, held_bench: object) -> Bench:
-    del held_bench  # with other parties, whose files have changed, it is another one
+    del held_bench  # outdated, since the parties' files have changed
     trial_cell = _with_seed(msgspec.msgpack.decode(cell, type=TrialCell), seed)
     return Bench(resolve(trial_cell.scenario), trial_cell)
 
@@ -386,4 +387,4 @@ def _run_parts(task: _TrialTask) -> list[list[Trial]]:
 
 
 work: Final = make_worker(_TrialTask, _run_parts)
-"""Run by other processes."""
+"""The function that other processes run."""

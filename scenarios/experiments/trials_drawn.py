@@ -1,4 +1,4 @@
-"""Trials as a picture: distributions of one cell's measures, or means over the cells of a grid with their intervals."""
+"""Draw trials: distributions of one cell's measures, or means with intervals over the cells of a grid."""
 
 import functools
 import itertools
@@ -15,18 +15,19 @@ from .summaries import MeasureSummary
 _MOST_PANELS: Final = 6
 _COLUMNS: Final = 2
 _BINS: Final = 30
-_FOR_LOG: Final = 8.0  # values of an axis that are so many times apart have a logarithmic one
-_HEIGHT: Final = 2.4  # of a panel, in inches; of one with rows `_ROW` for each of them
+_FOR_LOG: Final = 8.0  # ratio of values from which a grid's axis is logarithmic
+_HEIGHT: Final = 2.4  # of a panel, in inches; a panel with rows has `_ROW` for each
 _ROW: Final = 0.26
 _FRAME: Final = 0.9
-_DECADES: Final = 20.0  # means that are so many times apart have a logarithmic axis
-_NEARLY: Final = 0.95  # a mean that is positive for sure is not less than nothing, on a logarithmic axis too
+_DECADES: Final = 20.0  # ratio of means from which their axis is logarithmic
+# on a logarithmic axis, an interval of a positive measure reaches down by at most this part of the mean
+_NEARLY: Final = 0.95
 _INTERVAL: Final[Mapping[str, Any]] = {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 5}
 _POINTS: Final[Mapping[str, Any]] = {"markersize": 4.5, "linewidth": 1.4, "capsize": 3}
 
 
 def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> drawing.Picture | None:
-    """Return the picture of trials, as many measures as fit, the most telling first; None if nothing was measured."""
+    """Return the picture of trials with the most important measures that fit; None if nothing was measured."""
     shown_measures = [measure for measure in measures if any(measure.name in cell.best_summaries for cell in cells)]
     shown_measures.sort(key=lambda measure: measure.is_detail)
     if len(cells) == 1:
@@ -46,9 +47,9 @@ def picture_of(cells: Sequence[MeasuredCell], measures: Sequence[Measure]) -> dr
 
 
 def _picture_of_cell(cell: MeasuredCell, measures: Sequence[Measure]) -> drawing.Picture | None:
-    """Return the picture of one cell: shares of what happens or does not in one panel, and distributions."""
+    """Return the picture of one cell: fractions of 0/1 measures in one panel, and distributions of others."""
     events = [measure for measure in measures if {*_numbers(cell, measure)} <= {0.0, 1.0}]
-    # What is the same in all trials has no distribution.
+    # A measure that is equal in all trials has no distribution.
     other_measures = [measure for measure in measures if measure not in events and len({*_numbers(cell, measure)}) > 1]
     other_measures = other_measures[: _MOST_PANELS - bool(events)]
     number = len(other_measures) + bool(events)
@@ -99,7 +100,7 @@ def _draw_cell(
 
 def _draw_distribution(axes: Any, numbers: Sequence[float], summary: MeasureSummary) -> None:
     values = sorted(set(numbers))
-    if len(values) <= _BINS:  # each by itself
+    if len(values) <= _BINS:  # a bar for each value
         gap = min((next_value - lower_value for lower_value, next_value in itertools.pairwise(values)), default=0.1)
         axes.bar(
             values, [numbers.count(value) / len(numbers) for value in values], 0.7 * gap, color=drawing.COLORS["sky"]
@@ -112,7 +113,7 @@ def _draw_distribution(axes: Any, numbers: Sequence[float], summary: MeasureSumm
 
 
 def _numeric_axis(cells: Sequence[MeasuredCell]) -> int | None:
-    """Return the first key of the grid whose values are numbers, where the others make few enough lines; else None."""
+    """Return the grid's first key with numeric values, if the others give few enough lines; else None."""
     for place in range(len(cells[0].settings)):
         values = [cell.settings[place][1] for cell in cells]
         if all(map(_is_number, values)) and len({*values}) > 1:
@@ -129,7 +130,7 @@ def _is_number(text: str) -> bool:
 
 
 def _axes_tied_to(cells: Sequence[MeasuredCell], axis: int) -> list[int]:
-    """Return the keys whose values go together with those of an axis, itself among them."""
+    """Return the keys of an axis that are set together with a key, including itself."""
     rows = [[value for _, value in cell.settings] for cell in cells]
     number = len({row[axis] for row in rows})
     places = range(len(rows[0]))
@@ -194,7 +195,7 @@ def _draw_rows(panels: Any, *, cells: Sequence[MeasuredCell], measures: Sequence
 
 
 def _panels(panels: Iterable[Any], measures: Sequence[Measure]) -> list[tuple[Any, Measure]]:
-    """Return each measure with its panel, and hide those that are left."""
+    """Return each measure with its panel, and hide unused panels."""
     free = list(panels)
     for axes in free[len(measures) :]:
         axes.set_visible(False)
@@ -207,7 +208,7 @@ def _draw_intervals(axes: Any, rows: Sequence[int], summaries: Sequence[MeasureS
 
 
 def _reach(summaries: Sequence[MeasureSummary]) -> list[list[float]]:
-    """Return how far intervals reach below their means, and above; of what is positive, no farther down than 0."""
+    """Return the distances of intervals' ends below and above their means; for positive measures, not below 0."""
     lengths_below = [max(summary.mean - summary.low, 0.0) for summary in summaries]
     if all(summary.mean > 0 for summary in summaries):
         lengths_below = [

@@ -1,11 +1,11 @@
-"""What trials gave, for people and programs: a short table in a terminal, CSV and JSON, and a picture.
+"""Show trials' results: a short table in a terminal, CSV and JSON files, and a picture.
 
 | file | holds |
 |---|---|
 | `trials.csv`, `trials.parquet` | a row for each trial of each cell: its settings, its number, all of its measures |
 | `summary.csv` | a row for each measure of each cell: mean, intervals, quantiles, difference from the first cell |
 | `traffic.csv` | a row for each phase of each cell: messages and bytes of one party, on average |
-| `summary.json` | both, and what the measures are |
+| `summary.json` | both, with explanations of the measures |
 | `trials.svg`, `trials.png` | the leading measures: their distribution, or over a grid the means with their intervals |
 """
 
@@ -37,21 +37,21 @@ from .summaries import QUANTILES, MeasureSummary, Refined
 from .trials_drawn import picture_of
 
 _MOST_DECIMALS: Final = 5
-_EXACT_DECIMALS: Final = 3  # of a share in percent
-_ROUNDING: Final = 1e-9  # of sums of losses
-_SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # what quantiles are called
+_EXACT_DECIMALS: Final = 3  # decimals of an exact fraction in percent
+_ROUNDING: Final = 1e-9  # in sums of losses
+_SHARES: Final = {0.05: "1 in 20 below", 0.5: "Median", 0.95: "1 in 20 above"}  # names of quantiles
 _WITHIN: Final = "Mean within, 95 %"
 _REFINED: Final = "Refined"
 _WORTH: Final = "Worth, trials"
 
 
 def measures_in(cells: Sequence[MeasuredCell]) -> list[Measure]:
-    """Return what was measured in any of the cells, in order."""
+    """Return the measures of all cells, in order."""
     return list({measure.name: measure for cell in cells for measure in cell.measures}.values())
 
 
 def _told(measures: Iterable[Measure]) -> list[Measure]:
-    """Return all but the traffic's, which has a table of its own."""
+    """Return all measures except those of traffic, which has a separate table."""
     return [measure for measure in measures if measure.name not in {BYTES.name, MESSAGES.name}]
 
 
@@ -67,7 +67,7 @@ def write_trials(
     precision: Wanted | None = None,
     refused_cells: Sequence[RefusedCell] = (),
 ) -> None:
-    """Write everything that trials of a scenario gave, and a picture if one is wanted."""
+    """Write all results of a scenario's trials, and a picture if requested."""
     measures = measures_in(cells)
     rows = [
         snapped(
@@ -118,7 +118,7 @@ def write_trials(
 def _study_of(
     cells: Sequence[MeasuredCell], measures: Sequence[Measure], *, name: str, refused_cells: Sequence[RefusedCell]
 ) -> Study:
-    """Return what the page of trials says."""
+    """Return the content of the trials' page."""
     notes_on_refused = [
         f"{', '.join(f'{key} = {value}' for key, value in cell.settings)}: N/A, since {cell.reason}."
         for cell in refused_cells
@@ -145,13 +145,13 @@ def _study_of(
 
 
 def check_form(form: str) -> None:
-    """Raise ConfigurationError unless what writes this form is installed."""
+    """Raise ConfigurationError unless the package that writes this format is installed."""
     allowed = "csv; or pip install 'psephos[columnar]', which writes Parquet"
     refuse(form == "parquet" and importlib.util.find_spec("pyarrow") is None, "--format", form, allowed)
 
 
 def _write_parquet(rows: Sequence[Mapping[str, object]]) -> bytes:
-    """Return rows as a file of Parquet; settings that are numbers in all cells are numbers there."""
+    """Write rows to a Parquet file; settings that are numbers in all cells become numeric columns."""
     arrow: Any = importlib.import_module("pyarrow")
     parquet: Any = importlib.import_module("pyarrow.parquet")
     columns: dict[str, list[Any]] = {}
@@ -165,7 +165,7 @@ def _write_parquet(rows: Sequence[Mapping[str, object]]) -> bytes:
 
 
 def number_of_trials(cells: Sequence[MeasuredCell]) -> str:
-    """Return how many trials the cells have, as a sentence has it."""
+    """Return the cells' number of trials, as a phrase."""
     numbers = [len(cell.trials) for cell in cells]
     return f"{min(numbers):,}" if min(numbers) == max(numbers) else f"{min(numbers):,} to {max(numbers):,}"
 
@@ -215,7 +215,7 @@ def summary_in_json(
 
 
 def _differences(cell: MeasuredCell, cells: Sequence[MeasuredCell]) -> dict[str, Measurement]:
-    """Return by how much a cell's means are more than the first cell's; nothing for that one."""
+    """Return the differences of a cell's means from the first cell's; empty for the first cell."""
     return {} if cell is cells[0] else cell.differences_from(cells[0])
 
 
@@ -233,13 +233,13 @@ def _refined_to_dict(refinement: Refined | None) -> dict[str, object]:
 
 
 def _worth(refinement: Refined) -> str:
-    """Return how many trials alone would tell as much, as words."""
+    """Return the equivalent number of plain trials, in words."""
     worth = refinement.worth
     return "exact" if refinement.is_exact else "" if worth is None else f"{float(f'{worth:.2g}'):,.0f}"
 
 
 def _worth_of_all(cells: Sequence[MeasuredCell]) -> str:
-    """Return what the first measure is worth that is refined in all cells, as words; empty without one."""
+    """Return the equivalent number of trials for the first measure refined in all cells; empty without one."""
     for measure in measures_in(cells):
         refinements = [cell.refined[measure.name] for cell in cells if measure.name in cell.refined]
         if len(refinements) == len(cells):
@@ -253,7 +253,7 @@ def _worth_of_all(cells: Sequence[MeasuredCell]) -> str:
 
 
 def _summary_to_row(summary: MeasureSummary) -> dict[str, object]:
-    """Return a summary as a row; what is left out of it is an empty cell."""
+    """Return a summary as a row, with empty cells for missing numbers."""
     row: dict[str, object] = {}
     for name, value in msgspec.structs.asdict(summary).items():
         if isinstance(value, Measurement):
@@ -271,11 +271,11 @@ def _summary_to_row(summary: MeasureSummary) -> dict[str, object]:
 
 
 def verdict_of_trials(cells: Sequence[MeasuredCell]) -> str:
-    """Return what trials come to, in a sentence to be read aloud: by the first measure that has one, else by the first.
+    """Return the verdict of trials as a sentence, by the first measure that has a sentence, else by the first.
 
-    Of several cells at one proven loss it says which had least and which most, and whether trials tell these apart: of
-    cells that are all equal they do so in 1 of 20 cases at most. At other losses none is better than another one, and
-    it says so. Nothing where nothing was measured.
+    For several cells at the same proven loss, it names the least and the greatest mean, and whether they differ
+    significantly: if all cells are equal, they are said to differ with probability 5 % at most. Cells with different
+    losses are not ranked, and the sentence says so. It is empty if nothing was measured.
     """
     for measure in sorted(_told(measures_in(cells)), key=lambda measure: not measure.said):
         if known_cells := [cell for cell in cells if measure.name in cell.summaries]:
@@ -324,7 +324,7 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
     )
     least_error = (
         2 * error_of_unseen(least_summary.num_independent) if measure.is_share and not by_law else 0.0
-    )  # it is from -1 to 1
+    )  # its range is −1 to 1
     error = difference.standard_error or least_error
     is_told = difference.value > separating_errors(len(cells)) * error
     end = "" if is_told else f"; but {trials} of each do not tell these apart"
@@ -332,9 +332,9 @@ def _verdict(measure: Measure, cells: Sequence[MeasuredCell]) -> str:
 
 
 def losses_of(cells: Sequence[MeasuredCell]) -> list[dict[str, float]]:
-    """Return what is proven of each cell's session, by columns: of all that one party says, and of one part of it.
+    """Return the proven losses of each cell's session, by column: of one party in total, and of each unit.
 
-    Where a cell says nothing of a part that others have, nothing better is proven of it than of the whole.
+    If a cell has no loss for a unit that other cells have, its total loss applies.
     """
     units = dict.fromkeys(unit for cell in cells for unit in cell.parts)
     return [
@@ -345,12 +345,12 @@ def losses_of(cells: Sequence[MeasuredCell]) -> list[dict[str, float]]:
 
 
 def _columns(losses: Mapping[str, float]) -> dict[str, float]:
-    """Return losses by the names that files have for their columns."""
+    """Return losses by the names of columns in files."""
     return {header.replace("ε", "epsilon").replace(" ", "_"): proven for header, proven in losses.items()}
 
 
 def _losses_differ(cells: Sequence[MeasuredCell]) -> str:
-    """Return how cells differ in what a session costs one party, as words; empty where they do not."""
+    """Return the differences in cells' losses, in words; empty if there are none."""
     losses = losses_of(cells)
     for header in losses[0]:
         proven = [loss[header] for loss in losses]
@@ -366,7 +366,7 @@ def _epsilon(proven: float) -> str:
 
 
 def _named(cell: MeasuredCell | RefusedCell) -> str:
-    """Return the settings of a cell, as a sentence has them."""
+    """Return a cell's settings, as a phrase."""
     return " and ".join(f"{key} = {value}" for key, value in cell.settings)
 
 
@@ -377,7 +377,7 @@ def show_trials(
     precision: Wanted | None = None,
     refused_cells: Sequence[RefusedCell] = (),
 ) -> None:
-    """Print a verdict, then of one cell all measures, of several the leading ones as far as they fit."""
+    """Print a verdict, then all measures of one cell, or the leading ones of several cells that fit."""
     if verdict := verdict_of_trials(cells):
         console.print(Text(verdict, style="bold"))
         console.print()
@@ -453,7 +453,7 @@ def _whose(cells: Sequence[MeasuredCell]) -> str:
 
 
 def _show_spread(console: Console, cell: MeasuredCell) -> None:
-    """Print how much of each measure's variance is between draws of the parties, where trials tell that."""
+    """Print the part of each measure's variance that is between draws of the parties, if it is known."""
     rows: list[Sequence[str]] = []
     for measure in _told(cell.measures):
         summary = cell.summaries.get(measure.name)
@@ -497,7 +497,7 @@ def _show_grid(console: Console, cells: Sequence[MeasuredCell], refused_cells: S
 
 
 def _show_refined(console: Console, cells: Sequence[MeasuredCell]) -> None:
-    """Print why means are known better than by trials alone, and which of a grid are."""
+    """Print which means are refined, and how."""
     kinds = {refinement.by for cell in cells for refinement in cell.refined.values()}
     if not kinds:
         return
@@ -511,7 +511,7 @@ def _show_refined(console: Console, cells: Sequence[MeasuredCell]) -> None:
 
 
 def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:
-    """Print what ε proven is of: who are neighbors, and against whom it holds, of cells that differ in that of each."""
+    """Print the relation and trust model of the proven ε; for each cell if cells differ in them."""
     kinds: dict[str, list[MeasuredCell]] = {}
     for cell in cells:
         kinds.setdefault(f"{cell.total.relation.value} neighbors, against {cell.total.against}", []).append(cell)
@@ -525,7 +525,7 @@ def _show_losses(console: Console, cells: Sequence[MeasuredCell]) -> None:
 
 
 def format_number(summary: MeasureSummary, measure: Measure) -> str:
-    """Return a mean with its standard error, as tables write it."""
+    """Format a mean with its standard error, for tables."""
     times, unit = (100, " %") if measure.is_share else (1, "")
     mean, error = times * summary.mean, times * summary.standard_error
     if not error:
@@ -539,7 +539,7 @@ def format_number(summary: MeasureSummary, measure: Measure) -> str:
 
 
 def _format_like_mean(values: Sequence[float], measure: Measure, summary: MeasureSummary) -> list[str]:
-    """Return numbers of one measure with as many decimals as its mean has."""
+    """Format numbers of one measure with the decimals of its mean."""
     times = 100 if measure.is_share else 1
     decimals = decimals_of([times * summary.mean], [times * summary.standard_error])
     if measure.is_share:

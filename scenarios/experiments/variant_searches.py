@@ -1,10 +1,9 @@
-"""What a variant costs for an error, and how many people an error takes: the least of either, for one variant.
+"""Find the least ε, or the least number of people, with which a variant reaches an error.
 
-Exact where there is a formula, by bisection; else by trials, of which a search has as few as it can, and in the time
-that its clock leaves.
+Searches are by bisection if there is an exact formula; otherwise they use few trials, within the clock's time.
 
-The rules that hold here: ε is what a variant is proven to cost one party, of all that it says; a price that is named is
-rounded up, and the error beside it is the one at that price.
+ε is the variant's proven loss of one party in the whole session. A reported ε is rounded up, and the error next to it
+is the error at the rounded ε.
 """
 
 import contextlib
@@ -21,19 +20,19 @@ from .variants import price_for as least_price
 
 _T = TypeVar("_T")
 
-_FACTOR: Final = 4.0  # between the prices at which a search begins
-_PRICES: Final = (-4, 4)  # powers of that factor, from the session's price
-_MOST_PRICES: Final = 7  # so many more are tried on either side
+_FACTOR: Final = 4.0  # ratio of the first values of ε in a search
+_PRICES: Final = (-4, 4)  # powers of that factor, relative to the session's ε
+_MOST_PRICES: Final = 7  # further values on either side
 _REACH: Final = _FACTOR ** (_PRICES[1] + _MOST_PRICES)
-"""By trials, prices are looked for up to so many times the session's, and down to such a part of it."""
-_STEPS: Final = 9  # of a bisection between two of them, which ends within 3 in 1,000
-_NEXT: Final = 1.1  # what a few trials took for enough and all of them do not is tried once more with so much more
-_DIGITS: Final = 3  # of a price that is named; of one by trials, one less
-_MOST_TIMES_PEOPLE: Final = 16  # as many people as there are: so many times as many, or as few, are tried in trials
+"""By trials, ε is searched within this factor of the session's, on either side."""
+_STEPS: Final = 9  # steps of a bisection between two values, to within 0.3 %
+_NEXT: Final = 1.1  # if all trials contradict a few, the search tries once more with this factor
+_DIGITS: Final = 3  # digits of a reported ε; by trials, one less
+_MOST_TIMES_PEOPLE: Final = 16  # greatest factor of the number of people, up or down, by trials
 
 
 class VariantSearch:
-    """Looks for prices and numbers of people of single variants; `is_cut` where there was no time for something."""
+    """Searches ε and numbers of people of single variants; `is_cut` says whether time ran out."""
 
     def __init__(self, clock: SearchClock) -> None:
         self.clock = clock
@@ -41,14 +40,14 @@ class VariantSearch:
         self._tables: dict[tuple[VariantTable, int], VariantTable] = {}
 
     def with_people(self, table: VariantTable, number: int) -> VariantTable:
-        """Return the variants for so many people, whose parties are made once."""
+        """Return the table of variants for a number of people; cached."""
         key = table, number
         if key not in self._tables:
             self._tables[key] = table.with_people(number)
         return self._tables[key]
 
     def at(self, table: VariantTable, name: str, price: float, *, aim: float | None = None) -> VariantOffer | None:
-        """Return what a variant offers at a price; OutOfTimeError if it takes trials, for which there is no time."""
+        """Return a variant's offer at an ε; OutOfTimeError if it needs trials and there is no time."""
         if table.needs_values:
             self.clock.check()
         return table.at(name, price, aim=aim, tell=self.clock.on_trial)
@@ -56,7 +55,7 @@ class VariantSearch:
     def search_in_time(
         self, search: Callable[..., _T], *arguments: Any, seconds: float = 0.0, **settings: Any
     ) -> tuple[_T | None, bool]:
-        """Return what a search finds, and whether there was time for the seconds that it takes about."""
+        """Run a search if there is time for it; return its result, and whether it ran to the end."""
         with contextlib.suppress(OutOfTimeError):
             if not seconds or seconds <= self.clock.left:
                 return search(*arguments, **settings), True
@@ -64,14 +63,14 @@ class VariantSearch:
         return None, False
 
     def grid(self, table: VariantTable, name: str, center: float) -> list[VariantOffer]:
-        """Return what a variant offers at prices around one; by trials, at few of them, and by few trials."""
+        """Return a variant's offers at values of ε around a given one; by trials, at few values with few trials."""
         low, high = (-2, 2) if table.needs_values else _PRICES
         for power in range(low, high + 1):
             self.search_in_time(self.at, table, name, center * _FACTOR**power, aim=math.inf)
         return table.curve(name)
 
     def price_for(self, table: VariantTable, name: str, aim: float) -> VariantOffer | None:
-        """Return the least price of a variant that brings an error, rounded up; None where none is known to."""
+        """Return the offer at the least ε, rounded up, at which a variant reaches an error; None if none is known."""
         if table.needs_values:
             return self._price_by_trials(table, name, aim)
         target_error = aim * table.unit.whole
@@ -80,7 +79,7 @@ class VariantSearch:
             return offer is not None and offer.error.value <= target_error
 
         curve = self.grid(table, name, table.price)
-        for end, factor in ((0, 1 / _FACTOR), (-1, _FACTOR)):  # further down, then further up
+        for end, factor in ((0, 1 / _FACTOR), (-1, _FACTOR)):  # extend downwards, then upwards
             for _ in range(_MOST_PRICES):
                 if not curve or suffices(curve[end]) != (factor < 1):
                     break
@@ -104,11 +103,11 @@ class VariantSearch:
         if not suffices(rounded_offer):
             return price_found
         while suffices(smaller_offer := table.at(name, price := _next_below(price, _DIGITS))):
-            rounded_offer = smaller_offer  # the least of so many digits, wherever the search ended
+            rounded_offer = smaller_offer  # the least number with these digits, independent of where the search ended
         return rounded_offer
 
     def _price_by_trials(self, table: VariantTable, name: str, aim: float) -> VariantOffer | None:
-        """Return about the least price of a variant that brings an error, rounded up; None where none is known to."""
+        """Return the same by trials, at approximately the least ε."""
         target_error = aim * table.unit.whole
         offer_found = least_by_trials(
             lambda price: self.at(table, name, price, aim=target_error),
@@ -121,7 +120,7 @@ class VariantSearch:
             return None
         rounded_prices = (round_up(offer_found.epsilon * factor, _DIGITS - 1) for factor in (1.0, _NEXT))
         for price in (*rounded_prices, offer_found.epsilon):
-            offer = self.at(table, name, price)  # by all trials, as its error is said
+            offer = self.at(table, name, price)  # with all trials, as the error is reported
             if offer is not None and offer.quoted <= target_error:
                 return offer
         return None
@@ -129,7 +128,7 @@ class VariantSearch:
     def people_for(
         self, table: VariantTable, name: str, aim: float, price: float
     ) -> tuple[int | None, VariantOffer | None]:
-        """Return the least number of people with whom a variant brings an error at a price, and what it offers them."""
+        """Return the least number of people with which a variant reaches an error at an ε, and its offer."""
         if table.needs_values:
             return self._people_by_trials(table, name, aim, price)
 
@@ -140,7 +139,7 @@ class VariantSearch:
             except ConfigurationError:
                 if number == table.people:
                     raise
-                return None  # fewer than there are groups
+                return None  # fewer people than groups
 
         def suffices(number: int) -> bool:
             offer_made = make_offer(number)
@@ -159,7 +158,7 @@ class VariantSearch:
     def _people_by_trials(
         self, table: VariantTable, name: str, aim: float, price: float
     ) -> tuple[int | None, VariantOffer | None]:
-        """Return about the least number of people, and what a variant offers them."""
+        """Return approximately the least number of people, and the variant's offer."""
 
         def offer(number: float) -> tuple[int, VariantOffer] | None:
             people = max(round(number), 1)
@@ -177,17 +176,17 @@ class VariantSearch:
             for people in (people_and_offer[0], math.ceil(people_and_offer[0] * _NEXT)):
                 offer_at_price = self.at(
                     self.with_people(table, people), name, price
-                )  # by all trials, as its error is said
+                )  # with all trials, as the error is reported
                 if offer_at_price is not None and excess((people, offer_at_price)) <= 1:
                     return people, offer_at_price
         return None, self.at(table, name, price)
 
 
 def share_of(table: VariantTable, offer: VariantOffer) -> float:
-    """Return an error as a share of all that there is in a table: one that trials found at its upper limit."""
+    """Return an offer's error as a fraction; its upper confidence limit if trials found it."""
     return offer.quoted / table.unit.whole
 
 
 def _next_below(number: float, digits: int) -> float:
-    """Return the number with so many digits that comes before one."""
+    """Return the next smaller number with these digits."""
     return -round_up(-number * (1 - 1e-9), digits)

@@ -1,13 +1,13 @@
-"""What the variants of a session offer at a price, and what each costs for a wanted error.
+"""Compare the variants of a session: their errors at one ε, and the ε that each needs for an error.
 
-`psephos variants` compares them at the session's price; `psephos plan` asks from the other side (`plans`). A system
-brings a `VariantTable` (its part `variants`). Every variant has the session's price: the proven loss of one party, of
-all that it says, in replace-one neighbors unless the session has others. The error is in the system's own unit: exact
-where there is a formula, else by trials of the same parties (`SimulatedVariants`), with its standard error. Variants
-are tried with equal seeds and trial numbers, so that they share their luck.
+`psephos variants` compares them at the session's ε; `psephos plan` inverts the comparison (`plans`). A system declares
+a `VariantTable` (its part `variants`). All variants have the session's ε: the proven loss of one party in the whole
+session, for replace-one neighbors unless the session has another relation. The error is in the system's unit: exact if
+there is a formula, else from trials of the same parties with a standard error (`SimulatedVariants`). Variants are tried
+with equal seeds and trial numbers, so they share their random numbers.
 
-A price for a wanted error is found by bisection, which takes for granted that more ε never makes the error larger. By
-trials it is as sure as the error that is printed beside it.
+The ε for an error is found by bisection, which assumes that a larger ε never increases the error. By trials, it is as
+uncertain as the error printed next to it.
 """
 
 import abc
@@ -41,31 +41,31 @@ OF_MASKS: Final = (
     "where more than 1,000 have to take part, if it is semi-honest, too"
 )
 SIZES: Final = ("threshold", "colluders")
-"""The parameters that only masked sessions have."""
-_LEAVING: Final = 10  # of so many one may leave, and one be with the server, unless the session says how many
+"""Parameters that only masked sessions have."""
+_LEAVING: Final = 10  # by default, one in so many parties may drop out, and one may collude with the server
 REACH: Final = 1024.0
-"""Prices are looked for up to so many times the session's, and down to such a part of it."""
-_STEPS: Final = 12  # of a bisection over so wide a range: it ends within half a percent
+"""ε is searched within this factor of the session's, on either side."""
+_STEPS: Final = 12  # steps of a bisection over this range, to within 0.5 %
 MOST_PEOPLE: Final = 1_000_000_000
 _STEPS_OF_PARAMETER: Final = 60
-_FIRST_TRIALS: Final = 8  # of a variant at a price that may be far from an aim; where they do not tell, there are more
+_FIRST_TRIALS: Final = 8  # first trials at an ε that may be far from an aim; if they do not decide, there are more
 _TIMES_TRIALS: Final = 3
-_CLEAR: Final = 4.0  # standard errors between an error and an aim, beyond which more trials would not change the side
+_CLEAR: Final = 4.0  # standard errors from the aim beyond which more trials would not change the side
 _CONFIDENCE: Final = 0.99
-"""Of an error's upper limit."""
-_NEAR: Final = 1 + 1e-9  # rounding of a price
+"""Confidence of an error's upper limit."""
+_NEAR: Final = 1 + 1e-9  # rounding of ε
 
 
 class VariantOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """What a variant offers at a price.
+    """A variant's offer at an ε: its error and settings.
 
     Args:
-        name: the variant's.
-        epsilon: the proven loss of one party, of all that it says.
-        error: in the table's unit; its standard error is 0 where it is exact.
-        settings: the parameters that make a session this variant; None for such as are left out then.
-        cells: what stands in the table's columns, by header.
-        at_most: the upper confidence limit of an error that trials found; None of an exact one.
+        name: the variant's name.
+        epsilon: the proven loss of one party in the whole session.
+        error: the error, in the table's unit; its standard error is 0 if it is exact.
+        settings: the parameters that turn a session into this variant; None for parameters to remove.
+        cells: the texts of the table's columns, by heading.
+        at_most: upper confidence limit of an error from trials; None for an exact one.
 
     Examples:
         >>> from psephos.scenarios.experiments.measurements import Measurement
@@ -82,19 +82,19 @@ class VariantOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def quoted(self) -> float:
-        """The error that can be counted on: where trials found it, its upper confidence limit."""
+        """The reported error: if it is from trials, its upper confidence limit."""
         return self.error.value if self.at_most is None else self.at_most
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """What people think of an error in: a share of something whole, and maybe a number.
+    """The unit in which errors are shown: a fraction of a whole, and possibly a number.
 
     Args:
-        of: what the share is of, as words that follow it.
-        whole: a share of 1 in the table's own numbers.
-        noun: what is counted; empty where the error is a share and nothing else.
-        sign: stands before an error that is on either side: one standard error.
-        explained: what the reader has to know of it, as sentences.
+        of: the whole, as words after the fraction.
+        whole: the whole in the table's unit.
+        noun: what numbers count; empty if the error is only a fraction.
+        sign: the sign before a two-sided error, which is one standard error.
+        explained: an explanation for the reader, in sentences.
 
     Examples:
         >>> votes = Unit(of="of all votes", whole=200, noun="votes")
@@ -109,10 +109,10 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
     explained: str = ""
 
     def share_in(self, error: float) -> float:
-        """Return an error that somebody names as a share: below 1 it is one, from 1 on it is a number.
+        """Convert a user's error into a fraction: below 1 it is a fraction, from 1 on it is a number.
 
         Raises:
-            ConfigurationError: it is none of these.
+            ConfigurationError: it is neither.
         """
         if 0 < error < 1:
             return error
@@ -124,14 +124,15 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
         raise ConfigurationError(field="--error", value=error, allowed=allowed)
 
     def short(self, share: float, *, standard_error: float = 0.0) -> str:
-        """Return an error for a table: in percent, with its own where trials found it, and the number behind it."""
+        """Format an error for a table: in percent, with its standard error if it is from trials, and its number."""
         if standard_error:
-            decimals = max(decimals_of([100 * share], [100 * standard_error]) - 1, 1)  # one digit of the error will do
+            # one digit of the standard error suffices
+            decimals = max(decimals_of([100 * share], [100 * standard_error]) - 1, 1)
             return f"{100 * share:.{decimals}f} ± {100 * standard_error:.{decimals}f} %"
         return f"{self.sign}{format_number(100 * share)} %{self._number(share)}"
 
     def long(self, share: float) -> str:
-        """Return an error with all of its words."""
+        """Format an error with all words."""
         return f"{self.sign}{format_number(100 * share)} % {self.of}{self._number(share)}"
 
     def _number(self, share: float) -> str:
@@ -143,23 +144,23 @@ class VariantTable(abc.ABC):
     """The variants of one session.
 
     Args:
-        resolved: the session; with `needs_values`, with its parties' values.
-        trials: of each variant, where the error is found by trials.
+        setup: the session; if `needs_values`, with its parties' values.
+        trials: number of trials of each variant, if errors are found by trials.
 
     Attributes:
-        parameters: the session's.
-        people: for how many parties errors are told.
-        price: the session's.
+        parameters: the session's parameters.
+        people: number of parties for which errors are computed.
+        price: the session's ε.
     """
 
     needs_values: ClassVar[bool] = False
     """Whether errors are found by trials with the parties' values."""
     mark: ClassVar[str] = ""
-    """What is written behind the name of the best variant."""
+    """The text after the best variant's name."""
     dropped: ClassVar[Sequence[str]] = ()
-    """The headers that a narrow terminal goes without, the first of them first."""
+    """Headings of columns that a narrow terminal omits, in order."""
     error: str
-    """What the error is of, in a few words that stand above its column."""
+    """The heading of the error's column."""
 
     def __init__(self, setup: Resolved, *, trials: int) -> None:
         self.resolved = setup
@@ -174,30 +175,30 @@ class VariantTable(abc.ABC):
     @property
     @abc.abstractmethod
     def names(self) -> Sequence[str]:
-        """The variants, in their order."""
+        """The variants' names, in order."""
 
     @property
     @abc.abstractmethod
     def unit(self) -> Unit:
-        """What people think of this error in."""
+        """The unit in which errors are shown."""
 
     @property
     def counted(self) -> CountedValues | None:
-        """Of which values the holders are counted, if another mechanism for that might tell more."""
+        """The values whose holders are counted, if another mechanism might count them better."""
         return None
 
     @abc.abstractmethod
     def offer(self, name: str, price: float) -> VariantOffer | None:
-        """Return what the variant of this name offers at a price, ε > 0; None where it cannot have that price."""
+        """Return a variant's offer at ε > 0; None if it cannot have this ε."""
 
     def at(
         self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None
     ) -> VariantOffer | None:
-        """Return `offer`, which is asked once, maybe without what stands in columns.
+        """Return `offer`, cached, possibly without texts of columns.
 
         Args:
-            aim: an error: it is enough to know on which side of it the variant's own is. None for all trials.
-            tell: told of each trial, where there are trials; what it raises ends them.
+            aim: an error; trials stop when they show on which side of it the variant's error is. None for all trials.
+            tell: called before each trial, if there are trials; an exception ends them.
         """
         del aim, tell
         if (name, price) not in self._known:
@@ -205,16 +206,16 @@ class VariantTable(abc.ABC):
         return self._known[name, price]
 
     def curve(self, name: str) -> list[VariantOffer]:
-        """Return all that was asked of a variant, the least price first."""
+        """Return all cached offers of a variant, by increasing ε."""
         own_offers = [
             offer for (offer_name, _), offer in self._known.items() if offer_name == name and offer is not None
         ]
         return sorted({offer.epsilon: offer for offer in own_offers}.values(), key=lambda offer: offer.epsilon)
 
     def offers(self, tell: Callable[[str], object] = lambda _: None) -> list[VariantOffer]:
-        """Return what the variants offer at the session's price; those that cannot have it are missing.
+        """Return the variants' offers at the session's ε, without variants that cannot have it.
 
-        As each variant begins, `tell` is called with a line.
+        `tell` is called with a line when each variant begins.
         """
         offers: list[VariantOffer] = []
         for name in self.names:
@@ -224,11 +225,11 @@ class VariantTable(abc.ABC):
         return offers
 
     def missing(self, offers: Sequence[VariantOffer]) -> list[str]:
-        """Return the names of the variants that offer nothing."""
+        """Return the names of variants without an offer."""
         return sorted({*self.names} - {offer.name for offer in offers})
 
     def sizes_of(self, *, is_masked: bool) -> dict[str, Any]:
-        """Return T and c for so many people: in the session's proportion, or as usual; None where nothing is masked."""
+        """Return T and c for the number of people, in the session's or default proportion; None without masking."""
         own_sizes: dict[str, int] = {
             field: size for field in SIZES if isinstance(size := getattr(self.parameters, field, None), int)
         }
@@ -241,63 +242,63 @@ class VariantTable(abc.ABC):
         return dict(zip(SIZES, sizes, strict=True))
 
     def parameters_with(self, settings: Mapping[str, Any]) -> Any:
-        """Return the session's parameters with some set anew; T and c are left out where they are None."""
+        """Return the session's parameters with changes; T and c are removed if they are None."""
         settings_or_unset = {
             name: UNSET if name in SIZES and value is None else value for name, value in settings.items()
         }
         return msgspec.structs.replace(self.parameters, **settings_or_unset)
 
     def model_of(self, name: str) -> TrustModel:
-        """Return whom a variant trusts."""
+        """Return a variant's trust model."""
         del name
         return TrustModel.LOCAL
 
     def trusted(self, model: TrustModel, *, people: int | None = None) -> str:
-        """Return whom a variant of so many people trusts, by default the table's; see `TrustModel.trusted_party`."""
+        """Return the party that a variant trusts with this number of people; see `TrustModel.trusted_party`."""
         of_all = self.changed(people=people or self.people)
         is_sparse = model.is_masked and of_all.sizes_of(is_masked=True)[SIZES[0]] >= LEAST_FOR_CIRCLE
         return model.trusted_party(self.resolved.protocol.server_role, is_sparse=is_sparse)
 
     def with_people(self, number: int) -> Self:
-        """Return the variants of the same session with another number of parties, at least 1.
+        """Return the table of the same session with another number of parties, at least 1.
 
         Raises:
-            ConfigurationError: there cannot be so many, or nobody knows who the others would be.
+            ConfigurationError: the number is not possible, or further parties are unknown.
         """
         require(1 <= number <= MOST_PEOPLE, "--people", number, f"in [1, {MOST_PEOPLE}]")
         return self.changed(people=number)
 
     def changed(self, **attributes: Any) -> Self:
-        """Return this table with other attributes, and nothing asked of it yet."""
+        """Return a copy of this table with other attributes and an empty cache."""
         other = copy.copy(self)
         vars(other).update(attributes, _known={})
         return other
 
     def simplify(self) -> Mapping[str, Self]:
-        """Return the variants of sessions that ask for less, by what to do, as an imperative."""
+        """Return the tables of simpler sessions, by the change, as an imperative."""
         return {}
 
     def setup_with(self, settings: Mapping[str, Any]) -> Resolved:
-        """Return the session with some parameters set anew, or left out where they are None.
+        """Return the session with changed parameters; those that are None are removed.
 
         Raises:
-            ConfigurationError: it is not allowed.
+            ConfigurationError: the parameters are not allowed.
         """
         return resolve_served(_with(self.resolved.scenario, settings))
 
     def losses_of(self, offer: VariantOffer) -> Sequence[PrivacyLoss]:
-        """Return what a variant costs one party, phase by phase."""
+        """Return a variant's losses of one party, phase by phase."""
         settings = dict(offer.settings)
-        if isinstance(settings.get(SIZES[0]), int):  # of as many people as there are
+        if isinstance(settings.get(SIZES[0]), int):  # T and c for the actual number of people
             settings |= self.changed(people=len(self.resolved.names)).sizes_of(is_masked=True)
         return self.setup_with(settings).protocol.losses
 
     def best(self, offers: Sequence[VariantOffer]) -> VariantOffer:
-        """Return the best of them."""
+        """Return the best offer."""
         return min(offers, key=lambda offer: offer.error.value)
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
-        """Return what the reader of the table needs to know."""
+        """Return explanations for the table's reader."""
         del offers
         return ()
 
@@ -308,12 +309,12 @@ class SimulatedVariants(VariantTable):
     needs_values: ClassVar[bool] = True
     mark: ClassVar[str] = " <- fewest"
     is_lack: ClassVar[bool] = False
-    """Whether the error is what the measure lacks of 1."""
+    """Whether the error is 1 minus the measure."""
     of_price: ClassVar[frozenset[str]] = frozenset()
-    """The parameters that follow from the price, where hardly any row depends on them: then a variant's parties are
-    made anew where `have_equal_rows` says so, and not at each price."""
+    """Parameters that follow from ε and on which rows rarely depend: a variant's parties are made again only if
+    `have_equal_rows` is false, not at each ε."""
     measure: str
-    """The measure of the system that the error is made of."""
+    """Name of the system's measure that gives the error."""
 
     resolved: Local
 
@@ -324,17 +325,17 @@ class SimulatedVariants(VariantTable):
 
     @abc.abstractmethod
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
-        """Return the parameters of a variant at a price, None for such as are left out.
+        """Return a variant's parameters at an ε, with None for parameters to remove.
 
-        None, or a ConfigurationError, where it cannot have that price.
+        Return None, or raise ConfigurationError, if it cannot have this ε.
         """
 
     def with_epsilon(
         self, settings: Mapping[str, Any], price: float, *, low: float, high: float
     ) -> Mapping[str, Any] | None:
-        """Return parameters with the greatest ε, from `low` to `high`, at which a session costs no more than a price.
+        """Return parameters with the greatest `epsilon` from `low` to `high` whose proven loss is at most `price`.
 
-        The others are given, as the protocol's parameters have them. None where no ε does.
+        `settings` are the other parameters. Return None if there is no such `epsilon`.
         """
 
         def proven(parameter: float) -> float:
@@ -343,30 +344,30 @@ class SimulatedVariants(VariantTable):
             except ConfigurationError:
                 if parameter == high:
                     raise
-                return 0.0  # so it is too small for this variant
+                return 0.0  # refused as too small for this variant
 
         epsilon = epsilon_at(price, proven, low=low, high=high)
         return None if epsilon is None else {**settings, "epsilon": epsilon}
 
     def proven(self, settings: Mapping[str, Any]) -> float:
-        """Return what a session costs with other parameters."""
+        """Return a session's proven ε with changed parameters."""
         return price_of(self.resolved.protocol.with_parameters(self.parameters_with(settings)))
 
     def cells(self, offer: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
-        """Return what else stands in the table's columns, before ε and the error, by header."""
+        """Return texts of further columns, before ε and the error, by heading."""
         del offer, protocol
         return {}
 
     def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
-        """Return the table that makes up so many parties of a scenario's kind; None where that one makes up none."""
+        """Return the scenario's table of a generator for a number of parties; None if it has no generator."""
         del parties, number
         return None
 
     def with_people(self, number: int) -> Self:
-        """Return the variants of the same session with more made-up parties, or fewer."""
+        """Return the table of the same session with another number of synthetic parties."""
         if number == self.people:
             return self
-        super().with_people(number)  # which checks it
+        super().with_people(number)  # checks the number
         scenario, role = self.resolved.scenario, self.resolved.protocol.client_role
         table = self.parties_of(scenario.parties, number) if isinstance(scenario.parties, Mapping) else None
         if table is None:
@@ -375,12 +376,12 @@ class SimulatedVariants(VariantTable):
             )
             raise ConfigurationError(field="--people", value=number, allowed=allowed)
         scenario = msgspec.structs.replace(scenario, parties=table)
-        if isinstance(getattr(self.parameters, SIZES[0], None), int):  # T and c of as many people
+        if isinstance(getattr(self.parameters, SIZES[0], None), int):  # T and c for this number of people
             scenario = _with(scenario, self.changed(people=number).sizes_of(is_masked=True))
         return type(self)(prepare(scenario)[1], trials=self.trials)
 
     def offer(self, name: str, price: float) -> VariantOffer | None:
-        """Return what a variant offers at a price, by trials."""
+        """Return a variant's offer at an ε, by trials."""
         variant_setup = self._setup_at_price(name, price)
         offer_found = None if variant_setup is None else self._find(name, price, variant_setup, aim=None, tell=None)
         if variant_setup is None or offer_found is None:
@@ -395,9 +396,9 @@ class SimulatedVariants(VariantTable):
     def at(
         self, name: str, price: float, *, aim: float | None = None, tell: OnStep | None = None
     ) -> VariantOffer | None:
-        """Return what a variant offers at a price, with the error's column, by trials that tell its side of an aim.
+        """Return a variant's offer at an ε with the error's column only, by enough trials to decide its side of an aim.
 
-        The trials are the first ones of `offer`, so that more of them never contradict what was found before.
+        They are the first trials of `offer`, so that further trials extend them.
         """
         key = name, price
         if key in self._known and (self._known[key] is None or self._is_enough(key, aim)):
@@ -416,7 +417,7 @@ class SimulatedVariants(VariantTable):
         aim: float | None,
         tell: OnStep | None,
     ) -> VariantOffer | None:
-        """Run the trials that are missing; an end in between leaves what was known."""
+        """Run the missing trials; if they are interrupted, earlier results stay."""
         key, (settings, setup) = (name, price), settings_and_setup
         while not self._is_enough(key, aim):
             earlier_cell = self._tried.get(key)
@@ -443,25 +444,25 @@ class SimulatedVariants(VariantTable):
         return self._known[key]
 
     def error_of(self, summary: MeasureSummary) -> Measurement:
-        """Return the error that a measure says."""
+        """Return the error from a measure's mean."""
         return Measurement(1 - summary.mean if self.is_lack else summary.mean, summary.standard_error)
 
     def _limit_of(self, error: Measurement, summary: MeasureSummary, trials: int) -> float:
-        """Return an error's upper limit, by Student's t; where all trials agree, by the share's own interval."""
+        """Return an error's upper limit, by Student's t; if all trials are equal, by the summary's interval."""
         if not error.standard_error:
             return 1 - summary.low if self.is_lack else summary.high
         return error.value + float(stdtrit(trials - 1, _CONFIDENCE)) * error.standard_error
 
     def measure_of(self, error: float) -> float:
-        """Return the measure of an error: what `error_of` makes of one, turned around."""
+        """Return the measure of an error; the inverse of `error_of`."""
         return 1 - error if self.is_lack else error
 
     def changed(self, **attributes: Any) -> Self:
-        """Return this table with other attributes, and nothing tried yet."""
+        """Return a copy of this table with other attributes and no trials."""
         return super().changed(**attributes, _tried={}, _encoded={})
 
     def _is_enough(self, key: tuple[str, float], aim: float | None) -> bool:
-        """Return whether there are trials enough to know an error, or on which side of an aim it is."""
+        """Return whether there are enough trials for an error, or for its side of an aim."""
         measured_cell = self._tried.get(key)
         if measured_cell is None:
             return False
@@ -475,24 +476,24 @@ class SimulatedVariants(VariantTable):
         return is_far and not summary.low <= target_error <= summary.high
 
     def have_equal_rows(self, protocol: PhasedProtocol[Any, Any], other: PhasedProtocol[Any, Any]) -> bool:
-        """Return whether parties' rows are the same in two sessions that differ in `of_price` alone."""
+        """Return whether parties have the same rows in two sessions that differ only in `of_price`."""
         del protocol, other
         return True
 
     def setup_with(self, settings: Mapping[str, Any]) -> Local:
-        """Return the session with some parameters set anew, with its parties' values."""
+        """Return the session with changed parameters, with its parties' values."""
         return resolve(_with(self.resolved.scenario, settings))
 
     def _setup_at_price(self, name: str, price: float) -> tuple[Mapping[str, Any], Local] | None:
-        """Return the session of a variant at a price with its settings; None where it cannot have that price."""
+        """Return a variant's session at an ε with its settings; None if it cannot have this ε."""
         try:
             settings = self.settings(name, price)
             return None if settings is None else (settings, self._make_setup(name, settings))
-        except ConfigurationError:  # this mechanism cannot have this price, or not with these parties
+        except ConfigurationError:  # the mechanism cannot have this ε, or not with these parties
             return None
 
     def _make_setup(self, name: str, settings: Mapping[str, Any]) -> Local:
-        """Return the session of a variant, whose parties are those of another price of it where there was one."""
+        """Return a variant's session; parties are reused from its session at another ε, if any."""
         if (encoded_inputs := self._encoded.get(name)) is not None:
             price_settings = {key: settings[key] for key in self.of_price}
             protocol = encoded_inputs.protocol.with_parameters(
@@ -509,7 +510,7 @@ class SimulatedVariants(VariantTable):
         return setup
 
     def _format_error(self, error: Measurement, summary: MeasureSummary) -> str:
-        """Return a share that is an error, in percent; where all trials agree, how far it may be from that."""
+        """Format an error in percent; if all trials are equal, with its possible deviation."""
         if error.standard_error:
             return self.unit.short(error.value, standard_error=error.standard_error)
         low, high = (1 - summary.high, 1 - summary.low) if self.is_lack else (summary.low, summary.high)
@@ -517,7 +518,7 @@ class SimulatedVariants(VariantTable):
 
 
 def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
-    """Return the proven loss of one party, of all that it says in a session.
+    """Return the proven loss of one party in a whole session.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -530,12 +531,12 @@ def price_of(protocol: PhasedProtocol[Any, Any]) -> float:
 def price_for(
     table: VariantTable, name: str, error: float, *, limits: tuple[float, float] | None = None, steps: int = _STEPS
 ) -> VariantOffer | None:
-    """Return what a variant offers at about the least price for an error; None where no price is known to suffice.
+    """Return a variant's offer at approximately the least ε for an error; None if no ε is known to suffice.
 
     Args:
-        error: the most that is wanted, > 0.
-        limits: prices of which the first is known to be too little, and the other to suffice or to be too dear.
-        steps: of the bisection.
+        error: the aimed error, > 0, in the table's unit.
+        limits: a value of ε that is known to be too small, and one that suffices or is too large for the variant.
+        steps: number of bisection steps.
     """
     low, high = map(math.log, limits or (table.price / REACH, table.price * REACH))
     best: VariantOffer | None = None
@@ -547,16 +548,16 @@ def price_for(
         if offer_at_middle is not None and offer_at_middle.error.value <= error:
             best, high = offer_at_middle, middle
         elif offer_at_middle is not None or (best is None and middle <= math.log(table.price)):
-            low = middle  # too little
-        else:  # too dear for this variant
+            low = middle  # too small
+        else:  # too large for this variant
             high = middle
     return best
 
 
 def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, high: float) -> float | None:
-    """Return the greatest parameter, from `low` to `high`, at which a session costs no more than a price, or None.
+    """Return the greatest parameter from `low` to `high` whose proven loss is at most `price`, or None.
 
-    By `proven`, which never falls, a parameter's proven loss.
+    `proven` maps a parameter to its proven loss, and must be nondecreasing.
 
     Examples:
         >>> epsilon_at(2.0, lambda epsilon: 3 * epsilon, low=0.01, high=10.0).__round__(4)
@@ -567,7 +568,7 @@ def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, hi
     if proven(low) > price * _NEAR:
         return None
     if low <= price <= high and proven(price) <= price * _NEAR and proven(price * 1.001) > price * _NEAR:
-        return price  # as it is in most cases, to the last digit
+        return price  # exact in most cases
     for _ in range(_STEPS_OF_PARAMETER):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if proven(middle) <= price * _NEAR else (low, middle)
@@ -575,7 +576,7 @@ def epsilon_at(price: float, proven: Callable[[float], float], *, low: float, hi
 
 
 def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
-    """Return a scenario with some parameters set anew, or left out where they are None: they say who is trusted."""
+    """Return a scenario with changed parameters, of which those that are None are removed."""
     kept_parameters = {name: value for name, value in scenario.parameters.items() if name not in settings}
     new_parameters = {name: value for name, value in settings.items() if value is not None}
     trust_words, parameters = scenario.trust_note, {**kept_parameters, **new_parameters}
@@ -585,9 +586,9 @@ def _with(scenario: Scenario, settings: Mapping[str, Any]) -> Scenario:
 
 
 def table_of(kind: type[VariantTable], scenario: Scenario, *, trials: int) -> VariantTable:
-    """Return the variants of a scenario, of which each gets so many trials.
+    """Return the table of a scenario's variants.
 
     Raises:
-        ConfigurationError: something of the scenario is not allowed, or its variants cannot be compared.
+        ConfigurationError: a value of the scenario is not allowed, or its variants cannot be compared.
     """
     return kind(prepare(scenario)[1] if kind.needs_values else resolve_served(scenario), trials=trials)

@@ -1,6 +1,6 @@
-"""What variants offer and cost: in sentences, as tables in a terminal, and as JSON.
+"""Show variants' errors and ε: in sentences, as tables in a terminal, and as JSON.
 
-By trials several variants may be best: those of which the trials do not tell it from chance are said to be as good.
+By trials, several variants may be best: those that do not differ significantly from the best are called equally good.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,21 +20,21 @@ from .measurements import Measurement, deviation, error_of_unseen, separating_er
 from .variants import VariantOffer, VariantTable
 
 Prices: TypeAlias = Mapping[str, VariantOffer | None]
-"""What variants offer at about the least price for an error, by name; None where no price is known to suffice."""
+"""Maps each variant to its offer at approximately the least ε for an error; None if no ε is known to suffice."""
 _NO_PRICES: Final[Prices] = {}
 
 
 def describe_trusted(model: TrustModel, table: VariantTable, *, people: int | None = None) -> str:
-    """Return whom a variant of so many people trusts, by default the table's, as words that begin a sentence."""
+    """Return the trust statement of a variant with a number of people, as the beginning of a sentence."""
     return f"Trusting {table.trusted(model, people=people)}{', under masks' * model.is_masked}"
 
 
 def verdict_of_variants(
     table: VariantTable, offers: Sequence[VariantOffer], prices: Prices = _NO_PRICES, *, error: float | None = None
 ) -> list[str]:
-    """Return what variants come to, as sentences: for each model of trust the best at the price, and for the error.
+    """Return the verdict in sentences: for each trust model the best variant at the ε, and for the error.
 
-    The error that is wanted is in the table's own numbers.
+    `error` is the aimed error, in the table's unit.
     """
     people, s = pluralize(table.people, table.resolved.protocol.client_role), "s" * (table.people == 1)
     sentences: list[str] = []
@@ -60,7 +60,7 @@ def verdict_of_variants(
 
 
 def _group_by_model(table: VariantTable, offers: Sequence[VariantOffer]) -> list[tuple[TrustModel, list[VariantOffer]]]:
-    """Return the offers of each model of trust that has any; first of that in which nobody is trusted."""
+    """Return the offers by trust model; the local model first."""
     offers_of_models = [
         (model, [each for each in offers if table.model_of(each.name) is model]) for model in TrustModel
     ]
@@ -70,7 +70,7 @@ def _group_by_model(table: VariantTable, offers: Sequence[VariantOffer]) -> list
 def _ties(
     best: VariantOffer, offers: Sequence[VariantOffer], of_model: Sequence[VariantOffer], table: VariantTable
 ) -> str:
-    """Return the words for those of a model that are as good as the best of it, as far as trials tell."""
+    """Return words for the variants of a trust model that do not differ significantly from its best."""
     if not table.needs_values:
         return ""
     is_as_good = find_equally_good(best.error, [each.error for each in offers], trials=table.trials)
@@ -83,9 +83,10 @@ def _ties(
 
 
 def find_equally_good(best: Measurement, errors: Sequence[Measurement], *, trials: int) -> list[bool]:
-    """Return for each error whether it may be as small as the best one. Errors are shares, found by trials.
+    """Return for each error whether it does not differ significantly from the best one.
 
-    If all variants are equally good, any is called worse in at most 1 of 20 comparisons.
+    Errors are fractions, from trials. If all variants are equally good, some variant is called worse in at most 1 of 20
+    comparisons.
 
     Examples:
         >>> errors = [Measurement(0.10, 0.01), Measurement(0.11, 0.01), Measurement(0.30, 0.01)]
@@ -108,9 +109,9 @@ def show_variants(
     *,
     error: float | None = None,
 ) -> None:
-    """Print what variants offer at the session's price: in sentences, and as a table in which the best is marked.
+    """Print the variants' errors at the session's ε: in sentences, and as a table with the best marked.
 
-    What they cost follows where an error is wanted, in the table's own numbers.
+    If `error` is given, in the table's unit, the ε that each variant needs follows.
     """
     console.print()
     for sentence in verdict_of_variants(table, offers, prices, error=error):
@@ -135,7 +136,7 @@ def show_variants(
 
 
 def _show_counting(console: Console, table: VariantTable) -> None:
-    """Print by which mechanism it is known how well how many hold each value, where a phase counts that."""
+    """Print the standard error of counts by mechanism, if a phase counts the holders of values."""
     if (counted_values := table.counted) is None:
         return
     errors = counting_errors(counted_values, people=table.people)
@@ -154,7 +155,7 @@ def _show_counting(console: Console, table: VariantTable) -> None:
 
 
 def best_of(words: Sequence[str]) -> list[Cell]:
-    """Return the row of the best.
+    """Return the best variant's row.
 
     Examples:
         >>> best_of(["joint", "0.05"])[0].tone
@@ -164,7 +165,7 @@ def best_of(words: Sequence[str]) -> list[Cell]:
 
 
 def _show_prices(console: Console, table: VariantTable, prices: Prices, *, error: float) -> None:
-    """Print what variants cost for an error that is wanted; the least is marked."""
+    """Print the ε that each variant needs for an error, with the least marked."""
     known_offers = [offer for offer in prices.values() if offer is not None]
     least_offer = min(known_offers, key=lambda offer: offer.epsilon, default=None)
     console.print()
@@ -182,7 +183,7 @@ def _show_prices(console: Console, table: VariantTable, prices: Prices, *, error
 def variants_in_json(
     table: VariantTable, offers: Sequence[VariantOffer], prices: Prices, *, error: float | None
 ) -> dict[str, Any]:
-    """Return all of it as plain data."""
+    """Return errors and ε of variants as plain data."""
     format_number: dict[str, Any] = {
         "session": table.resolved.scenario.name,
         "protocol": table.resolved.protocol.name,

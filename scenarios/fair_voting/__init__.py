@@ -1,3 +1,3 @@
-"""Fair voting: its data, presentation, attack, audit and paper, found by `system.SYSTEM`."""
+"""Fair voting: data, presentation, attack, audit and paper, which `system.SYSTEM` names."""
 
 __all__: tuple[str, ...] = ()

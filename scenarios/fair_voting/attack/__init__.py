@@ -1,3 +1,3 @@
-"""Fair voting: what a coalition infers, and what one party can do."""
+"""Fair voting: attacks of coalitions and of single voters."""
 
 __all__: tuple[str, ...] = ()

@@ -1,11 +1,12 @@
 """Differencing: two elections that differ in one voter, whose ranking is inferred from both outcomes.
 
-The voter leaves between them, or votes otherwise; everybody else ranks as before. What the first outcome tells of all
-of them, the second one takes off, so that two outcomes tell more of that voter than one does. Losses add up: a voter
-that has left is charged once, since the second election does not depend on it, and one that votes otherwise twice.
+Between the elections the voter leaves, or changes its ranking; all others rank as before. The second outcome reveals
+what the others contributed to the first one, so two outcomes reveal more about the voter than one. Losses add up: a
+voter that has left is charged once, since the second election does not depend on it; one that changes its ranking is
+charged twice.
 
-Whose rankings the coalition does not know it believes to be drawn uniformly, and on such elections it is tried: exactly
-where a winner alone is published, whose law is finite, else on made-up ones.
+The coalition assumes that unknown rankings are uniform, and is evaluated on such elections: exactly if only the winner
+is published, whose law is finite, else on synthetic elections.
 
 Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of releases; reading F1.
 """
@@ -46,29 +47,29 @@ from .published import totals_of
 from .two_elections import TwoElections, channel_of_winner
 
 _MOST_TRIALS: Final = 10_000
-# Each unknown voter's ranking is one of so many in either election: beyond, a try takes seconds.
+# Most rankings of each unknown voter over both elections; with more, a trial takes seconds.
 _MOST_CHANGED: Final = 24
 _MOST_LISTED: Final = 6
-# Unknown voters of the target's group, where sums are published: their rankings are drawn thousands of times for each
-# try, of which there are then fewer.
+# Most unknown voters of the target's group if sums are published: each trial draws their rankings thousands of times,
+# so there are fewer trials.
 _MOST_UNKNOWN: Final = 16
-# The same where four alternatives or more are ranked: each try weighs thousands of sums with all rankings.
+# The same for four alternatives or more, where each trial combines thousands of sums with all rankings.
 _MOST_UNKNOWN_OF_FOUR: Final = 4
 _MOST_DRAWN: Final = 160
 _LEAST_TRIALS: Final = 10
 
 
 class DifferencingRole(Role, frozen=True, kw_only=True):
-    """Voters that hear the outcomes of two elections which differ in the target.
+    """Voters that receive the outcomes of two elections which differ in the target.
 
-    Members are voters, at least one, without the aggregator, which is trusted.
+    Members are at least one voter, without the aggregator, which is trusted.
     """
 
-    target: str  # whose ranking is inferred, as it was in the first election: the scenario's own
-    # What becomes of the target: it has "left" before the second election, or "changed" its ranking.
+    target: str  # the voter whose ranking in the first election, that of the scenario, is inferred
+    # The target's change before the second election: it has "left", or "changed" its ranking.
     change: Change = "left"
-    secret: str = ""  # "ranking", unless "favorite" or "pair" is given: which of the first two alternatives is ahead
-    trials: int = 60  # made-up pairs of elections, where sums are published; fewer where many rankings are unknown
+    secret: str = ""  # "ranking" (default), "favorite", or "pair": which of the first two alternatives is ahead
+    trials: int = 60  # synthetic pairs of elections, if sums are published; fewer if many rankings are unknown
 
     name: ClassVar[str] = "differencing"
     refused_if_masked: ClassVar[str] = "its threshold is of one roster, and there is no second vote without the target"
@@ -98,7 +99,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
             raise ConfigurationError(field="members", value=f"{len(self.members)} voters", allowed=allowed)
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return what both outcomes tell, in general and of the target."""
+        """Return what both outcomes reveal, on average and about the target."""
         coalition = context.coalition(self.members)
         place = context.place_of(self.target, field="target")
         elections = self._elections(context)
@@ -198,7 +199,7 @@ class DifferencingRole(Role, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True)
 class _ElectionPair:
-    """Two elections, who sees both, and what is inferred of whom."""
+    """Two elections, the coalition that sees both, the target and the secret."""
 
     context: AttackContext
     elections: TwoElections
@@ -208,14 +209,14 @@ class _ElectionPair:
 
     @property
     def num_unknown(self) -> int:
-        """How many voters of the target's group, beside the target, the coalition does not know."""
+        """The number of unknown voters in the target's group, without the target."""
         groups = self.context.inputs.public[:, 0]
         is_other = groups == groups[self.place]
         is_other[[self.place, *self.coalition.members]] = False
         return int(is_other.sum())
 
     def posteriors_after(self, trace: SessionTrace) -> Posteriors | None:
-        """Return what is believed of the target after the session that was run, and one after it."""
+        """Return the target's posteriors after the session that was run, and after a second one."""
         first = trace.seen(self.context, self.coalition)
         if trace.failure is not None or totals_of(first) is None:
             return None
@@ -223,7 +224,7 @@ class _ElectionPair:
         return self.elections.posteriors((first, second), target=self.place, secret=self.secret)
 
     def say_of_target(self, posteriors: Posteriors) -> str:
-        """Return a sentence on the target, with the truth where that may be shown."""
+        """Return a sentence on the target, with the truth if it may be shown."""
         guess = int(posteriors.guesses[0])
         sentence = (
             f"Of {self.context.names[self.place]} it believes most in {posteriors.labels[guess]!r}, with probability "
@@ -235,7 +236,7 @@ class _ElectionPair:
         return f"{sentence}; it is {posteriors.labels[truth]!r}."
 
     def evaluations(self, trials: int) -> tuple[Evaluation, Evaluation]:
-        """Return how well one election and two do, where what the coalition believes of them is true."""
+        """Return the evaluations of one and of two elections, if inputs follow the coalition's prior."""
         inputs = self.context.inputs
         if self.elections.second.parameters.kind.releases_sums:
             return self._evaluate_synthetic(min(trials, max(_LEAST_TRIALS, _MOST_DRAWN // max(1, self.num_unknown))))
@@ -270,7 +271,7 @@ class _ElectionPair:
         return view_by_arrays(protocol, inputs, noise=self.context.noise(rerun=rerun), coalition=coalition)
 
     def _view_second(self, inputs: Inputs, *, draw: np.random.Generator, rerun: int) -> CoalitionView:
-        """Return what the coalition sees of the second election: without the target, or with another ranking of its."""
+        """Return the view of the second election, without the target, or with its changed ranking."""
         elections, place = self.elections, self.place
         if elections.change == "left":
             remaining_inputs = Inputs(np.delete(inputs.private, place, axis=0), np.delete(inputs.public, place, axis=0))
@@ -286,4 +287,4 @@ class _ElectionPair:
 
 
 def _protocol_of(context: AttackContext) -> FairVoting:
-    return cast("FairVoting", context.protocol)  # `protocols` says so
+    return cast("FairVoting", context.protocol)  # by `protocols`

@@ -1,20 +1,22 @@
-"""What a coalition learns of one voter's ranking from a fair and private vote, and of its group where that is private.
+"""Infer a voter's ranking, and its group if that is private, as a coalition in a fair vote.
 
-Bayes's rule on exact laws, wherever what is published has one that can be worked out. The coalition knows its members'
-rankings; of the other voters it believes that they rank independently, all rankings alike unless told otherwise.
+Bayes' rule is applied to exact laws if the published values have a computable one. The coalition knows its members'
+rankings. Its prior for other voters is that they rank independently, by default uniformly.
 
 - Central model, with the aggregator: it sees the ranking.
-- Central model, without: the winner's law is finite, and noisy sums have discrete Laplace's. With all other voters in
-  the coalition there is one profile for each candidate; with fewer the law is averaged over the others' profiles:
-  exactly while these add up to few sums, else over draws from a fixed seed (`law_of_sums`).
+- Central model, without the aggregator: the winner's law is finite, and noisy sums have discrete Laplace noise. If all
+  other voters collude, there is one profile for each candidate. Otherwise the law is averaged over the other voters'
+  profiles: exactly if they have few sums, else over draws with a fixed seed (`law_of_sums`).
 - Local model, with the aggregator: the report's law; more colluders add nothing, since reports are independent.
-- Local model, without: the group's tally less the coalition's reports. Of `sampled_pair` and `sampled_position` it
-  counts the honest reports r, and one more of r among independent others multiplies their probability by count/π̃(r):
-  P[tally | v] ∝ Σ_r P[r | v]·count(r)/π̃(r), π̃ an honest report's law before anything is known: exact for a coalition
-  of any size. Of `whole_ranking` and `noisy_scores` it is exact where the target is the only honest voter of its group,
-  since the tally is then its report; elsewhere the tally is taken for normal.
-- Private groups: with the aggregator the report's law over groups and rankings; without, the tally of all voters less
-  the coalition's reports (`public_result`): exact where the target is the only honest voter, else taken for normal.
+- Local model, without the aggregator: the group's tally minus the coalition's reports. For `sampled_pair` and
+  `sampled_position` this counts the honest reports r, and one more r among independent others multiplies their
+  probability by count(r)/π̃(r), where π̃ is the prior law of an honest report: P[tally | v] ∝ Σ_r P[r |
+  v]·count(r)/π̃(r), exact for a coalition of any size. For `whole_ranking` and `noisy_scores` it is exact if the target
+  is the only honest voter of its group, since the tally is then its report; otherwise the tally is approximated by a
+  normal law.
+- Private groups: with the aggregator, the report's law over groups and rankings. Without it, the tally of all voters
+  minus the coalition's reports (`public_result`): exact if the target is the only honest voter, else approximated by a
+  normal law.
 
 Source of the attacked protocol: Mohsin, Fair and Private Voting Rules; readings F1 to F6.
 """
@@ -44,20 +46,20 @@ Change: TypeAlias = Literal["left", "changed"]
 
 RANKING, FAVORITE, PAIR, GROUP = "ranking", "favorite", "pair", "group"
 
-_MOST_LISTED: Final = 6  # alternatives of which all rankings are candidates: 720
-_MOST_DESIGNED: Final = 8192  # candidates that stand for all rankings of more alternatives
-_MOST_LAWS: Final = 4096  # winners' laws for one target: up to some milliseconds each for Algorithm 2
-_MOST_NOISY_SUMS: Final = 1 << 14  # sums behind noise: their densities are computed as arrays
-_MOST_KNOWN: Final = 32  # coalitions' laws that are kept at one time: a megabyte each at most
-_LEAST_NORMAL: Final = 30  # honest reports of a group whose sums are taken for normal
+_MOST_LISTED: Final = 6  # alternatives up to which all rankings are candidates: 720
+_MOST_DESIGNED: Final = 8192  # candidates that represent all rankings of more alternatives
+_MOST_LAWS: Final = 4096  # winners' laws for one target, up to some milliseconds each for Algorithm 2
+_MOST_NOISY_SUMS: Final = 1 << 14  # sums before noise, whose densities are computed as arrays
+_MOST_KNOWN: Final = 32  # cached laws of coalitions, at most a megabyte each
+_LEAST_NORMAL: Final = 30  # least honest reports of a group for a normal approximation of sums
 
 
 class FairVotingAttack(Attack):
-    """Infers a voter's whole ranking, its favorite, which of two alternatives it prefers, or a group that is private.
+    """Infers a voter's whole ranking, its favorite, which of two alternatives it prefers, or its private group.
 
     Args:
-        protocol: with its public parameters.
-        seed: of the profiles that are drawn where there are too many.
+        protocol: the protocol with its public parameters.
+        seed: the seed of drawn profiles, if there are too many to enumerate.
     """
 
     secrets: ClassVar[tuple[str, ...]] = (RANKING, FAVORITE, PAIR, GROUP)
@@ -68,7 +70,7 @@ class FairVotingAttack(Attack):
         super().__init__(protocol)
         self.size = len(protocol.parameters.alternatives)
         self.seed = seed
-        # Winners' laws: those of sessions with the same coalition are the same.
+        # Cached winners' laws, which are the same for sessions with the same coalition.
         self._known_laws: dict[tuple[object, ...], tuple[FloatArray, FloatArray]] = {}
 
     @property
@@ -77,7 +79,7 @@ class FairVotingAttack(Attack):
 
     @functools.cached_property
     def population(self) -> FloatArray:
-        """What is believed of a voter of whom nothing is known: of up to 6 alternatives all rankings alike."""
+        """The prior of an unknown voter's ranking; uniform for up to 6 alternatives."""
         return np.full(math.factorial(self.size), 1 / math.factorial(self.size))
 
     @functools.cached_property
@@ -86,13 +88,13 @@ class FairVotingAttack(Attack):
         return rankings_of_codes(np.arange(math.factorial(self.size), dtype=np.int64), self.size)
 
     def candidates(self, secret: str) -> Candidates:
-        """Return all rankings; of more than 6 alternatives a few that stand for them.
+        """Return all rankings; for more than 6 alternatives, a few that represent them.
 
-        Sampled pairs and positions have laws that are linear in which of two alternatives is ahead, and in whether an
-        alternative is at a position. So they average over a label's rankings as over any few in which the other
-        alternatives have all positions, and precede each other, equally often: rotations and their reverses.
+        The laws of sampled pairs and positions are linear in the indicators of which of two alternatives is ahead, and
+        of an alternative's position. So their average over a label's rankings equals that over a few rankings in which
+        the other alternatives have all positions, and precede each other, equally often: rotations and their reverses.
 
-        Where groups are private, a candidate is a ranking within any group.
+        If groups are private, a candidate is a pair of group and ranking.
         """
         parameters = self.protocol.parameters
         allowed = f"one of {', '.join(self.secrets[:-1])}: groups are public with mechanism {parameters.mechanism!r}"
@@ -156,16 +158,16 @@ class FairVotingAttack(Attack):
     # Central model
 
     def utilities(self, rows: IntArray) -> IntArray:
-        """Return what rankings add to the aggregator's sums: utilities, in steps from its center, or preferences."""
+        """Return rankings' contributions to the aggregator's sums: utilities in steps from the center, or pairs."""
         return self.protocol.disclosed_phase.numbers_of(rows)
 
     def session_log_likelihoods(
         self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
-        """Return ln P[all that was seen | candidate]: the other voters rank alike in all sessions.
+        """Return ln P[all views | candidate], with the other voters' rankings the same in all sessions.
 
-        Exact in the central model, as one session is. In the local model a coalition without the aggregator adds up its
-        sessions as if the others' rankings were new in each: that is exact where it knows them.
+        It is exact in the central model. In the local model, a coalition without the aggregator sums over sessions as
+        if the others' rankings were independent between them, which is exact if it knows them.
         """
         releases = [view for view in sessions if not view.coalition.has_server and totals_of(view) is not None]
         if len(releases) <= 1 or not isinstance(self.protocol.phase, DisclosedRankings):
@@ -177,11 +179,11 @@ class FairVotingAttack(Attack):
         return total + self._central_log_likelihoods(releases, targets, candidates)
 
     def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return what the release tells: of the voters of one group the same. See the module for what is exact."""
+        """Return log-likelihoods of the release, equal for all voters of a group. The module says which are exact."""
         if isinstance(self.protocol.phase, RandomizedRankings):
             return self._local_log_likelihoods(view, self.protocol.phase, targets, candidates.rows)
         if isinstance(self.protocol.phase, JointRankings):
-            # Nothing tells one honest voter from another.
+            # Honest voters are exchangeable.
             log_likelihoods = joint_log_likelihoods(view, self.protocol.phase, candidates.rows, self._belief_of_unknown)
             return np.tile(log_likelihoods, (len(targets), 1))
         return self._central_log_likelihoods([view] if totals_of(view) is not None else [], targets, candidates)
@@ -197,7 +199,7 @@ class FairVotingAttack(Attack):
             others_by_group = self.others(releases[0], group)
             is_sampled = any(each.num_sampled is not None for each in others_by_group)
             is_unknown = any(each.num_unknown for each in others_by_group)
-            # Such sessions are not independent, given the profile that is believed.
+            # Sessions are not independent under the prior of profiles.
             allowed = "all voters but one, where Algorithm 2 samples voters first and several elections are seen"
             refuse(len(releases) > 1 and is_sampled and is_unknown, "coalition", "smaller", allowed)
             laws = [self.log_laws(others_by_group, group, candidates.rows, totals=totals_of(view)) for view in releases]
@@ -208,7 +210,7 @@ class FairVotingAttack(Attack):
         return total
 
     def others(self, view: CoalitionView, group: int) -> list[Others]:
-        """Return what a coalition knows of all voters but one of a group."""
+        """Return a coalition's knowledge of all voters of a group except one."""
         members = list(view.coalition.members)
         of_members = view.public[members, 0]
         width = self.utilities(self.rankings[:1]).shape[1]
@@ -239,18 +241,18 @@ class FairVotingAttack(Attack):
         totals: IntArray | None,
         change: Change | None = None,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return ln P[published | what the others add up to, candidate].
+        """Return ln P[published | the others' sum, candidate].
 
         Args:
-            others_by_group: of each group, without the target.
-            group: the target's.
-            rows: int64, shape (c, m): rankings that the target may have.
-            totals: what is published; None for all winners.
-            change: what has become of the target by now: it did not vote, or ranked in any other way, all alike.
+            others_by_group: the other voters of each group, without the target.
+            group: the index of the target's group.
+            rows: int64, shape (c, m): the target's candidate rankings.
+            totals: the published totals; None for all winners.
+            change: the target's change: it did not vote, or it has a uniformly drawn different ranking.
 
         Returns:
-            The weights of what the others may add up to, shape (s,), and the logarithms: shape (s, c, outcomes), one
-            outcome where `totals` is given.
+            The weights of the others' possible sums, shape (s,), and the log-probabilities, shape (s, c, outcomes),
+            with one outcome if `totals` is given.
         """
         if change == "changed":
             weights, of_rankings = self.log_laws(others_by_group, group, self.rankings, totals=totals)
@@ -280,13 +282,13 @@ class FairVotingAttack(Attack):
     def _log_choices(
         self, others_by_group: Sequence[Others], group: int, own_utilities: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the logarithms of the winner's law, shape (s, c, m)."""
+        """Return the log-probabilities of winners, shape (s, c, m)."""
         max_laws = max(16, _MOST_LAWS // len(own_utilities))
         target = others_by_group[group]
         if target.num_sampled is None:
             law = self._law(others_by_group, max_laws=max_laws, draws=max_laws)
             return law.weights, self._log_winners(law.rows, own_utilities, group)
-        # The target is among the voters who are sampled, or is not: what is published is a mixture over all samples.
+        # The target may or may not be in the sample of voters: the published law is a mixture over all samples.
         share = target.num_sampled / (len(target.known) + target.num_unknown + 1)
         parts: list[FloatArray] = []
         for is_in, chance in ((True, share), (False, 1 - share)):
@@ -313,7 +315,7 @@ class FairVotingAttack(Attack):
 
     @functools.cached_property
     def _belief_of_unknown(self) -> tuple[IntArray, FloatArray]:
-        """What an unknown voter may hold where groups are private, and how likely: groups by their sizes."""
+        """The prior of an unknown voter's row if groups are private: groups in proportion to their sizes."""
         sizes = np.array(self.protocol.parameters.group_sizes, dtype=np.float64)
         groups = np.arange(len(sizes), dtype=np.int64).repeat(len(self.rankings))
         rows = cells_of_members(groups, np.tile(self.rankings, (len(sizes), 1)))
@@ -332,7 +334,7 @@ class FairVotingAttack(Attack):
         for cell in map(int, np.unique(cells)):
             report = phase.reports[cell % len(phase.reports)]
             if totals is not None and totals[cell, 0] == own_totals[cell, 0]:
-                continue  # whoever is honest did not report
+                continue  # the honest voters did not report
             if totals is None or totals[cell, 0] - own_totals[cell, 0] == 1:
                 consistent = last_reports(self.protocol, report, view, own_totals, cell)
                 log_likelihoods[cells == cell] = log_sums(report.mechanism.log_likelihoods(consistent, rows), axis=0)
@@ -348,7 +350,7 @@ class FairVotingAttack(Attack):
         if report.name in {"sampled_pair", "sampled_position"}:
             reports = np.arange(len(table), dtype=np.int64)[:, None]
             laws = np.exp(report.mechanism.log_likelihoods(reports, rows)).T
-            expected = np.full(len(table), 1 / len(table))  # of uniform rankings
+            expected = np.full(len(table), 1 / len(table))  # for uniform rankings
             if self.size <= _MOST_LISTED:
                 expected = self.population @ np.exp(report.mechanism.log_likelihoods(reports, self.rankings)).T
             return log_of(laws @ (table / expected))
@@ -360,7 +362,7 @@ class FairVotingAttack(Attack):
         return np.einsum("ci,ij,cj->c", deviations, np.linalg.pinv(spread, hermitian=True), deviations) / (-2 * count)
 
     def _moments(self, report: RankingReport) -> tuple[FloatArray, FloatArray]:
-        """Return what a report adds to the tally on average, for each ranking, and its covariance over all voters."""
+        """Return a report's mean contribution to the tally for each ranking, and its covariance over all voters."""
         if report.name == "noisy_scores":
             means = self.protocol.parameters.make_scoring(is_centered=True).utilities_of(Rankings(self.rankings))
             step = self.protocol.parameters.make_scoring(is_centered=True).step
@@ -374,12 +376,12 @@ class FairVotingAttack(Attack):
 
 
 def _log_of_any_other(rows: IntArray, rankings: IntArray, of_rankings: FloatArray) -> FloatArray:
-    """Return the logarithms of an election in which a voter ranks otherwise than before: any other way, all alike.
+    """Return log-probabilities of an election after a voter changed to a uniformly drawn different ranking.
 
-    `rows`, shape (c, m), are what it may have been before, `of_rankings` ln P[published | others' sum, ranking], shape
-    (s, m!, outcomes); what is returned has shape (s, c, outcomes).
+    `rows`, shape (c, m), are its possible earlier rankings; `of_rankings`, shape (s, m!, outcomes), has ln P[published
+    | others' sum, ranking]. The result has shape (s, c, outcomes).
     """
     is_other = (rows[:, None] != rankings).any(axis=2)
     log_shares = np.where(is_other, -math.log(len(rankings) - 1), -np.inf)
-    # The shape is (others' sums, candidates, other rankings, outcomes).
+    # Shape (others' sums, candidates, other rankings, outcomes).
     return log_sums(of_rankings[:, None] + log_shares[None, :, :, None], axis=2)

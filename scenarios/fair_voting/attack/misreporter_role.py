@@ -1,15 +1,15 @@
-"""The misreporter: a voter who knows all other rankings, and would report a false one where that is worth more.
+"""The misreporter: a strategic voter who knows all other rankings, and reports the ranking that is worth most to it.
 
-It follows the protocol with whatever ranking it reports, so that nothing detects it. Who does not follow the protocol,
-and chooses its report where voters randomize themselves, is a poisoner. It compares what it expects of every ranking
-that it could report. Its utility of the winner is the score of the position in its true ranking, normalized: 1 for the
-best score, 0 for the worst. The law of the winner is the mechanism's own where a choice elects. Where estimates are
-released, elections are simulated, and the best misreport is chosen on one half of them and weighed on the other.
+It follows the protocol with the reported ranking, so nobody can detect it. (A voter who instead chooses its randomized
+report is a poisoner.) It compares its expected utility of every ranking that it could report. Its utility of a winner
+is the score of the winner's position in its true ranking, normalized to 1 for the best and 0 for the worst. If a choice
+mechanism elects the winner, the winner's law is exact. If estimates are released, elections are simulated; the best
+misreport is chosen on one half of them and evaluated on the other.
 
 **The bound.** Let P and Q be the laws of the winner under the truth and a misreport, each at most e^ε times the other
-on every set, and A the winners that Q makes likelier. Q(A) ≤ e^ε·P(A) and 1 − P(A) ≤ e^ε·(1 − Q(A)), so that
-Q(A) − P(A) ≤ (e^ε − 1)/(e^ε + 1); and Σu(Q − P) ≤ Q(A) − P(A) for u in [0, 1]. So an ε-DP vote is approximately
-strategy-proof, whatever all others report. The usual statement, that e^ε − 1 is gained at most, is weaker.
+on every set, and let A be the set of winners that are likelier under Q. Then Q(A) ≤ e^ε·P(A) and 1 − P(A) ≤ e^ε·(1 −
+Q(A)), so that Q(A) − P(A) ≤ (e^ε − 1)/(e^ε + 1); and Σu(Q − P) ≤ Q(A) − P(A) for u in [0, 1]. So an ε-DP vote is
+approximately strategy-proof for all reports of the others. The usual bound, e^ε − 1, is weaker.
 
 Source: McSherry and Talwar (2007), Section 3, for approximate truthfulness; Lee (2015), Efficient, private, and
 ε-strategyproof elicitation of tournament voting rules, for voting rules.
@@ -45,10 +45,10 @@ from ..comparisons import with_mechanism
 from .inference import RANKING, FairVotingAttack
 
 MOST_ALTERNATIVES: Final = 5
-"""All of whose rankings are tried: 120, and as many for each group where groups are private."""
+"""Most alternatives whose rankings are all tried: 120 rankings, or as many for each group if groups are private."""
 WITHOUT_PRIVACY: Final = "without privacy"
 COMPARED: Final = ("exponential", "permute_and_flip", "sampling, by label", "sampling, proven", "laplace", "local")
-"""Of `comparisons.MECHANISMS`, beside the session's own, at its ε; `sampling` by label as far as that is feasible."""
+"""Mechanisms (`comparisons.MECHANISMS`) to compare with the session's, at its ε; sampling by label if feasible."""
 
 _MOST_TRIALS: Final = 100_000
 _LEAST_TRIALS: Final = 10
@@ -56,23 +56,23 @@ _LEAST_TRIALS: Final = 10
 
 @dataclasses.dataclass(frozen=True)
 class MisreportGain:
-    """What a false ranking is worth to one voter, if all others' are known."""
+    """A voter's gain by a false ranking, if it knows all others."""
 
-    mechanism: str  # what elects
+    mechanism: str  # the mechanism that elects
     truthful: float  # the expected utility of reporting the truth, in [0, 1]
-    gain: float  # how much more the best misreport is expected to be worth; 0 where none is
-    error: float  # the standard error of the gain; 0 where it is exact
-    misreport: tuple[str, ...]  # the alternatives in its order; the true one where no other one is better
-    epsilon: float  # what is proven between any two rankings of this voter; ∞ without privacy
+    gain: float  # the expected gain of the best misreport; 0 if there is none
+    error: float  # the standard error of the gain; 0 if it is exact
+    misreport: tuple[str, ...]  # the alternatives in the best reported order; the true order if no other is better
+    epsilon: float  # the proven ε between any two rankings of this voter; ∞ without privacy
 
     @property
     def bound(self) -> float:
-        """The most that any voter of this loss gains, whatever all others report."""
+        """The greatest gain of a voter with this loss, for all reports of the others."""
         return bound_of_gain(self.epsilon)
 
 
 def bound_of_gain(epsilon: float) -> float:
-    """Return (e^ε − 1)/(e^ε + 1), the most that a misreport gains of a utility in [0, 1]; 1 for ∞.
+    """Return (e^ε − 1)/(e^ε + 1), the greatest gain of a misreport in a utility in [0, 1]; 1 for ∞.
 
     Examples:
         >>> round(bound_of_gain(1.0), 3)
@@ -82,9 +82,9 @@ def bound_of_gain(epsilon: float) -> float:
 
 
 def gains_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: int) -> list[MisreportGain]:
-    """Return what a voter gains without privacy, and with each mechanism at the session's ε, its own first.
+    """Return a voter's gains without privacy, and with each mechanism at the session's ε, first the session's.
 
-    The voter's own row is the truth. Where the winner's law is not written down, so many elections are simulated.
+    The voter's row in `inputs` is the truth. If the winner's law is unknown, `trials` elections are simulated.
     """
     gains = [gain_of(vote, inputs, place, trials=trials, seed=seed), _gain_without_privacy(vote, inputs, place)]
     parameters = vote.parameters
@@ -93,17 +93,17 @@ def gains_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed:
             other = with_mechanism(parameters, name, epsilon=parameters.epsilon)
             is_proven = [each.calibration == "proven" for each in (other, parameters)]
             if other.mechanism == parameters.mechanism and is_proven[0] == is_proven[1]:
-                continue  # the session's own
+                continue  # the session's mechanism
             gain = gain_of(FairVoting(other), inputs, place, trials=trials, seed=seed)
         except (ConfigurationError, NotImplementedError):
-            continue  # it does not take these parameters, or its law takes too long
+            continue  # it does not support these parameters, or its law takes too long
         gain = dataclasses.replace(gain, mechanism=name) if other.mechanism == "sampling" else gain
         gains += [gain] if gain.mechanism not in {each.mechanism for each in gains} else []
     return gains
 
 
 def gain_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: int) -> MisreportGain:
-    """Return what a voter gains under the mechanism of a session. See `gains_of`.
+    """Return a voter's gain under the session's mechanism. See `gains_of`.
 
     Raises:
         ConfigurationError: there are more than `MOST_ALTERNATIVES`.
@@ -120,7 +120,7 @@ def gain_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: 
         expected = np.exp(phase.choice.log_laws(sums)) @ utilities
         return _exact(vote, name, rows, expected, true, proven)
     winners = np.stack(list(_simulate_winners(vote, inputs, place, rows, trials=trials, seed=seed)))
-    worth = utilities[winners]  # (rows, trials)
+    worth = utilities[winners]  # shape (rows, trials)
     half = trials // 2
     best = int(worth[:, :half].mean(axis=1).argmax())
     differences = worth[best, half:] - worth[true, half:]
@@ -135,7 +135,7 @@ def gain_of(vote: FairVoting, inputs: Inputs, place: int, *, trials: int, seed: 
 
 
 def check_law(vote: FairVoting, inputs: Inputs) -> None:
-    """Raise NotImplementedError if a winner alone is released, and its law takes too long."""
+    """Raise NotImplementedError if only a winner is released, and its law takes too long."""
     phase = vote.phase
     if not isinstance(phase, DisclosedRankings) or phase.choice is None:
         return
@@ -146,7 +146,7 @@ def check_law(vote: FairVoting, inputs: Inputs) -> None:
 
 
 def _gain_without_privacy(vote: FairVoting, inputs: Inputs, place: int) -> MisreportGain:
-    """Return what a voter gains where the objective's best wins, and one of those that tie by lot."""
+    """Return a voter's gain without privacy, where the best alternative wins, and ties are broken by lot."""
     plain = FairVoting(with_mechanism(vote.parameters, "exponential", epsilon=vote.parameters.epsilon))
     groups, positions = vote.members_of(inputs)
     public = Inputs(positions, groups[:, None])
@@ -162,7 +162,7 @@ def _gain_without_privacy(vote: FairVoting, inputs: Inputs, place: int) -> Misre
 
 
 def _choices_of(vote: FairVoting, inputs: Inputs, place: int) -> tuple[IntArray, FloatArray, int]:
-    """Return the rows that a voter may report, its utility of each winner, and the place of its true row among them."""
+    """Return the rows that a voter may report, its utility of each winner, and the index of its true row."""
     size = len(vote.parameters.alternatives)
     refuse(size > MOST_ALTERNATIVES, "alternatives", f"{size} alternatives", f"at most {MOST_ALTERNATIVES}")
     rows = np.array(list(itertools.permutations(range(size))), dtype=np.int64)
@@ -186,7 +186,7 @@ def _exact(
 
 
 def _sums(vote: FairVoting, phase: DisclosedRankings, inputs: Inputs, place: int, rows: IntArray) -> IntArray:
-    """Return all groups' sums for each row that the voter may report, shape (c, G·m)."""
+    """Return the groups' sums for each row that the voter may report, shape (c, G·m)."""
     groups, positions = vote.members_of(inputs)
     size, group = rows.shape[1], int(groups[place])
     sums_of_others = phase.sums_of(np.delete(positions, place, axis=0), np.delete(groups, place)).reshape(-1)
@@ -198,7 +198,7 @@ def _sums(vote: FairVoting, phase: DisclosedRankings, inputs: Inputs, place: int
 def _simulate_winners(
     vote: FairVoting, inputs: Inputs, place: int, rows: IntArray, *, trials: int, seed: int
 ) -> Iterator[IntArray]:
-    """Yield for each row the winners of simulated elections, shape (trials,), in which only that row differs."""
+    """Yield for each row the winners of simulated elections, shape (trials,), which differ only in that row."""
     phase, parameters = vote.phase, vote.parameters
     assert not isinstance(phase, MaskedRankings)  # noqa: S101  see `gain_of`
     sizes = np.array(parameters.group_sizes, dtype=np.float64)
@@ -237,12 +237,12 @@ def _simulate_winners(
 
 
 def _winners_of(utilities: FloatArray, objective: Objective, sizes: FloatArray) -> IntArray:
-    """Return the winners; of those that tie, which noise hardly ever leaves, the first."""
+    """Return the winners; in a tie, which is very unlikely with noise, the first."""
     return merits_of(utilities, objective, sizes).argmax(axis=1).astype(np.int64)
 
 
 def _linear(phase: RandomizedRankings | JointRankings) -> tuple[FloatArray, FloatArray]:
-    """Return how a group's estimates follow from its tally: what each number adds to one voter's, and what is there."""
+    """Return the affine map from a group's tally to its estimates: the coefficients, and the constant."""
     report = phase.report
     width, mean = report.width, float(report.mean)
     start = np.array([float(value) for value in report.estimates([0] * width, 1)])
@@ -252,7 +252,7 @@ def _linear(phase: RandomizedRankings | JointRankings) -> tuple[FloatArray, Floa
 
 
 def _names(vote: FairVoting, row: IntArray) -> tuple[str, ...]:
-    """Return a row's ranking in words, and the group where that is part of it."""
+    """Return a row's ranking in words, with the group if it is part of the row."""
     size = len(row)
     order: list[int] = np.argsort(row % size).tolist()
     ranked_names = tuple(vote.parameters.alternatives[place] for place in order)
@@ -262,9 +262,9 @@ def _names(vote: FairVoting, row: IntArray) -> tuple[str, ...]:
 
 
 class MisreporterRole(Role, frozen=True, kw_only=True):
-    """A voter who looks for the false ranking that is worth most."""
+    """A voter who searches the most valuable false ranking."""
 
-    trials: int = 400  # simulated elections, for each mechanism that releases more than the winner
+    trials: int = 400  # simulated elections for each mechanism that releases more than the winner
 
     name: ClassVar[str] = "misreporter"
     refused_if_masked: ClassVar[str] = "what a false ranking is worth is worked out for a winner alone"
@@ -338,4 +338,4 @@ class MisreporterRole(Role, frozen=True, kw_only=True):
 
 
 def _vote_of(context: AttackContext) -> FairVoting:
-    return cast("FairVoting", context.protocol)  # `protocols` says so
+    return cast("FairVoting", context.protocol)  # by `protocols`

@@ -1,13 +1,13 @@
-"""What a fair vote publishes, as integers of its tally, and what that tells if groups are private.
+"""Recover the published tally of a fair vote, and its likelihood if groups are private.
 
-A session's tallies are published (`result.json`). Who has the released outcome alone gets them back, since the outcome
-is a function of the tally that everybody can compute: the winner is one; a noisy sum is the integer next to
-(estimate/step − center)·size, which double precision tells apart below 2^50 or so; and of randomized reports those are
-possible that give the released estimates bit for bit. The lot of a tie depends on the tally as well; it is not used.
+A session's tallies are published (`result.json`). They can also be recovered from the released outcome, which is a
+public function of the tally: the winner is in it; a noisy sum is the integer nearest to (estimate/step − center)·size,
+which double precision determines up to about 2^50; and the possible randomized reports are those that give the released
+estimates bit for bit. The lot that breaks ties also depends on the tally, and is not used.
 
-Where groups are private, the coalition's own reports are taken off. Of a single honest voter the rest is its report.
-Of several it is a sum of independent reports, of which one is the target's: its mean and covariance are worked out from
-the exact law of a report, and it is taken for normal.
+If groups are private, the coalition's reports are subtracted. With a single honest voter, the rest is its report. With
+several, it is a sum of independent reports that includes the target's. Its mean and covariance follow from the exact
+law of a report, and the sum is approximated by a normal law.
 """
 
 import itertools
@@ -26,14 +26,14 @@ from ....protocol.fair_voting.utility_noise import error_of_levels
 from ....protocol.mechanisms import JointPair, JointScores, RowMechanism
 from ...attacks.coalition_view import CoalitionView
 
-_LEAST_NORMAL: Final = 30  # honest reports whose sums are taken for normal
-_MOST_REPORTS: Final = 1 << 13  # that are listed
+_LEAST_NORMAL: Final = 30  # least honest reports for a normal approximation of sums
+_MOST_REPORTS: Final = 1 << 13  # most reports that are listed
 
 
 def totals_of(view: CoalitionView) -> IntArray | None:
-    """Return the published tally of a session; None where nothing was heard, or the release does not tell it.
+    """Return a session's published tally; None if nothing was received, or the release does not determine it.
 
-    A release tells it in the central model: the winner, shape (1,), or the noisy sums, shape (G, w).
+    A release determines it in the central model: the winner, shape (1,), or the noisy sums, shape (G, w).
     """
     if view.totals:
         return view.totals[0]
@@ -61,8 +61,8 @@ def last_reports(
 ) -> IntArray:
     """Return the reports that the only honest voter of a group may have sent: int64, shape (n, num_reported), n ≥ 1.
 
-    `own_totals` is the tally of the coalition's reports, shape (G, 1 + width), in the local model. Where voters have an
-    ε of their own, a group here is those of a group who have one.
+    `own_totals` is the tally of the coalition's reports, shape (G, 1 + width), in the local model. With personalized ε,
+    a group here is the voters of a group at one level.
     """
     levels, published = protocol.parameters.own_levels.epsilons, list[Estimate]()
     refuse(levels and not view.totals, "epsilons", list(levels), "left out, where the release alone is known")
@@ -97,17 +97,16 @@ def _estimates(report: RankingReport, totals: IntArray) -> Sequence[Estimate]:
 
 
 def _whole(estimate: Estimate, number: int, *, step: float, center: int) -> int:
-    """Return the sum, in steps from the center, of which an estimate is the mean over so many."""
+    """Return the sum, in steps from the center, whose mean over `number` voters is an estimate."""
     return round((Fraction(estimate.value) / Fraction(step) - center) * number)
 
 
 def joint_log_likelihoods(
     view: CoalitionView, phase: JointRankings, rows: IntArray, belief: tuple[IntArray, FloatArray]
 ) -> FloatArray:
-    """Return ln P[the honest voters' tally | one of them holds this row], up to a term for all: shape (c,).
+    """Return ln P[the honest voters' tally | one of them holds this row], up to a constant, shape (c,).
 
-    It is seen by a coalition without the aggregator, which believes of the rows of other honest voters how likely each
-    is.
+    The coalition does not include the aggregator. `belief` is its prior of other honest voters' rows.
     """
     own_tally = phase.tally(view.reports[0][list(view.coalition.members)], earlier=[], public=view.public[:0])
     release = cast("Outcome | None", view.release)
@@ -144,7 +143,7 @@ def _log_likelihoods_of_scores(
 def _log_normals(
     totals_of_others: IntArray, count: int, means: FloatArray, average: FloatArray, spread: FloatArray
 ) -> FloatArray:
-    """Return the logarithms of the densities of a sum of `count` reports, for each mean of one of them."""
+    """Return log-densities of the normal approximation to a sum of `count` reports, for each mean of one of them."""
     allowed = f"with the aggregator, all other voters, or all but {_LEAST_NORMAL} and more"
     refuse(count < _LEAST_NORMAL, "coalition", f"all but {count}", allowed)
     deviations = totals_of_others.reshape(-1) - (count - 1) * average - means

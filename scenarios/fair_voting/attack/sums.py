@@ -1,8 +1,8 @@
-"""A coalition's belief about the other voters' sums of utilities in an election.
+"""The law of the other voters' sums of utilities in an election, under a coalition's prior.
 
-Of some voters it knows the ranking, of the others a law. Their sums are a convolution, which is exact while few sums
-are possible: rankings that differ may add up to the same. Beyond that, profiles are drawn from a fixed seed, the same
-ones for every candidate of the target's ranking, so that what the draws have in common cancels out of comparisons.
+The coalition knows some voters' rankings, and a law of the others'. The law of the sums is a convolution, computed
+exactly while there are few distinct sums. Otherwise profiles are drawn with a fixed seed, the same for every candidate
+of the target's ranking, so that common sampling errors cancel in comparisons.
 """
 
 import dataclasses
@@ -13,39 +13,38 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
 
-_MOST_BEFORE_MERGING: Final = 1 << 17  # sums before equal ones are put together: sorting them takes a tenth of a second
+_MOST_BEFORE_MERGING: Final = 1 << 17  # sums before equal ones are merged; sorting them takes a tenth of a second
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Others:
     """The other voters of one group."""
 
-    # Int64, shape (n, m): the utilities, in steps, of those whose rankings are known. Who is on the roster and does not
-    # vote has zeros.
+    # Int64, shape (n, m): utilities, in steps, of voters with known rankings; zeros for those who do not vote.
     known: IntArray
-    num_unknown: int  # how many there are beside them
-    chances: FloatArray  # shape (c,): the law of the ranking of each of these
-    num_sampled: int | None = None  # how many of all are drawn, without replacement; all of them where None
+    num_unknown: int  # number of further voters, with unknown rankings
+    chances: FloatArray  # shape (c,): the law of each unknown ranking
+    num_sampled: int | None = None  # number of voters sampled without replacement; None for all
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What tells them from others."""
+        """A hashable key that identifies them."""
         return self.known.tobytes(), self.num_unknown, self.chances.tobytes(), self.num_sampled
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LawOfSums:
-    """The groups' sums, int64, shape (s, G·m), and their probabilities: all that is possible, or draws."""
+    """The groups' sums, int64, shape (s, G·m), with their probabilities: all possible sums, or draws."""
 
     weights: FloatArray
     rows: IntArray
 
 
 def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, max_terms: int, draws: int, seed: int) -> LawOfSums:
-    """Return the law of the sums of some groups, independent of each other.
+    """Return the joint law of the sums of independent groups.
 
-    Utilities, int64, shape (c, m), are of each ranking that an unknown voter may have. At most so many sums are worked
-    out exactly; where there are more, so many profiles are drawn.
+    `utilities`, int64, shape (c, m), are those of each ranking that an unknown voter may have. At most `max_terms` sums
+    are computed exactly; if there are more, `draws` profiles are drawn.
 
     Examples:
         >>> utilities = np.array([[1, 0], [0, 1]])
@@ -70,7 +69,7 @@ def law_of_sums(groups: Sequence[Others], utilities: IntArray, *, max_terms: int
 
 
 def _exactly(group: Others, utilities: IntArray, max_terms: int) -> tuple[FloatArray, IntArray] | None:
-    """Return the law of one group's sums, or None where there are too many."""
+    """Return the exact law of one group's sums; None if there are too many."""
     total = len(group.known) + group.num_unknown
     number = total if group.num_sampled is None else group.num_sampled
     voters: list[tuple[FloatArray, IntArray]] = [(np.ones(1), row[None]) for row in group.known]
@@ -80,7 +79,7 @@ def _exactly(group: Others, utilities: IntArray, max_terms: int) -> tuple[FloatA
         start += group.known.sum(axis=0)
     voters += [(group.chances, utilities)] * group.num_unknown
     first = total - len(voters)
-    # By how many are drawn so far: the probability of that and of their sums.
+    # Joint probabilities of the number sampled so far and of their sums.
     laws: dict[int, tuple[FloatArray, IntArray]] = {first: (np.ones(1), start)}
     for place, (chances, rows_of_voter) in enumerate(voters, start=first):
         if sum(len(weights) for weights, _ in laws.values()) * len(rows_of_voter) > _MOST_BEFORE_MERGING:
@@ -102,7 +101,7 @@ def _exactly(group: Others, utilities: IntArray, max_terms: int) -> tuple[FloatA
 
 
 def _merged(parts: Sequence[tuple[FloatArray, IntArray]]) -> tuple[FloatArray, IntArray]:
-    """Put equal sums together."""
+    """Merge equal sums."""
     rows, places = np.unique(np.concatenate([rows for _, rows in parts]), axis=0, return_inverse=True)
     weights = np.zeros(len(rows))
     np.add.at(weights, places.reshape(-1), np.concatenate([weights for weights, _ in parts]))
@@ -111,7 +110,7 @@ def _merged(parts: Sequence[tuple[FloatArray, IntArray]]) -> tuple[FloatArray, I
 
 
 def _draw_profiles(groups: Sequence[Others], utilities: IntArray, draws: int, seed: int) -> LawOfSums:
-    """Draw profiles, with weights that are all alike."""
+    """Draw profiles, with equal weights."""
     generator = np.random.default_rng(seed)
     columns: list[IntArray] = []
     for group in groups:
