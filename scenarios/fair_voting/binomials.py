@@ -1,4 +1,4 @@
-"""Binomial numbers of many laws at once: `draw_binomial` on arrays, bit for bit."""
+"""Draw from many binomial laws at once: `draw_binomial` on arrays, bit for bit."""
 
 import math
 from collections.abc import Callable
@@ -10,21 +10,21 @@ import numpy as np
 from ...protocol.arrays import FloatArray, IntArray
 from ...protocol.mechanisms.binomial import draw_binomial
 
-_NEGLIGIBLE: Final = 2.0**-80  # as in the protocol's own sampler
+_NEGLIGIBLE: Final = 2.0**-80  # as in the protocol's sampler
 _MOST: Final = 2**53
 
 
 def draw_binomials(number: int, hits: IntArray, chances: IntArray, uniforms: FloatArray) -> IntArray:
-    """Return the counts of so many, ≥ 1, that uniforms name, by the inverses of the cumulative laws.
+    """Return binomial counts from uniforms, by the inverse cumulative laws.
 
     Args:
-        number: n ≥ 1, of all laws.
-        hits: int64, shape (laws,): the probabilities' numerators, from 0 to the denominators.
-        chances: int64, shape (laws,): their denominators, at most 2^53 / (n + 1), for exact arithmetic.
+        number: n ≥ 1, the same for all laws.
+        hits: int64, shape (laws,): numerators of the probabilities, from 0 to the denominators.
+        chances: int64, shape (laws,): their denominators, at most 2^53/(n + 1) for exact arithmetic.
         uniforms: float64 in [0, 1), shape (trials, laws).
 
     Returns:
-        int64, shape (trials, laws).
+        Counts, int64, shape (trials, laws).
 
     Examples:
         >>> hits, chances = np.array([1, 3]), np.array([2, 4])
@@ -52,7 +52,7 @@ def draw_binomials(number: int, hits: IntArray, chances: IntArray, uniforms: Flo
 
 
 def _laws(number: int, hits: IntArray, chances: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return each law's count in the first row, and the masses: shape (rows, laws), 0 where they are negligible."""
+    """Return the first row's count for each law, and the masses, shape (rows, laws), 0 if negligible."""
     odds = hits / (chances - hits)
     modes = np.minimum((number + 1) * hits // chances, number)
     counts_above = _walk(modes, lambda counts: (number - counts) / (counts + 1) * odds, 1, number)
@@ -63,7 +63,7 @@ def _laws(number: int, hits: IntArray, chances: IntArray) -> tuple[IntArray, Flo
 
 
 def _walk(modes: IntArray, ratio: Callable[[IntArray], FloatArray], step: int, end: int) -> list[FloatArray]:
-    """Return masses from the mode on, one row for each step."""
+    """Return masses away from the mode, one row for each step."""
     rows: list[FloatArray] = []
     mass, counts = np.ones(len(modes)), modes.copy()
     while True:

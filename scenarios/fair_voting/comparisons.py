@@ -1,4 +1,4 @@
-"""The mechanisms to compare for a fair vote, each at one ε, without the settings of the vote's own mechanism."""
+"""The mechanisms that are compared for a fair vote, at one ε, without settings of the vote's own mechanism."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ import msgspec
 from ...protocol.fair_voting import Parameters
 from ...protocol.fair_voting.parameters import DEFAULT_GAMMA
 
-# What a scenario may have set for one mechanism, and what is wrong for another.
+# Settings that a scenario may have for one mechanism, and that another does not support.
 _PLAIN: Final[Mapping[str, Any]] = {
     "calibration": "tight",
     "gamma": DEFAULT_GAMMA,
@@ -29,23 +29,23 @@ MECHANISMS: Final[Mapping[str, Mapping[str, Any]]] = {
     "permute_and_flip": {"mechanism": "permute_and_flip"},
     "local": {"mechanism": "local"},
 }
-"""What is compared, by the names that tables have: what of the parameters differs."""
+"""The compared mechanisms by name in tables, with their changed parameters."""
 _ELECT: Final = "exponential and permute_and_flip elect by"
 _EVEN: Final = "by which another alternative may win even without noise"
 PRICED: Final[Mapping[str, str]] = {
     "constrained": f"{_ELECT} W − λ·max(0, ΔW − t), {_EVEN}",
     "welfare_constrained": f"{_ELECT} −ΔW − λ·max(0, floor − W), {_EVEN}",
 }
-"""By objective, what the mechanisms elect in which its limit has a price."""
+"""For each objective with a limit, what mechanisms elect in which the limit is a penalty."""
 
 
 def with_mechanism(parameters: Parameters, name: str, *, epsilon: float) -> Parameters:
-    """Return a vote under another of `MECHANISMS` at one ε of all voters.
+    """Return a vote's parameters under another of `MECHANISMS`, at one ε for all voters.
 
-    What was set for its own mechanism, as γ of Algorithm 2, is kept for that.
+    Settings of its own mechanism, such as γ of Algorithm 2, stay if that mechanism is the same.
 
     Raises:
-        ConfigurationError: the mechanism cannot be had at this ε, or with these parameters.
+        ConfigurationError: the mechanism does not support this ε, or these parameters.
 
     Examples:
         >>> parameters = Parameters(alternatives=("a", "b"), groups=("n", "s"), group_sizes=(2, 2))

@@ -1,7 +1,8 @@
-"""Many elections of one cell: the protocol's own mechanisms and estimators, over arrays.
+"""Run many elections of one cell over arrays, with the protocol's mechanisms and estimators.
 
-Election t has row t of the release's streams; in the local model its voters are rows t·n to (t + 1)·n of one
-population. So each has noise of its own, and all cells of one seed and session share their luck.
+Election t uses row t of the release's noise streams; in the local model, its voters are rows t·n to (t + 1)·n of one
+population. So elections have independent noise, and all cells with the same seed and session share their random
+numbers.
 """
 
 import dataclasses
@@ -42,15 +43,15 @@ _MOST: Final = 2**62
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ElectionRelease:
-    """What winners are elected by, in every trial; any objective can be.
+    """The released numbers that determine winners in every trial, for any objective.
 
     Args:
-        values: integers, shape (trials, G, m): W_k(a) is unit·values/denominator, up to a shift that all share.
-        unit: in units of the scores.
-        denominators: of the groups.
-        sizes: n_k.
-        random_winners: int64, shape (trials,): who wins whatever the values are (Algorithm 2, line 2); −1 for nobody.
-        of_ties: uniforms, shape (trials,), by which one of those that tie wins; the first one where there are none.
+        values: integers, shape (trials, G, m): W_k(a) is unit·values/denominator, up to a common shift.
+        unit: the unit of `values`, in units of the scores.
+        denominators: the groups' denominators.
+        sizes: the groups' sizes n_k.
+        random_winners: int64, shape (trials,): winners that do not depend on values (Algorithm 2, line 2); −1 for none.
+        of_ties: uniforms, shape (trials,), that break ties; without them, the first of tied alternatives wins.
     """
 
     values: NDArray[Any]
@@ -65,14 +66,14 @@ class ElectionRelease:
         return dataclasses.replace(self, unit=Fraction(1), denominators=self.sizes)
 
     def best(self, objective: Objective) -> NDArray[np.bool_]:
-        """Return which alternatives are best in each trial, more than one where they tie: bool, shape (trials, m).
+        """Return the best alternatives of each trial, several in a tie: bool, shape (trials, m).
 
-        It is `Objective.best_alternatives` on arrays. Multiplied by what makes denominators equal, values are compared
-        as integers, so that a tie is a tie (reading F3); where 64 bits would not do, Python's are taken.
+        This is `Objective.best_alternatives` on arrays. Values are scaled to a common denominator and compared as
+        integers, so that ties are exact (reading F3); Python's integers are used if 64 bits do not suffice.
         """
         values, common = self.values, math.lcm(*self.denominators)
         weight = objective.fairness_weight
-        # The largest numbers below: welfare over all voters, times λ's denominator, less ΔW's part.
+        # A bound of the numbers below: welfare over all voters, times λ's denominator, plus the part of ΔW.
         largest = int(np.abs(values).max()) * common * sum(self.sizes)
         if largest * 2 * max(weight.numerator, weight.denominator) >= _MOST:
             values = values.astype(object)
@@ -85,7 +86,7 @@ class ElectionRelease:
             return _most(welfare * weight.denominator - disparity * (weight.numerator * sum(self.sizes)))
         is_within = np.asarray(disparity <= math.floor(objective.max_disparity * common / self.unit), dtype=np.bool_)
         has_any = np.asarray(is_within.any(axis=1), dtype=np.bool_)
-        # Among those within, the most welfare; where nobody is, the least disparity.
+        # The greatest welfare within the limit; if no alternative is within it, the least disparity.
         lowest = welfare.min(axis=1, keepdims=True)
         welfare = np.asarray(welfare - (welfare - lowest + 1) * ~is_within)
         return np.where(has_any[:, None], _most(welfare), _most(-disparity)).astype(np.bool_)
@@ -111,16 +112,16 @@ def elect(election_release: ElectionRelease, objective: Objective) -> IntArray:
 
 
 def clean_release(parameters: Parameters, profiles: Profiles) -> ElectionRelease:
-    """Return what there is without privacy."""
+    """Return the exact release, without privacy."""
     scoring = parameters.make_scoring(is_centered=False)
     return _release_sums(profiles.sums(scoring), scoring, profiles)
 
 
 def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: SimulatedNoise) -> ElectionRelease:
-    """Run all trials of a session, up to what the winner is elected by.
+    """Run all trials of a session, up to the numbers that determine the winner.
 
-    The vote is of any mechanism of public groups, but those that choose by qualities, for which see `choice_shares`.
-    Profiles are as many elections as trials, or one for all of them.
+    The vote may have any mechanism with public groups, except choices by qualities (`choice_shares`). `profiles` has
+    one election for each trial, or one for all.
     """
     phase = vote.phase
     if isinstance(phase, RandomizedRankings):
@@ -134,7 +135,7 @@ def release(vote: FairVoting, profiles: Profiles, *, trials: int, noise: Simulat
 
 
 def has_quick_law(vote: FairVoting) -> bool:
-    """Return whether the winner's law is worked out in no time, election by election (`choice_shares`)."""
+    """Return whether the winner's law is quickly computed for each election (`choice_shares`)."""
     if vote.parameters.samples_voters_first or not isinstance(vote.phase, DisclosedRankings):
         return False
     choice = vote.disclosed_phase.choice
@@ -142,10 +143,10 @@ def has_quick_law(vote: FairVoting) -> bool:
 
 
 def choice_shares(vote: FairVoting, profiles: Profiles) -> FloatArray:
-    """Return the probability of each winner where a winner alone is released, for some elections.
+    """Return the winner's law for each election, for mechanisms that release only a winner.
 
-    It is float64, shape (elections, m): the protocol's own law, to within some 1e-12. That of Algorithm 2 takes some
-    .1 ms an election with few samples (`SampledChoice.is_small`), and long with many.
+    The result is float64, shape (elections, m), equal to the protocol's law up to about 1e-12. Algorithm 2 takes about
+    0.1 ms for an election with few samples (`SampledChoice.is_small`), and much longer with many.
 
     Examples:
         >>> from psephos.scenarios.fair_voting.profiles import fixed_profile
@@ -209,7 +210,7 @@ def _laplace(
 def _masked(
     vote: FairVoting, phase: MaskedRankings, profiles: Profiles, *, trials: int, noise: SimulatedNoise
 ) -> ElectionRelease:
-    """Return the sums with the noise of all voters' shares, of which each is drawn at once, as on the continuum."""
+    """Return the sums with the noise of all voters' shares, drawn as continuous quantiles."""
     sums, number = profiles.sums(phase.scoring), sum(profiles.group_sizes)
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=sums[0].size).reshape(trials, *sums.shape[1:])
     share_noise = share_quantiles(uniforms, planned=phase.share.planned, number=number)
@@ -231,7 +232,7 @@ def _release_sampled(
         sums, draw = _sums_of_sampled(vote, phase, profiles, trials=trials, noise=noise), 2
     uniforms = _uniforms(vote, phase, noise, trials=trials, slots=choice.slots_of(sums[0].size), draw=draw)
     of_counts = uniforms[:, 2:]
-    # Numerators and denominators of `SampledChoice.hit_probabilities`, of all elections.
+    # Numerators and denominators of `SampledChoice.hit_probabilities` for all elections.
     of_group = np.array(choice.sum_sizes, dtype=np.int64)[:, None]
     hits = 2 * (sums - of_group * choice.scoring.steps[-1]).reshape(-1)
     chances = np.broadcast_to(of_group * (choice.num_alternatives * choice.scoring.range), sums.shape).reshape(-1)
@@ -264,7 +265,7 @@ def _sums_of_sampled(
     for trial, row in enumerate(uniforms.tolist()):
         if not trial or not profiles.is_fixed:
             positions = profiles.positions[trial].astype(np.int64)
-            # Sorted within each group, as the protocol's tally has them.
+            # Sorted within each group, as in the protocol's tally.
             positions = positions[np.lexsort((code_of_rankings(positions), profiles.members))]
         chosen_voters = starts + np.array(subsample.randomize_row([0], row), dtype=np.int64)
         utilities = steps[positions[chosen_voters]]
@@ -306,9 +307,9 @@ def _local(
 
 
 def _linear(report: RankingReport) -> tuple[NDArray[Any], Fraction]:
-    """Return what each number of a tally adds to the estimates, in integers: shape (width, m), and their unit.
+    """Return the integer coefficients of a tally's numbers in the estimates, shape (width, m), and their unit.
 
-    Estimates are linear in the tally, so that the protocol's estimator is asked for that of single numbers.
+    Estimates are linear in the tally, so they are computed by the protocol's estimator from unit vectors.
     """
     zero_estimates = list(report.estimates([0] * report.width, 1))
     singles: list[list[int]] = np.eye(report.width, dtype=np.int64).tolist()
@@ -337,7 +338,7 @@ def _uniforms(
 
 
 def _release_sums(sums: IntArray, scoring: Scoring, profiles: Profiles) -> ElectionRelease:
-    """Return what winners are elected by where groups' sums of utilities are known, with noise or without."""
+    """Return the release for given sums of utilities by group, with or without noise."""
     sizes, step = profiles.group_sizes, Fraction(scoring.step)
     return ElectionRelease(sums, step, sizes, sizes)
 

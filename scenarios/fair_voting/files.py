@@ -1,4 +1,4 @@
-"""An election's outcome in files: whether its winner is confirmed, in the words of every page."""
+"""An election's outcome in files, with the verdict in the words of pages."""
 
 from typing import Any, Final
 
@@ -17,4 +17,4 @@ FILE_FORM: Final = FileForm(
     lambda outcome: _rename(outcome, Verdict.TOO_CLOSE.value, UNDECIDED),
     lambda outcome: _rename(outcome, UNDECIDED, Verdict.TOO_CLOSE.value),
 )
-"""Of an outcome: messages say "too close to tell"."""
+"""The file form of an outcome, whose messages have "too close to tell"."""

@@ -1,9 +1,9 @@
-"""What trials of a fair vote are measured by: ΔW and W of the winner, and how often it is the one without noise.
+"""Measures of a fair vote's trials: ΔW and W of the winner, and agreement with the noiseless winner.
 
-With features that overlap, ΔW is the greatest of any feature; each feature and their crossings have one of their own.
+With overlapping features, ΔW is the greatest over features; each feature and the crossings also have their own ΔW.
 
-Source: Mohsin, Fair and Private Voting Rules, Section 4: fairness, welfare, and the share of elections with the winner
-that there is without privacy.
+Source: Mohsin, Fair and Private Voting Rules, Section 4: fairness, welfare, and the fraction of elections with the
+non-private winner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def _disparity_measure(feature: Feature) -> Measure:
 
 
 class ElectionMeasures(Measures):
-    """How good the winner truly is, for each alternative that may win."""
+    """The true quality of the winner, precomputed for each alternative."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
@@ -50,7 +50,7 @@ class ElectionMeasures(Measures):
         self._of = self._facts_of(inputs)
 
     def _facts_of(self, inputs: Inputs) -> Mapping[str, Mapping[str, float]]:
-        """Return how good each alternative would be as a winner, by its name."""
+        """Return the measures of each alternative as the winner, by name."""
         election, parameters = self._election, self._election.parameters
         utilities, sizes = election.utilities_in(inputs), parameters.group_sizes
         objective, best = parameters.make_objective(), election.best_in(inputs)
@@ -67,12 +67,12 @@ class ElectionMeasures(Measures):
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The same whatever the mechanism releases; no winner has more or less than all alternatives have."""
+        """The measures, independent of the mechanism; their limits are the extremes over all alternatives."""
         of_features = (*map(_disparity_measure, self._features), _OF_CROSSINGS) if self._features else ()
         return _EQUAL, *(self._within(measure) for measure in (_DISPARITY, _WELFARE, *of_features))
 
     def _disparities(self, utilities: Utilities, sizes: Sequence[int], place: int) -> Mapping[str, float]:
-        """Return ΔW of an alternative by each feature and between their crossings; nothing without features."""
+        """Return ΔW of an alternative for each feature and between crossings; empty without features."""
         if not self._features:
             return {}
         disparities = {_OF_CROSSINGS.name: float(disparity_of(utilities, place))}

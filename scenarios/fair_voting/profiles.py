@@ -1,7 +1,7 @@
-"""Profiles of many trials: drawn afresh for each trial, or one for all of them.
+"""Profiles of many trials: redrawn for each trial, or one for all.
 
-Everything that a mechanism of the central model sees, and everything that is right, follows from how many voters of a
-group have each alternative at each position. Rankings are strict.
+The counts of each group's voters with each alternative at each position determine the inputs of central mechanisms, and
+the true values. Rankings are strict.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from ...protocol.fair_voting import Scoring
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Profiles:
-    """The voters of some elections; those of a group follow each other.
+    """The voters of some elections; voters of one group are consecutive.
 
     Examples:
         >>> profiles = fixed_profile(np.array([[0, 1, 2], [1, 0, 2]]), np.array([0, 1]), 2)
@@ -26,25 +26,25 @@ class Profiles:
         ([[1.5, 1.5, 0.0]], [[1.0, 1.0, 0.0]])
     """
 
-    group_sizes: tuple[int, ...]  # n_k
-    # Int8, shape (elections, voters, alternatives): each alternative's position; one election where all trials have the
+    group_sizes: tuple[int, ...]  # the groups' sizes n_k
+    # Int8, shape (elections, voters, alternatives): each alternative's position; one election if all trials have the
     # same voters.
     positions: NDArray[np.int8]
-    is_fixed: bool = False  # all trials have the same voters
+    is_fixed: bool = False  # whether all trials have the same voters
 
     @property
     def num_alternatives(self) -> int:
-        """M."""
+        """The number of alternatives, m."""
         return self.positions.shape[2]
 
     @property
     def members(self) -> IntArray:
-        """The place of each voter's group: int64, shape (voters,)."""
+        """The index of each voter's group, int64, shape (voters,)."""
         return np.repeat(np.arange(len(self.group_sizes), dtype=np.int64), self.group_sizes)
 
     @functools.cached_property
     def counts(self) -> IntArray:
-        """How many voters of a group have each alternative at each position: int64, shape (elections, G, m, m)."""
+        """The number of a group's voters with each alternative at each position, int64, shape (elections, G, m, m)."""
         size, num_groups = self.num_alternatives, len(self.group_sizes)
         cells = (self.members[:, None] * size + np.arange(size)) * size
         kinds = num_groups * size * size
@@ -57,22 +57,22 @@ class Profiles:
 
     @functools.cached_property
     def _points(self) -> IntArray:
-        """The sums of the paper's utility, Borda's scores."""
+        """The sums of the paper's utilities, which are Borda scores."""
         return self.counts @ np.arange(self.num_alternatives - 1, -1, -1)
 
     @functools.cached_property
     def utilities(self) -> FloatArray:
-        """W_k(a), the paper's: float64, shape (elections, G, m)."""
+        """The paper's W_k(a), float64, shape (elections, G, m)."""
         return self._points / np.array(self.group_sizes)[:, None]
 
     @property
     def disparities(self) -> FloatArray:
-        """ΔW: float64, shape (elections, m)."""
+        """The disparities ΔW, float64, shape (elections, m)."""
         return self.utilities.max(axis=1) - self.utilities.min(axis=1)
 
     @property
     def welfares(self) -> FloatArray:
-        """W: float64, shape (elections, m)."""
+        """The welfares W, float64, shape (elections, m)."""
         return self._points.sum(axis=1) / sum(self.group_sizes)
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class Profiles:
 
 
 def fixed_profile(positions: IntArray, members: IntArray, num_groups: int) -> Profiles:
-    """Return one published profile, int64, shape (n, m), the voters of a group, of whom members tell, side by side.
+    """Return one fixed profile from positions, int64, shape (n, m), and each voter's group, `members`.
 
     Examples:
         >>> profiles = fixed_profile(np.array([[0, 1], [1, 0], [0, 1]]), np.array([1, 0, 0]), 2)

@@ -1,12 +1,12 @@
-"""A conformance suite for objectives: whoever writes one checks it here, whatever test runner they use.
+"""A conformance suite for objectives, for any test runner.
 
     from psephos.scenarios.fair_voting.testing import check_objective
 
     def test_the_objective_keeps_its_promises():
         check_objective(worst_off)
 
-An objective that passes may still elect whom nobody wants; one that fails is wrong, and the sentence says which of
-`OBJECTIVE_PROMISES` it broke.
+An objective that passes may still be a bad one. An objective that fails is wrong, and the message names the promise in
+`OBJECTIVE_PROMISES` that it broke.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -26,11 +26,11 @@ _ROUNDING: Final = 1e-9
 
 
 def check_objective(objective: ObjectiveFunction, *, seed: int = 1) -> None:
-    """Check that a function is what `psephos.objectives` takes it for, alone and in votes.
+    """Check that a function fulfills the contract of `psephos.objectives`, by itself and in votes.
 
     Args:
-        objective: the function; where votes are computed again in a new process, it is found there by its name.
-        seed: of rankings and noise, so that a verdict never changes.
+        objective: the function; a new process that repeats votes imports it by its name.
+        seed: the seed of rankings and noise, so that results are repeatable.
 
     Raises:
         AssertionError: a promise was broken; the message begins with the promise.
@@ -55,11 +55,12 @@ def check_objective(objective: ObjectiveFunction, *, seed: int = 1) -> None:
 
 
 def _profiles(seed: int) -> Iterator[tuple[Utilities, list[int]]]:
-    """Yield mean utilities of groups, as releases have them, and the groups' sizes."""
+    """Yield groups' mean utilities, as in releases, and the groups' sizes."""
     generator = np.random.default_rng(seed)
     for groups, size in ((1, 2), (2, 2), (2, 3), (3, 5), (7, 4)):
         sizes: list[int] = generator.integers(1, 50, groups).tolist()
-        for reach in (0, 3, 1 << 40):  # all alike, near each other, and far beyond the scores, as noise may bring them
+        # all equal, near each other, and far outside the scores' range, as noise may cause
+        for reach in (0, 3, 1 << 40):
             totals: list[list[int]] = generator.integers(-reach, reach + 1, (groups, size)).tolist()
             yield (
                 [
@@ -75,20 +76,20 @@ def _merits(objective: ObjectiveFunction, utilities: Utilities, sizes: list[int]
 
 
 def _check_all_profiles(objective: ObjectiveFunction, seed: int) -> None:
-    """Every profile has a finite number for each alternative."""
+    """Check that every profile has a finite number for each alternative."""
     for utilities, sizes in _profiles(seed):
         _merits(objective, utilities, sizes)
 
 
 def _check_pure(objective: ObjectiveFunction, seed: int) -> None:
-    """Equal utilities have equal numbers, to the bit."""
+    """Check that equal utilities have equal numbers, to the bit."""
     for utilities, sizes in _profiles(seed):
         first, second_merits = (_merits(objective, utilities, sizes) for _ in range(2))
         require(first == second_merits, f"asked twice, it says {first} and {second_merits}")
 
 
 def _check_neutral(objective: ObjectiveFunction, seed: int) -> None:
-    """An alternative has the same number at each place: names and order decide nothing."""
+    """Check that an alternative's number does not depend on its position in the list."""
     for utilities, sizes in _profiles(seed):
         turned = _merits(objective, [[*row[1:], row[0]] for row in utilities], sizes)
         for place, merits in enumerate(_merits(objective, utilities, sizes)):
@@ -104,4 +105,4 @@ _CHECKS: Final[Mapping[str, Callable[[ObjectiveFunction, int], None]]] = {
 }
 
 OBJECTIVE_PROMISES: Final = tuple(_CHECKS)
-"""What an objective promises, besides what every protocol with it does (`PROTOCOL_PROMISES`)."""
+"""The promises of an objective, in addition to those of every protocol (`PROTOCOL_PROMISES`)."""

@@ -1,9 +1,9 @@
-"""What the mechanisms of a fair vote offer at one price of a voter.
+"""Compare the mechanisms of a fair vote at one ε.
 
-By trials the error is the share of elections that another alternative wins than without noise: the one number that all
-mechanisms have, whatever they release and whom they trust. A plan's error is exact: the standard error of a mean
-utility in the smallest group, as a share of the way from the worst score to the best, of each mechanism that releases
-it. It depends on the groups' sizes and on nobody's ranking, so that a plan can be made before there is any.
+By trials, the error is the fraction of elections whose winner differs from the noiseless one; all mechanisms have this
+error, whatever they release and in every trust model. A plan's error is exact: the standard error of a mean utility in
+the smallest group, as a fraction of the range of scores, for each mechanism that releases it. It depends on the groups'
+sizes, not on rankings, so you can plan before there are any.
 """
 
 import bisect
@@ -50,7 +50,7 @@ _MASKED: Final = "masked"
 
 
 def model_of(name: str) -> TrustModel:
-    """Return whom a mechanism trusts.
+    """Return a mechanism's trust model.
 
     Examples:
         >>> model_of("laplace").name, model_of("sampled_pair").name
@@ -60,10 +60,10 @@ def model_of(name: str) -> TrustModel:
 
 
 def _names_of(parameters: Parameters, other_names: Sequence[str]) -> Sequence[str]:
-    """Return the mechanisms that are compared with a session's: the others, unless there is less to choose from.
+    """Return the mechanisms that are compared with a session's.
 
-    By pairs there is but one. Where voters have an ε of their own, all have the session's levels. Where groups are
-    private it is those that keep them so, since the others tell more at one ε.
+    Pairwise counts have only one mechanism. With personalized ε, all have the session's levels. If groups are private,
+    only mechanisms that keep them private are compared, since others reveal more at the same ε.
     """
     if parameters.kind.counts_pairs:
         return (parameters.mechanism,)
@@ -73,7 +73,7 @@ def _names_of(parameters: Parameters, other_names: Sequence[str]) -> Sequence[st
 
 
 class ElectionVariants(SimulatedVariants):
-    """The mechanisms that trust the aggregator, then those that trust nobody."""
+    """The mechanisms in the central model, then those in the local model."""
 
     error: str = "Other winners"
     measure: str = "equal winners"
@@ -82,21 +82,21 @@ class ElectionVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """All mechanisms that have the session's kind of groups and of counts."""
+        """All mechanisms for the session's kind of groups and counts."""
         is_ours = self.parameters.objective in OBJECTIVES
         other_names = [name for name in _NAMES if is_ours or MECHANISMS[name].estimates_utilities]
         return _names_of(self.parameters, other_names)
 
     @property
     def unit(self) -> Unit:
-        """A share of elections."""
+        """The unit: a fraction of elections."""
         return Unit(of="other winners", sign="")
 
     def model_of(self, name: str) -> TrustModel:
         return model_of(name)
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
-        """Return the parameters of a mechanism at a price that is proven; with levels, at the session's alone."""
+        """Return a mechanism's parameters at a proven ε; with levels, only at the session's ε."""
         if self.parameters.own_levels.epsilons:
             return {"mechanism": name} if price == self.price else None
         sizes = self.sizes_of(is_masked=name == _MASKED)
@@ -105,7 +105,7 @@ class ElectionVariants(SimulatedVariants):
             return parameters if MIN_EPSILON <= price <= MAX_EPSILON else None
         if name == "sampling":
             parameters = {"mechanism": name, "num_samples": None, **sizes}
-            # The most samples, with the session's γ, whose proven loss is within the price.
+            # The most samples, with the session's γ, whose proven loss is at most the given ε.
             possible = range(1, min(self.parameters.group_sizes) + 1)
             max_samples = bisect.bisect_right(
                 possible, price, key=lambda num_samples: self.proven({**parameters, "num_samples": num_samples})
@@ -124,7 +124,8 @@ class ElectionVariants(SimulatedVariants):
         if parameters.calibration == "proven":
             of_samples = "Algorithm 2 has the γ and the samples that serve best of those it allows"
         is_replaced = parameters.relation is NeighboringRelation.REPLACE_ONE
-        bound = bound_of_gain(self.price if is_replaced else 2 * self.price)  # who adds one and removes one replaces
+        # a replacement is one removal and one addition
+        bound = bound_of_gain(self.price if is_replaced else 2 * self.price)
         is_priced = any(offer.name in BY_QUALITY for offer in offers)
         return (
             _NOTE.format(self.trials) + (f"; {of_samples}" if "sampling" in self.names else ""),
@@ -145,12 +146,12 @@ class WelfareErrors(VariantTable):
 
     @property
     def names(self) -> Sequence[str]:
-        """Of those of the session's kind Algorithm 1, masks and the local mechanisms."""
+        """Algorithm 1, secure aggregation and the local mechanisms, if they have the session's kind."""
         return _names_of(self.parameters, (_LAPLACE, _MASKED, *LOCAL))
 
     @property
     def unit(self) -> Unit:
-        """A share of the way from the worst score to the best."""
+        """The unit: a fraction of the range of scores."""
         own_levels, explanation = (
             self.parameters.own_levels,
             "The scores' range is the way from the worst score to the best.",
@@ -166,14 +167,14 @@ class WelfareErrors(VariantTable):
         return model_of(name)
 
     def with_people(self, number: int) -> Self:
-        """Return the same vote with more voters, or fewer, in groups of the same shares."""
+        """Return the table of the same vote with another number of voters, in the same proportions of groups."""
         sizes = sizes_of(number, self.parameters.group_sizes)
         return (
             super().with_people(number).changed(parameters=msgspec.structs.replace(self.parameters, group_sizes=sizes))
         )
 
     def simplify(self) -> Mapping[str, Self]:
-        """Return the vote on two alternatives, and with one ε of all voters."""
+        """Return simpler votes: on two alternatives, and with one ε for all voters."""
         simpler: dict[str, Parameters] = {}
         if self.parameters.own_levels.epsilons:
             unset_levels = dict.fromkeys(("epsilons", "chosen_by"), msgspec.UNSET)
@@ -184,7 +185,7 @@ class WelfareErrors(VariantTable):
         return {do: self.changed(parameters=settings) for do, settings in simpler.items()}
 
     def offer(self, name: str, price: float) -> VariantOffer | None:
-        """Return what a mechanism offers at a price, which is its ε: that is proven of all of these."""
+        """Return a mechanism's offer at an ε, its parameter, which is the proven loss for all of these."""
         sizes = self.sizes_of(is_masked=name == _MASKED)
         settings: dict[str, Any] = {"mechanism": name, "calibration": "tight", "num_samples": None, "epsilon": price}
         if levels := self.parameters.own_levels.epsilons:
@@ -192,7 +193,7 @@ class WelfareErrors(VariantTable):
         settings |= sizes
         try:
             error = _error_of(self.parameters_with(settings), self._shares)
-        except ConfigurationError:  # this mechanism cannot have this price, or not with these alternatives
+        except ConfigurationError:  # the mechanism does not support this ε, or these alternatives
             return None
         cells = {
             "Trusted": self.trusted(model_of(name)),
@@ -202,14 +203,14 @@ class WelfareErrors(VariantTable):
         return VariantOffer(name=name, epsilon=price, error=Measurement(error, 0.0), settings=settings, cells=cells)
 
     def losses_of(self, offer: VariantOffer) -> Sequence[PrivacyLoss]:
-        """Return what a session costs; the roster's ε may be no level of one at another price."""
+        """Return a session's losses; the roster's levels may not exist at another ε."""
         if self.parameters.own_levels.epsilons:
             return FairVoting(self.parameters_with(offer.settings)).losses
         return super().losses_of(offer)
 
     @property
     def _shares(self) -> Sequence[float]:
-        """What share of the smallest group has each level: all the smallest ε, where voters choose as they join."""
+        """The fraction of the smallest group at each level; all at the smallest ε if voters choose when they join."""
         own_levels, public = self.parameters.own_levels, self.resolved.inputs.public
         if own_levels.is_chosen or not own_levels.epsilons:
             return [1.0, *[0.0] * (len(self.parameters.levels) - 1)]
@@ -220,9 +221,9 @@ class WelfareErrors(VariantTable):
 
 
 def _error_of(parameters: Parameters, shares: Sequence[float]) -> float:
-    """Return the standard error of a mean utility in the smallest group, as a share of the scores' range.
+    """Return the standard error of a mean utility in the smallest group, as a fraction of the scores' range.
 
-    Of its voters such shares have each level of ε.
+    `shares` are the fractions of its voters at each level of ε.
     """
     sizes, scoring = parameters.group_sizes, parameters.make_scoring(is_centered=True)
     smallest = sizes.index(min(sizes))
@@ -244,7 +245,7 @@ def _error_of(parameters: Parameters, shares: Sequence[float]) -> float:
 
 
 def sizes_of(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Return groups of the same shares that are so many together, each of one voter at least.
+    """Return group sizes in the same proportions with sum `number`, each at least 1.
 
     Examples:
         >>> sizes_of(30, [2, 1])
@@ -253,7 +254,7 @@ def sizes_of(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
     refuse(number < len(sizes), "--people", number, f"at least {len(sizes)}: one voter in each group")
     total = sum(sizes)
     scaled_sizes = [max(number * size // total, 1) for size in sizes]
-    # What rounding left over goes to the groups that lack most, and what is too much comes from the largest.
+    # A rounding remainder goes to the groups with the greatest shortfall; an excess is taken from the largest.
     while (num_remaining := number - sum(scaled_sizes)) > 0:
         shortfalls = [
             size * number / total - scaled_size for size, scaled_size in zip(sizes, scaled_sizes, strict=True)

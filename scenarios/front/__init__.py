@@ -1,7 +1,7 @@
 """Psephos: private collective decisions as multi-party protocols.
 
-This is the package `psephos` itself, which holds the four rooms: `protocol`, `transports`, `agents`, `scenarios`. Other
-distributions may add packages to it. Its few names are looked up when they are first used.
+This is the package `psephos`, which contains the four rooms: `protocol`, `transports`, `agents`, `scenarios`. Other
+distributions may add packages to it. Its names are imported on first use.
 """
 
 import importlib

@@ -1,3 +1,3 @@
-"""Moral preferences: its data, presentation, attack, audit and paper, found by `system.SYSTEM`."""
+"""Moral preferences: data, presentation, attack, audit and paper, which `system.SYSTEM` names."""
 
 __all__: tuple[str, ...] = ()

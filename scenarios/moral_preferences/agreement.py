@@ -1,13 +1,13 @@
-"""How often two vectors of preferences choose alike: the paper's accuracy, in closed form."""
+"""The probability that two preference vectors choose alike: the paper's accuracy, in closed form."""
 
 import math
 from collections.abc import Sequence
 
 
 def agreement_of(preferences: Sequence[float], other_preferences: Sequence[float]) -> float | None:
-    """Return the share of pairs of alternatives of which both prefer the same one: 1 − angle/π.
+    """Return the probability that both vectors prefer the same of two alternatives: 1 − angle/π.
 
-    Pairs differ in each feature independently, by one normal law. None where one of them prefers nothing.
+    The alternatives' features differ by independent normal variables of the same law. None if a vector is zero.
 
     Examples:
         >>> round(agreement_of([1.0, 0.0], [0.0, 2.0]), 12), agreement_of([1.0, 0.0], [3.0, 0.0])
@@ -22,6 +22,6 @@ def agreement_of(preferences: Sequence[float], other_preferences: Sequence[float
         [value / length for value in vector]
         for vector, length in zip((preferences, other_preferences), lengths, strict=True)
     )
-    # By the half of the angle: a cosine near 1 does not tell small angles apart.
+    # From half the angle, since a cosine near 1 is imprecise for small angles.
     half = math.hypot(*(a - b for a, b in zip(across, weights, strict=True))) / 2
     return 1 - 2 * math.asin(min(half, 1.0)) / math.pi

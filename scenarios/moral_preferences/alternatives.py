@@ -1,4 +1,4 @@
-"""Alternatives as people write them: in one line, in pairs or in a list of a CSV file."""
+"""Read alternatives: from a line of text, or from pairs or a list in a CSV file."""
 
 import csv
 import difflib
@@ -16,12 +16,12 @@ from .data.csv_numbers import ALLOWED, NumberTable, codes_of, read_numbers
 
 _PAIR, _ALTERNATIVE = "pair", "alternative"
 _SIDES: Final = ("first", "second")
-_MOST_NAMED: Final = 30  # features that an error lists
+_MOST_NAMED: Final = 30  # most features that an error lists
 _EXAMPLE: Final = "as in 'Man=1, Dog=0'"
 
 
 class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
-    """Two alternatives under a name: each one's features by name; those that are not named are 0.
+    """A named pair of alternatives, each with its features by name; features not listed are 0.
 
     Examples:
         >>> pair = AlternativePair(name="1", first={"dogs": 1.0}, second={"cats": 2.0})
@@ -35,12 +35,12 @@ class AlternativePair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, float]:
-    """Return an alternative that is written as `feature=value, feature=value`.
+    """Parse an alternative from `feature=value, feature=value`.
 
-    A feature whose name has a comma stands in double quotes with its value: `"tall, old=1", Dog=2`.
+    If a feature's name contains a comma, put feature and value in double quotes: `"tall, old=1", Dog=2`.
 
     Raises:
-        ConfigurationError: nothing is in it, a feature is unknown or named twice, or a value is no number.
+        ConfigurationError: the text is empty, a feature is unknown or repeated, or a value is not a number.
     """
     try:
         parts = [part.strip() for row in csv.reader([text], skipinitialspace=True, strict=True) for part in row]
@@ -59,7 +59,7 @@ def parse_alternative(text: str, outcome: Outcome, *, field: str) -> dict[str, f
 
 
 def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
-    """Refuse a feature that no voter was asked about, with the name that may have been meant."""
+    """Refuse a feature that is not in the outcome, and suggest a similar name."""
     if name in outcome.features:
         return
     by_folded = {feature.casefold(): feature for feature in reversed(outcome.features)}
@@ -72,17 +72,17 @@ def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
 
 
 def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
-    """Return the pairs of a CSV file, which may be packed (`.gz`), in order of first appearance.
+    """Read pairs from a CSV file, which may be compressed (`.gz`), in order of first appearance.
 
-    The columns are `pair`, `alternative` and features, of which those that are missing are 0. Each pair has two lines,
-    one whose alternative is `first` and one whose alternative is `second`; the order of the lines is free.
+    The columns are `pair`, `alternative` and features; missing features are 0. Each pair has two lines, with
+    alternatives `first` and `second`, in any order.
 
         pair,alternative,Man,Dog
         1,first,1,0
         1,second,0,2
 
     Raises:
-        ConfigurationError: the file cannot be read, or is not what it should be; the field names the line.
+        ConfigurationError: the file cannot be read, or has another form; `field` names the line.
     """
     table, features = _read(path, (_PAIR, _ALTERNATIVE), outcome, field="--pairs")
     codes, names = codes_of(table.names[_PAIR])
@@ -118,9 +118,9 @@ def _side_of(table: NumberTable, row: int) -> str:
 
 
 def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float]]:
-    """Return the alternatives of a CSV file by name, in their order. Errors are those of `read_pairs`.
+    """Read alternatives from a CSV file, by name, in order. Errors are those of `read_pairs`.
 
-    The columns are `alternative`, a name that no other one has, and features, of which those that are missing are 0.
+    The columns are `alternative`, a unique name, and features; missing features are 0.
 
         alternative,Man,Dog
         swerve,1,0
@@ -142,7 +142,7 @@ def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float
 
 
 def _read(path: Path, names: Sequence[str], outcome: Outcome, *, field: str) -> tuple[NumberTable, list[str]]:
-    """Return some columns of names and all features that stand beside them, and what these are."""
+    """Read columns of names and all features next to them, and the features' names."""
     features: list[str] = []
 
     def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:

@@ -1,4 +1,4 @@
-"""`decide`: what the society of a released run would choose."""
+"""`decide`: the choices that the society of a released run would make."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -150,7 +150,7 @@ def decide(
 
 
 def _say_differences(run: Path, other_options: Mapping[str, object], *, level: float | None, as_json: bool) -> None:
-    """Print where the societies of a run differ; `other_options` is what else was asked for, by its option, or None."""
+    """Print the differences between a run's societies; `other_options` are other given options, or None."""
     from rich.text import Text
 
     from ...protocol.errors import refuse

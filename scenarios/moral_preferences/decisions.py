@@ -1,12 +1,12 @@
-"""The decision service of a released run: which alternative the society would choose, by whoever may read it.
+"""Decide which alternative the society of a released run prefers.
 
 An outcome is read from a run's folder, from that of a voter who took part (`psephos join`), or from a file of either.
-Alternatives are two, in pairs or in a list (`alternatives`). A decision is computed from the release alone: it costs no
-privacy, and the parties take no part in it.
+Alternatives are two, pairs, or a list (`alternatives`). A decision is computed from the release only: it costs no
+privacy, and needs no parties.
 
-Two probabilities are told apart. How likely the society is to prefer an alternative comes from the model of choice; how
-sure the choice is in spite of the noise comes from the release's errors, and from a prior that is named. A verdict
-needs no prior, and declines where noise alone would turn choices too often.
+There are two probabilities. The probability that the society prefers an alternative comes from the choice model. The
+certainty of a choice despite the noise comes from the release's standard errors and a named prior. A verdict needs no
+prior, and is "undecided" if noise alone would change choices too often.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from .alternatives import AlternativePair
 _RUN: Final = "RUN"
 _SIDES: Final = ("first", "second")
 _SURE_OF_NOTHING: Final = "How much the noise may have changed that is not known."
-_GREATEST: Final = 1e100  # of a released number: its product with a feature is then finite
+_GREATEST: Final = 1e100  # bound of released numbers, so that products with features are finite
 _PRIORS: Final = {
     "ball": "that are anywhere in the ball of the bound (prior: ball); of weaker ones it claims too much",
     "size": "that are in a ball of any size up to the bound (prior: size); of strong ones it claims too little",
@@ -42,11 +42,11 @@ _PRIORS: Final = {
 
 
 def read_outcome(run: Path) -> Outcome:
-    """Return what a run released, by its folder, a voter's, or a file `result.json` or `outcome.json`.
+    """Read a run's outcome from its folder, a voter's folder, or a file `result.json` or `outcome.json`.
 
     Raises:
-        ConfigurationError: there is no such run, it released nothing, it is one of another protocol, or what the file
-            has is no outcome.
+        ConfigurationError: there is no such run, it released nothing, it has another protocol, or the file has no
+            outcome.
     """
     path = run
     if run.is_dir():
@@ -64,7 +64,7 @@ def read_outcome(run: Path) -> Outcome:
         raise ConfigurationError(field=_RUN, value=str(path), allowed=allowed) from None
     check_schema(outcome_fields, path.name)
     own_name = MoralPreferences.name
-    if {"protocol", "outcome"} <= outcome_fields.keys():  # a run's result
+    if {"protocol", "outcome"} <= outcome_fields.keys():  # a `result.json`
         allowed = f"Name a run of protocol {own_name!r}. {run} is of {outcome_fields['protocol']!r}."
         require(outcome_fields["protocol"] == own_name, _RUN, str(run), allowed)
         outcome_fields = outcome_fields["outcome"]
@@ -84,7 +84,7 @@ def read_outcome(run: Path) -> Outcome:
 
 
 def _check(outcome: Outcome, run: Path) -> None:
-    """Refuse what no session releases: somebody may have written the file by hand."""
+    """Refuse an outcome that no session releases, such as a file edited by hand."""
     errors = (0.0,) * len(outcome.features) if outcome.errors is None else outcome.errors
     maxima, width = outcome.maxima, len(outcome.features)
     faults = {
@@ -112,7 +112,7 @@ def _check(outcome: Outcome, run: Path) -> None:
 
 
 def _are_numbers(numbers: Sequence[float]) -> bool:
-    # Not a number compares as false.
+    # Comparisons with nan are false.
     return all(abs(number) <= _GREATEST for number in numbers)
 
 
@@ -126,7 +126,7 @@ def decide_pairs(
 def decide_by_society(
     outcome: Outcome, pair: AlternativePair, *, level: float | None = None, prior: PriorName | None = None
 ) -> dict[str, Decision]:
-    """Return the choice of each society of whom somebody reported, as `decide_pairs`; nothing where all are one."""
+    """Return the choice of each society with reports, as `decide_pairs`; empty if there is a single society."""
     names = [society.name for society in outcome.society_outcomes if society.preferences is not None]
     return {name: decide_pairs(outcome.society_outcome(name), [pair], level=level, prior=prior)[0] for name in names}
 
@@ -138,9 +138,9 @@ def show_decision(
     decision: Decision,
     by_society: Mapping[str, Decision] | None = None,
 ) -> None:
-    """Print one decision as a run is printed: the verdict, what was estimated, the price, whom it takes at its word.
+    """Print one decision like a run: verdict, estimates, privacy cost, and trust statement.
 
-    Below that of all voters together stands that of each of several societies.
+    The decision of all voters is followed by that of each of several societies.
     """
     societies = by_society or {}
     console.print()
@@ -173,12 +173,12 @@ def show_decision(
 
 
 def _show_verdict(console: Console, sentence: str, is_sure: bool) -> None:  # noqa: FBT001  as it is returned
-    """Print a verdict, which stands out where it is one."""
+    """Print a verdict, highlighted if it is a decision."""
     console.print(Text(sentence, style="bold" if is_sure else "bold yellow"))
 
 
 def _verdict_on(outcome: Outcome, decision: Decision) -> tuple[str, bool]:
-    """Return a decision in sentences that can be read aloud, and whether it is one."""
+    """Return a decision in sentences, and whether it is a verdict."""
     if decision.choice is None:
         reason = "both are worth the same to it" if any(outcome.preferences) else "the reports cancel out"
         return f"The society prefers neither: {reason}.", False
@@ -192,7 +192,7 @@ def _verdict_on(outcome: Outcome, decision: Decision) -> tuple[str, bool]:
 
 
 def _sure_on_average(subject: str, certainty: float | None, prior: str | None, qualifier: str) -> str:
-    """Return how sure something without a verdict is, as far as that is known."""
+    """Return a sentence on the certainty of an undecided choice, if it is known."""
     if certainty is None:
         return _SURE_OF_NOTHING
     chance = _probability(certainty)
@@ -206,7 +206,7 @@ def _wrong(level: float) -> str:
 
 
 def _show_price(console: Console, outcome: Outcome) -> None:
-    """Print what a decision costs, and on whose word it rests."""
+    """Print a decision's privacy cost and trust statement."""
     show_label(console, "Privacy loss per person", "none: a decision is computed from the release alone.", style="")
     voters = "1 voter" if outcome.num_voters == 1 else f"{outcome.num_voters:,} voters"
     voters = f"up to {voters}" if outcome.relation == "add-remove-one" else voters
@@ -218,7 +218,7 @@ def _show_price(console: Console, outcome: Outcome) -> None:
 def show_decisions(
     console: Console, outcome: Outcome, pairs: Sequence[AlternativePair], decisions: Sequence[Decision]
 ) -> None:
-    """Print how many pairs were decided, a line for each decision, and how they are to be read."""
+    """Print the number of decided pairs, a row for each decision, and explanations."""
     counts = Counter(decision.choice for decision in decisions)
     parts = [f"the {side} in {counts[side]:,}" for side in _SIDES]
     if counts[None]:
@@ -237,7 +237,7 @@ def show_decisions(
 
 
 def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Iterable[tuple[str, Decision]]) -> None:
-    """Print a line for each decision, by the name of its pair or its society."""
+    """Print a row for each decision, by the name of its pair or society."""
     with_probability = not outcome.is_direction
     with_certainty, with_verdict = why_no_certainty(outcome) is None, why_no_verdict(outcome) is None
     columns = [heading, "Choice", "Margin", *["P(first)"] * with_probability, *["Certainty"] * with_certainty]
@@ -259,7 +259,7 @@ def _show_table(console: Console, outcome: Outcome, heading: str, decisions: Ite
 
 
 def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
-    """Print who wins, then several alternatives from the best to the worst."""
+    """Print the winner, then the alternatives from the best to the worst."""
     level = ranking.level
     with_ranges = level is not None and any(each.least_rank is not None for each in ranking.alternatives)
     columns = ["Alternative", "Utility", "Rank", *["Ranks without noise"] * with_ranges]
@@ -291,7 +291,7 @@ def show_ranking(console: Console, outcome: Outcome, ranking: Ranking) -> None:
 
 
 def _verdict_of_ranking(ranking: Ranking) -> tuple[str, bool]:
-    """Return who wins in sentences that can be read aloud, and whether that is sure."""
+    """Return the winner in sentences, and whether it is a verdict."""
     number = len(ranking.alternatives)
     if ranking.winner is None:
         return "The society prefers none: the best are worth the same to it.", False
@@ -306,7 +306,7 @@ def _verdict_of_ranking(ranking: Ranking) -> tuple[str, bool]:
 
 
 def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
-    """Return how decisions are to be read, and why a number is missing."""
+    """Return explanations of decisions, and why a number is missing."""
     decided = [decision for decision in decisions if decision.choice]
     if outcome.is_direction:
         probability = "no probability: only the direction of preferences was released, no strength"
@@ -324,13 +324,13 @@ def _notes_of(outcome: Outcome, decisions: Sequence[Decision]) -> list[str]:
     prior, verdict = None, ""
     if decided:
         prior, wrong = decided[0].prior, _percent(decided[0].level or 0.0)
-        if len(decisions) > 1:  # else the verdict itself says so
+        if len(decisions) > 1:  # for a single decision, the verdict says so
             verdict = f"verdict: each wrong in at most {wrong} of such votes, whatever the society is"
     return [probability, *_notes(outcome, prior=prior, certainty=certainty, verdict=verdict)]
 
 
 def _notes(outcome: Outcome, *, prior: str | None, certainty: Sequence[str], verdict: str) -> list[str]:
-    """Return what certainties and verdicts mean, or why there are none."""
+    """Return the meaning of certainties and verdicts, or why there are none."""
     notes: list[str] = []
     if reason := why_no_certainty(outcome):
         notes.append(f"no certainty: {reason}")
@@ -345,7 +345,7 @@ def _notes(outcome: Outcome, *, prior: str | None, certainty: Sequence[str], ver
 
 
 def _probability(probability: float) -> str:
-    """Return a probability; none as if it were certain, which a float near 1 does not tell."""
+    """Format a probability, never as if it were certain, since floats near 1 are rounded."""
     least_shown = 0.001
     if probability < least_shown:
         return f"< {least_shown:g}"

@@ -1,10 +1,10 @@
-"""What trials of moral preferences are measured by: how often the society chooses alike, and the distance of β.
+"""Measures of trials of moral preferences: agreement of choices, and distance of β.
 
-Released preferences are held against two others: those of the same voters by the same mechanism without noise, and, of
-made-up voters, the mean of the preferences by which these chose, the truth. A name says which.
+Released preferences are compared with two references: those of the same voters by the same mechanism without noise, and
+for synthetic voters the mean of the preferences that generated their choices (the truth). Measures' names say which.
 
-Source: Wang et al. (2019), Section 5.1: accuracy is the share of pairs on which two preferences decide alike, here in
-closed form for pairs of one normal law, the truth being the mean of the voters' own β (reading M1).
+Source: Wang et al. (2019), Section 5.1: accuracy is the fraction of pairs on which two preferences agree, here in
+closed form for normally distributed pairs; the truth is the mean of the voters' β (reading M1).
 """
 
 import math
@@ -46,7 +46,7 @@ _FROM_TRUTH = Measure(
 
 
 class PreferenceMeasures(Measures):
-    """How near released preferences are to those of the same voters without noise, and to the true ones."""
+    """Agreement and distance of released preferences with the noiseless and the true ones."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
@@ -65,11 +65,11 @@ class PreferenceMeasures(Measures):
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """Shares of choices, where a reference makes any, before distances; a direction has none from the truth."""
+        """Agreements, if a reference is not zero, then distances; a direction has no distance from the truth."""
         return tuple(measure for _, measure in (*self._shares, *self._distances))
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
-        """Return the numbers of one trial; preferences that cancel out choose by a coin."""
+        """Return the numbers of one trial; zero preferences agree with probability ½."""
         del tallies
         assert isinstance(outcome, Outcome)  # noqa: S101  what this protocol releases
         return self._numbers_of(outcome.preferences)

@@ -1,13 +1,13 @@
-"""What two elections that differ in one voter tell of its ranking.
+"""Infer a voter's ranking from two elections that differ in this voter.
 
-Where the winner alone is published its law is finite, and success and information are those of a channel: exact, as far
-as the laws are (`FairVotingAttack`). What the coalition does not know is drawn from what it believes: the target's
-ranking from the prior, other voters' from the population.
+If only the winner is published, its law is finite. Then success and information are those of a finite channel, and are
+exact if the laws are (`FairVotingAttack`). Unknown inputs follow the coalition's prior: the target's ranking the given
+prior, other voters' rankings the population's law.
 
-In two elections the same voters rank alike, but for one: it has `left` before the second, or has `changed` its ranking
-to any other one, all alike. Who sees both winners, and no ranking at all, learns of the other voters from the one, and
-of the target from the difference. A target that has left is protected by the first election's ε, since the second does
-not depend on it; one that has changed by the sum of both.
+In both elections all voters rank alike, except the target: it has `left` before the second election, or has `changed`
+to a uniformly drawn different ranking. An observer of both winners learns about the other voters from each, and about
+the target from the difference. A target that has left is protected by the first election's ε, since the second does not
+depend on it; one that has changed, by the sum of both.
 
 Source: Kifer and Machanavajjhala (2011), Section 2, for the differencing of releases; sequential composition.
 """
@@ -34,14 +34,14 @@ class TwoElections:
     """Two elections in the central model that differ in one voter.
 
     Raises:
-        ConfigurationError: they do not fit each other: alternatives or scores are other ones, one publishes noisy sums
-            and the other does not, no aggregator is trusted, or Algorithm 2 samples voters first.
+        ConfigurationError: the elections cannot be combined: alternatives or scores differ, only one publishes noisy
+            sums, the aggregator is not trusted, or Algorithm 2 samples voters first.
     """
 
-    # The attack on the first one, in which the target votes, with what it believes of other voters.
+    # The attack on the first election, in which the target votes, with its prior of other voters.
     first: FairVotingAttack
-    second: FairVoting  # the second vote: with as many voters, or without the target
-    change: Change  # what becomes of the target
+    second: FairVoting  # the second election: with the same number of voters, or without the target
+    change: Change  # the target's change
 
     def __post_init__(self) -> None:
         for protocol in (self.first.protocol, self.second):
@@ -55,11 +55,11 @@ class TwoElections:
 
     @functools.cached_property
     def _attack_on_second(self) -> FairVotingAttack:
-        """The attack on the second: over the same draws of other voters, where they are drawn."""
+        """The attack on the second election, with the same draws of other voters, if they are drawn."""
         return FairVotingAttack(self.second, seed=self.first.seed)
 
     def bound(self, group: int) -> float:
-        """Return the ε that both elections prove together, between any two rankings of a target in this group."""
+        """Return the proven ε of both elections, between any two rankings of a target in this group."""
         public = np.array([[group]], dtype=np.int64)
         no_coalition = Coalition((), has_server=False)
         attacks = [self.first] if self.change == "left" else [self.first, self._attack_on_second]
@@ -68,23 +68,23 @@ class TwoElections:
         )
 
     def evaluate(self, inputs: Inputs, *, target: int, coalition: Coalition, secret: str) -> Evaluation:
-        """Return how well the best attack does that sees both winners: of their joint law, which is finite.
+        """Evaluate the best attack that sees both winners, exactly, by their joint law.
 
-        Of the first election's inputs the members' rankings are taken; the coalition is without the aggregator, and may
-        have no member.
+        `inputs` are those of the first election, of which only the members' rankings are used. The coalition does not
+        include the aggregator, and may be empty.
         """
         refuse(self.second.parameters.kind.releases_sums, "mechanism", "laplace", "one that publishes the winner alone")
         candidates = self.first.candidates(secret)
         first_view = _empty_view(self.first, inputs, coalition)
         weights, first, second = self._log_laws(first_view, target, candidates.rows, None, None)
-        # (candidates, first winner, second winner): added up over what the others may be.
+        # Shape (candidates, first winner, second winner), summed over the others' possible sums.
         joint = np.einsum("s,sci,scj->cij", weights, np.exp(first), np.exp(second))
         return evaluate_channel(joint.reshape(len(joint), -1), places=candidates.places)
 
     def posteriors(self, both_views: tuple[CoalitionView, CoalitionView], *, target: int, secret: str) -> Posteriors:
-        """Return what is believed of the ranking in the first election once both releases are seen.
+        """Return posteriors of the ranking in the first election, given both releases.
 
-        The members' rankings and the target's place are of the first.
+        The members' rankings and the target's index are those of the first election.
         """
         candidates = self.first.candidates(secret)
         totals = [totals_of(each) for each in both_views]
@@ -96,7 +96,7 @@ class TwoElections:
     def _log_laws(
         self, view: CoalitionView, target: int, rows: IntArray, of_first: IntArray | None, of_second: IntArray | None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the weights of what the others may be, and each election's logarithms: shape (s, c, outcomes)."""
+        """Return weights of the others' possible sums, and each election's log-laws, shape (s, c, outcomes)."""
         refuse(target in view.coalition.members, "target", target, "no member of the coalition")
         group = int(view.public[target, 0])
         others_by_group = self.first.others(view, group)
@@ -106,7 +106,7 @@ class TwoElections:
 
 
 def _publish_alike(own_parameters: Parameters, other_parameters: Parameters) -> bool:
-    """Return whether two votes publish the same, of rankings that count the same."""
+    """Return whether two votes publish the same kind of result, with the same scores."""
     return (
         own_parameters.alternatives == other_parameters.alternatives
         and own_parameters.groups == other_parameters.groups
@@ -117,7 +117,7 @@ def _publish_alike(own_parameters: Parameters, other_parameters: Parameters) -> 
 
 
 def _empty_view(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) -> CoalitionView:
-    """Return what a coalition knows before an election: its members' rankings."""
+    """Return a coalition's view before an election: only its members' rankings."""
     return CoalitionView(
         protocol=attack.protocol,
         coalition=coalition,
@@ -131,9 +131,10 @@ def _empty_view(attack: FairVotingAttack, inputs: Inputs, coalition: Coalition) 
 def channel_of_winner(
     attack: FairVotingAttack, inputs: Inputs, coalition: Coalition, target: int, rows: IntArray
 ) -> FloatArray:
-    """Return the law of the winner that a coalition hears, shape (candidates, alternatives), as it believes.
+    """Return the law of the winner under a coalition's prior, shape (candidates, alternatives).
 
-    The coalition is without the aggregator, and knows its members' rankings; `rows` are what the target may have.
+    The coalition does not include the aggregator, and knows its members' rankings. `rows` are the target's candidate
+    rankings.
     """
     group = int(inputs.public[target, 0])
     others_by_group = attack.others(_empty_view(attack, inputs, coalition), group)

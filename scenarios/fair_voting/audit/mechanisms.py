@@ -1,15 +1,15 @@
-"""Fair voting's mechanisms: randomized rankings, and a trusted aggregator's choices of a winner.
+"""Audits of fair voting's mechanisms: randomized rankings, and a trusted aggregator's choices of a winner.
 
-Of a comparison, a position or the whole of a ranking by randomized response every pair of rankings is tried, and the
-law is exact. Noisy scores are farthest apart where one ranking is the other reversed. Where groups are private, every
-pair of a group and a ranking is tried; noisy scores are as far apart in two groups, whatever the rankings.
+Reports of a comparison, a position or a whole ranking by randomized response have exact laws, and every pair of
+rankings is tried. Noisy scores differ most between a ranking and its reverse. If groups are private, every pair of
+group and ranking is tried; noisy scores of two groups are equally far apart for all rankings.
 
-Winners are few, so that the law is exact; what is searched is profiles. For choices by quality these are all small
-profiles that differ in one ranking; for Algorithm 2 a search climbs to a pair that loses much (`winner_laws`). A
-voter of each group pays a loss of its own.
+Winners are few, so their laws are exact, and the search is for profiles. For choices by quality, all small profiles
+that differ in one ranking are tried. For Algorithm 2, a local search finds a pair with a large loss (`winner_laws`).
+The loss of each group's voters is audited separately.
 
-Algorithm 1's sums are released with Laplace noise, under either relation; who is sampled for Algorithm 2 is drawn
-without a look at any ranking. Rankings, profiles, sums and sub-samples are drawn and held against their laws.
+Algorithm 1 releases sums with Laplace noise, under both relations. Algorithm 2's sample of voters does not depend on
+rankings. Rankings, profiles, sums and sub-samples are drawn and tested against their laws.
 """
 
 import dataclasses
@@ -49,32 +49,34 @@ _NUM_ALTERNATIVES: Final = 3
 _NUM_GROUPS: Final = 2
 _JOINT_EPSILONS: Final = (0.5, 1.0, 4.0)
 _GRID_STEPS: Final = 512
-"""Between neighboring positions' scores at ε ≥ 1: a scale of Borda's noise has 128 or more up to ε = 8."""
-_SECURE_RANKINGS: Final = 1.0  # ε for which the noise of deployments is audited too
+"""Grid steps between scores of neighboring positions at ε ≥ 1; a scale of Borda's noise then has at least 128 up to ε =
+8."""
+_SECURE_RANKINGS: Final = 1.0  # ε at which the noise of deployments is audited too
 _SECURE_SHARES: Final = {"whole": 0.5, "noisy scores": 0.2}
-"""Of the outputs asked for, where one takes up to a millisecond with such noise."""
+"""Fractions of the requested outputs with secure noise, of which one takes up to a millisecond."""
 
 _EPSILONS: Final = (0.5, 2.0, 8.0)
 _SECURE_CHOICES: Final = 2.0
-_SIZES: Final = (1, 2)  # voters of each group, where all profiles are tried
+_SIZES: Final = (1, 2)  # voters of each group if all profiles are tried
 _CROSSINGS: Final = (1, 1, 1)
 _FEATURES: Final = (((0, 1), (2,)), ((0,), (1, 2)))
-"""Two features of three crossings: the one in the middle is in the larger group of both."""
+"""Two features with three crossings, of which the middle one is in the larger group of both."""
 _MANY: Final = (40, 80)  # voters of each group for Algorithm 2, enough for its samples at ε = 1
-_NAMES: Final = tuple("abcd")  # of the alternatives there
+_NAMES: Final = tuple("abcd")  # names of the alternatives
 _SEED: Final = 1
 _STARTS, _STEPS = 2, 150
-# A draw is a loop over exact fractions, a thousand times as slow as an array's; the law says all but how it is drawn.
+# Fractions of the requested outputs: a draw loops over exact fractions, a thousand times as slow as arrays, and the law
+# already gives the exact loss.
 _SHARE, _SECURE_SHARE = 0.02, 0.3
 _SAMPLED_SHARE, _SAMPLED_SECURE_SHARE = 0.002, 0.03  # Algorithm 2 draws hundreds of numbers for a winner
-_MOST_PROFILES: Final = 8  # that are drawn and held against their laws
-_RELEASED_SECURE_SHARE: Final = 0.2  # of rows of eight numbers
+_MOST_PROFILES: Final = 8  # most profiles that are tested against their laws
+_RELEASED_SECURE_SHARE: Final = 0.2  # fraction of the requested outputs, which are rows of eight numbers
 _SUBSAMPLED: Final = Subsample((4, 5), 2)
 _SUBSAMPLE_SHARE: Final = 0.1
 
 
 def mechanism_cases() -> Iterator[Case]:
-    """Yield the cases of randomized rankings, and of mechanisms that choose a winner."""
+    """Yield the cases of randomized rankings and of choices of a winner."""
     yield from _ranking_cases()
     yield from _joint_cases()
     yield from _choice_cases()
@@ -83,7 +85,7 @@ def mechanism_cases() -> Iterator[Case]:
 
 
 def _ranking_cases() -> Iterator[Case]:
-    """Yield the four reports of a ranking, for each ε."""
+    """Yield the cases of the four reports of a ranking, for each ε."""
     steps = tuple(_GRID_STEPS * score for score in range(_NUM_ALTERNATIVES - 1, -1, -1))
     for epsilon in EPSILONS:
         mechanisms: dict[str, RowMechanism] = {
@@ -101,7 +103,7 @@ def _ranking_cases() -> Iterator[Case]:
 
 
 def _joint_cases() -> Iterator[Case]:
-    """Yield the reports of a group and a ranking together, for each ε."""
+    """Yield the cases of joint reports of group and ranking, for each ε."""
     rankings = _rankings(_NUM_ALTERNATIVES)
     rows = np.concatenate([cells_of_members(np.full(len(rankings), group), rankings) for group in range(_NUM_GROUPS)])
     steps = tuple(_GRID_STEPS * score for score in range(1, -_NUM_ALTERNATIVES + 1, -1))
@@ -122,7 +124,7 @@ def _joint_cases() -> Iterator[Case]:
 def _local_case(
     name: str, unit: str, mechanism: RowMechanism, rows: IntArray, epsilon: float, secure_share: float
 ) -> Case:
-    """Return the case of a report of one of these rows, of which the first and the last are farthest apart."""
+    """Return the case of a report of these rows, whose first and last are farthest apart."""
     is_secure = epsilon == _SECURE_RANKINGS
 
     def pairs() -> Sequence[Pair]:
@@ -147,7 +149,7 @@ def _rankings(number: int) -> IntArray:
 
 
 def _choice_cases() -> Iterator[Case]:
-    """Yield the three mechanisms; of the last one what the paper claims, its label, beside what is proven."""
+    """Yield the cases of the three choices; for Algorithm 2 with the paper's label as the claimed ε."""
     scoring = Scoring(make_scores("borda", _NUM_ALTERNATIVES))
     for epsilon in _EPSILONS:
         is_secure = epsilon == _SECURE_CHOICES
@@ -201,7 +203,7 @@ def _choice_cases() -> Iterator[Case]:
 def _group_cases(
     choice: Choice, name: str, group: str, *, claimed: float | None = None, is_secure: bool = False
 ) -> Iterator[Case]:
-    """Yield the cases of a voter of each group, over all small profiles."""
+    """Yield a case for each group's voter, over all small profiles."""
     for voter, size in enumerate(choice.group_sizes):
         yield _case_of_voter(choice, voter, f"{name}, group of {size}", group, claimed=claimed, is_secure=is_secure)
 
@@ -209,7 +211,7 @@ def _group_cases(
 def _case_of_voter(
     choice: Choice, voter: int, name: str, group: str, *, claimed: float | None = None, is_secure: bool = False
 ) -> Case:
-    """Return the case of a voter of one group, over all small profiles; what is proven is claimed unless less is."""
+    """Return the case of one group's voter, over all small profiles; by default the claimed ε is the proven one."""
     return _case(
         name,
         group,
@@ -221,18 +223,18 @@ def _case_of_voter(
 
 
 def _few(**parameters: Any) -> FairVoting:
-    """Return a vote by samples over three alternatives in which welfare has a floor, of so few voters as are tried."""
+    """Return a small vote by samples over three alternatives, with a floor for welfare."""
     values: dict[str, Any] = {"alternatives": _NAMES[:_NUM_ALTERNATIVES], "group_sizes": _SIZES}
     return _vote(mechanism="sampling", objective="welfare_constrained", **values | parameters)
 
 
 def _released_cases() -> Iterator[Case]:
-    """Yield Algorithm 1's sums, for a voter who is replaced, or is there or not."""
+    """Yield the cases of Algorithm 1's sums, for replaced voters, and for added or removed ones."""
     ranking, other = list(range(len(_NAMES))), list(range(len(_NAMES)))[::-1]
     for relation in NeighboringRelation:
         phase = _vote(relation=relation).disclosed_phase
         (loss,) = phase.losses_of((0,))
-        # The voter, and one of each group whose sums cancel out of every comparison.
+        # The voter, and one voter of each group, whose sums cancel in every comparison.
         rankings_before = [other] if relation is NeighboringRelation.REPLACE_ONE else []
         sums = [
             phase.sums_of(np.array([*rankings, ranking, ranking]), np.array([0] * (len(rankings) + 1) + [1])).reshape(
@@ -261,7 +263,7 @@ def _pair(mechanism: RowMechanism, first: Sequence[int], second: Sequence[int]) 
 
 
 def _subsample_case() -> Case:
-    """Return what is drawn of any two profiles: the same."""
+    """Return the case that the sub-sample's law does not depend on the profile."""
     rows = np.zeros((2, 1), dtype=np.int64)
     sizes = " and ".join(map(str, _SUBSAMPLED.group_sizes))
     return Case(
@@ -280,7 +282,7 @@ def _subsample_case() -> Case:
 
 
 def _worst_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Sequence[Pair]:
-    """Return the worst pair of profiles that differ in a ranking of a group."""
+    """Return the pair with the greatest loss of profiles that differ in one ranking of a group."""
     utilities = _utilities(choice)
     neighbors: set[tuple[bytes, bytes]] = set()
     profiles: dict[bytes, IntArray] = {}
@@ -300,12 +302,12 @@ def _worst_profiles(choice: Choice, voter: int, *, is_secure: bool) -> Sequence[
 
 
 def _profile_checks(choice: Choice) -> Sequence[LawCheck]:
-    """Return some of all profiles to be held against their laws."""
+    """Return checks of some profiles against their laws."""
     return checks_of(choice, np.unique([sums for _, sums in _profiles(choice)], axis=0), limit=_MOST_PROFILES)
 
 
 def _profiles(choice: Choice) -> Iterator[tuple[Sequence[Sequence[int]], IntArray]]:
-    """Yield every profile, as the numbers of its rankings group by group, with the groups' sums of utilities."""
+    """Yield every profile as counts of rankings by group, with the groups' sums of utilities."""
     utilities = _utilities(choice)
     group_profiles = [
         itertools.combinations_with_replacement(range(len(utilities)), size) for size in choice.group_sizes
@@ -315,12 +317,12 @@ def _profiles(choice: Choice) -> Iterator[tuple[Sequence[Sequence[int]], IntArra
 
 
 def _utilities(choice: Choice) -> IntArray:
-    """Return those of each ranking, in steps."""
+    """Return each ranking's utilities, in steps."""
     return np.array(choice.scoring.steps, dtype=np.int64)[_rankings(_NUM_ALTERNATIVES)]
 
 
 def _sampled_checks(choice: SampledChoice) -> Sequence[LawCheck]:
-    """Return profiles of Algorithm 2: all of one mind, or of two minds in different ways."""
+    """Return checks of Algorithm 2 for unanimous profiles, and for profiles with two rankings."""
     utilities = np.array(choice.scoring.steps, dtype=np.int64)[_rankings(choice.num_alternatives)]
     few, many_voters = choice.sum_sizes
     rows = [
@@ -336,13 +338,13 @@ def _sampled_checks(choice: SampledChoice) -> Sequence[LawCheck]:
 
 
 def _vote(**parameters: Any) -> FairVoting:
-    """Return a vote over four alternatives, of few voters and of many."""
+    """Return a vote over four alternatives, with few or many voters."""
     values: dict[str, Any] = {"alternatives": _NAMES, "groups": ("few", "many"), "group_sizes": _MANY, "epsilon": 1.0}
     return FairVoting(Parameters(**values | parameters))
 
 
 def _search_profiles(choice: SampledChoice) -> Sequence[Pair]:
-    """Return a pair of profiles for Algorithm 2 that a search has found."""
+    """Search a pair of profiles with a large loss for Algorithm 2."""
     neighbors = search_neighbors(choice, seed=_SEED, num_starts=_STARTS, num_steps=_STEPS)
     return finite_pairs(choice, np.array([neighbors.sums, neighbors.changed_sums], dtype=np.int64), is_secure=True)
 

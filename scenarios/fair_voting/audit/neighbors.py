@@ -1,9 +1,9 @@
-"""Winners audited: what a trusted aggregator elects by chance.
+"""Audits of winners that a trusted aggregator elects at random.
 
-The law of the winner is computed, not sampled: for the exponential mechanism and permute-and-flip by their formulas,
-for Algorithm 2 by `SampledChoice.probabilities`, averaged over all sub-samples where voters are sampled first. Of two
-small groups all profiles are tried, with every change of one voter. Winners are drawn by the phase itself, as a session
-closes it; with the noise of deployments, in sessions held by machines.
+The law of the winner is computed, not sampled: by formulas for the exponential mechanism and permute-and-flip, by
+`SampledChoice.probabilities` for Algorithm 2, averaged over all sub-samples if voters are sampled first. All profiles
+of two small groups are tried, with every change of one voter. Winners are drawn by the phase, as when a session closes
+it; with secure noise, in sessions by machines.
 """
 
 import functools
@@ -25,13 +25,13 @@ from ...audit.exposed_parts import draw_releases
 from ...audit.machines import SESSION, RecordedSession, noise_of, session_sampler
 from ...audit.whole_sessions import charge
 
-_SHARE: Final = 0.002  # of the outputs that are asked for: an election takes a millisecond, and laws are exact anyway
-_SECURE_SHARE: Final = 0.04  # the same of sessions that are held by machines, a millisecond or more each
+_SHARE: Final = 0.002  # fraction of the requested outputs: an election takes a millisecond, and losses are exact anyway
+_SECURE_SHARE: Final = 0.04  # the same for sessions by machines, a millisecond or more each
 _SIDES = 2
 
 
 class RankingCounts(NamedTuple):
-    """How many voters of each group have each ranking, in the lexicographic order of positions."""
+    """The number of voters of each group with each ranking, in lexicographic order of positions."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -46,7 +46,7 @@ def case_of_profiles(
     share: float = _SHARE,
     is_secure: bool = False,
 ) -> Case:
-    """Return the audit of one election with two groups, for a voter of one of them: of neighboring profiles."""
+    """Return the audit of one election with two groups, for a voter of one group, on neighboring profiles."""
     parameters = vote.parameters
     entries = charge(vote, _rankings(vote)[0].tolist(), (group,), num_sessions=1)
     is_sampled = parameters.kind.is_sampled
@@ -74,9 +74,9 @@ def case_of_profiles(
 
 
 def law_of_winner(vote: FairVoting, profile: RankingCounts) -> FloatArray:
-    """Return the exact law of the winner, shape (m,), of a mechanism that elects by chance.
+    """Return the exact law of the winner, shape (m,), of a mechanism that elects at random.
 
-    One voter of the profile may be missing in its group.
+    The profile may lack one voter of a group.
     """
     phase = vote.disclosed_phase
     if isinstance(phase.choice, ExponentialChoice):
@@ -101,7 +101,7 @@ def sums_of_profile(vote: FairVoting, profile: RankingCounts) -> IntArray:
 
 
 def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts, RankingCounts]:
-    """Return the neighbors that lose most among all profiles of two groups that are small enough to try them all."""
+    """Return the neighbors with the greatest loss among all profiles of two small groups."""
     own_size, other_size = vote.parameters.group_sizes[group], vote.parameters.group_sizes[1 - group]
     number = math.factorial(len(vote.parameters.alternatives))
 
@@ -111,7 +111,7 @@ def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts,
 
     voters = list(_profiles(1, number))
     is_removed = vote.parameters.relation is NeighboringRelation.ADD_OR_REMOVE_ONE
-    # Neighbors that differ in order alone are tried in one direction: the loss is that of both.
+    # Each pair is tried in one direction only, since the loss is symmetric.
     changes = (
         [((0,) * number, own_counts) for own_counts in voters]
         if is_removed
@@ -138,7 +138,7 @@ def worst_neighbors(vote: FairVoting, *, group: int = 0) -> tuple[RankingCounts,
 
 @functools.lru_cache(maxsize=1 << 12)
 def _law_of_sums(choice: SampledChoice, sums: tuple[int, ...]) -> FloatArray:
-    """Return the exact law of Algorithm 2's winner; many profiles have the same sums."""
+    """Return the exact law of Algorithm 2's winner; cached, since many profiles have the same sums."""
     return np.array(choice.probabilities(sums))
 
 
@@ -147,13 +147,13 @@ def _rankings(vote: FairVoting) -> IntArray:
 
 
 def _profiles(num_voters: int, num_rankings: int) -> Iterator[tuple[int, ...]]:
-    """Yield how many of so many voters have each ranking, in every way."""
+    """Yield all ways of distributing voters over rankings."""
     for rankings in itertools.combinations_with_replacement(range(num_rankings), num_voters):
         yield tuple(rankings.count(place) for place in range(num_rankings))
 
 
 def _subsamples(counts: Sequence[int], number: int) -> Iterator[tuple[tuple[int, ...], float]]:
-    """Yield what a sub-sample of so many voters may be, with its probability."""
+    """Yield each possible sub-sample of a size, with its probability."""
     ways = math.comb(sum(counts), number)
     for subsample in itertools.product(*(range(count + 1) for count in counts)):
         if sum(subsample) == number:
@@ -165,7 +165,7 @@ def _sum(one: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
 
 
 def _describe(vote: FairVoting, counts: Sequence[int], other_counts: Sequence[int]) -> str:
-    """Return the ranking that the voter has in the first profile alone, by its group's counts in both."""
+    """Return the voter's ranking in the first profile, in words, from its group's counts in both profiles."""
     names = vote.parameters.alternatives
     for place, (count, other_count) in enumerate(zip(counts, other_counts, strict=True)):
         if count > other_count:
@@ -183,7 +183,7 @@ def _inputs_of(vote: FairVoting, profile: RankingCounts) -> Inputs:
 
 
 def _held(vote: FairVoting, profile: RankingCounts, *, side: int) -> OutputSampler:
-    """Return draws of the winner by sessions with the noise of deployments."""
+    """Return a sampler of the winner by sessions with secure noise."""
     names = vote.parameters.alternatives
 
     def observe(session: RecordedSession) -> Sequence[Sequence[int]]:

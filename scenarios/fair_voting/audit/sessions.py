@@ -1,9 +1,9 @@
-"""Fair voting audited: a voter's randomized ranking, and what a trusted aggregator releases.
+"""Audits of fair voting: a voter's randomized ranking, and a trusted aggregator's release.
 
-In the local model every pair of rankings is tried, within any groups where these are private. Of Algorithm 1, and of
-pairwise counts, every pair is, too: what others say cancels out. Of what elects a winner, all profiles of two small
-groups are tried with every change of one voter, by the exact law of the winner, and of Algorithm 2 a large profile that
-is known to be bad for it. Where the groups' voters pay differently, each group is held against what a voter of it pays.
+In the local model, every pair of rankings is tried, in all groups if these are private. Every pair is also tried for
+Algorithm 1 and for pairwise counts, where other voters cancel. For choices of a winner, all profiles of two small
+groups are tried with every change of one voter, by the exact law of the winner; for Algorithm 2 also a large profile
+with a known large loss. If losses differ by group, each group is audited against its loss.
 """
 
 import dataclasses
@@ -30,13 +30,13 @@ from ...audit.whole_sessions import AuditParty, two_party_cases
 from .neighbors import RankingCounts, case_of_profiles, worst_neighbors
 
 LARGE_SIZES: Final = (500, 1_001)
-"""As in Table 1, but for one voter: groups of n and 2n have many ties, which lots decide."""
+"""Group sizes as in Table 1, plus one voter: sizes n and 2n would have many ties, which lots break."""
 LABEL: Final = 0.6  # the least ε of Table 1 that is feasible for these sizes
 
 _ALTERNATIVES = ("a", "b", "c", "d")
 _GROUPS = ("left", "right")
 _SIZES = (2, 2)
-_UNEQUAL_SIZES = (1, 2)  # on the printed scale groups of different sizes are compared unlike
+_UNEQUAL_SIZES = (1, 2)  # the printed scale weighs groups of different sizes differently
 _PAIRS: Final[Mapping[str, Any]] = {
     "alternatives": _ALTERNATIVES[:3],
     "groups": _GROUPS[:1],
@@ -45,25 +45,25 @@ _PAIRS: Final[Mapping[str, Any]] = {
     "objective": "copeland",
 }
 _ABSENT = "nobody"
-_EPSILON_OF_RELEASES = 8.0  # of a whole ladder: a winner says little of a small one
+_EPSILON_OF_RELEASES = 8.0  # for all sizes of a sweep; at a small ε, a winner reveals too little
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.02, 0.03
-"""Of the outputs that are asked for: a session by machines takes most of a millisecond."""
+"""Fractions of the requested outputs: a session by machines takes most of a millisecond."""
 _UNIT = "voter"
 _PUBLIC = (0,)
 _LEVELS: Final = (0.5, 1.0, 2.0)
-"""Of an ε of one's own."""
+"""The levels of personalized ε."""
 _REPLACE, _REMOVE = NeighboringRelation.REPLACE_ONE, NeighboringRelation.ADD_OR_REMOVE_ONE
 
 
 def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the local mechanisms, Algorithm 1 and pairwise counts by both relations, and all that elects a winner."""
+    """Yield the audits of local mechanisms, of Algorithm 1 and pairwise counts by both relations, and of winners."""
     for mechanism in LOCAL:
         yield _local(_vote(mechanism=mechanism, epsilon=epsilon))
     for mechanism in JOINT:
         yield _local(_vote(mechanism=mechanism, alternatives=_ALTERNATIVES[:3], epsilon=epsilon))
     yield from _cases_of_levels()
     party = _party(_vote(mechanism="whole_ranking", alternatives=_ALTERNATIVES[:3], epsilon=epsilon), _PUBLIC)
-    other = party.rows[-1], (1,)  # of the other group
+    other = party.rows[-1], (1,)  # in the other group
     yield from two_party_cases(party, other, name="whole_ranking", unit=_UNIT)
     for calibration, relation in itertools.product(("tight", "printed"), (_REPLACE, _REMOVE)):
         yield _algorithm_1(_vote(calibration=calibration, relation=relation, epsilon=epsilon))
@@ -91,19 +91,19 @@ def fair_voting_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
 
 
 def _cases_of_levels() -> Iterator[Case]:
-    """Yield voters of each level of ε, which is public: neighbors have the same."""
+    """Yield audits of voters at each level of ε, which is public: neighbors have the same level."""
     few: dict[str, Any] = {"alternatives": _ALTERNATIVES[:3], "epsilons": _LEVELS}
     for mechanism, place in itertools.product(LOCAL, range(len(_LEVELS))):
         level_parameters = {"chosen_by": "voter"} if mechanism == "sampled_pair" else {}
         party = _party(_vote(mechanism=mechanism, **few, **level_parameters), (0, place))
         yield party.case(f"{mechanism}, own ε = {_LEVELS[place]:g}", _UNIT, num_sessions=2, is_tight=True)
     party = _party(_vote(mechanism="whole_ranking", **few), (0, 0))
-    other = party.rows[-1], (1, len(_LEVELS) - 1)  # of the other group, and of the greatest ε
+    other = party.rows[-1], (1, len(_LEVELS) - 1)  # in the other group, with the greatest ε
     yield from two_party_cases(party, other, name=f"whole_ranking, own ε = {_LEVELS[0]:g}", unit=_UNIT)
 
 
 def fair_voting_climbs() -> Iterator[SizeSweep]:
-    """Yield votes of any number of alternatives, voters, groups and votes in a row, by every mechanism with a law."""
+    """Yield sweeps over alternatives, voters, groups and consecutive votes, for every mechanism with a law."""
     sizes: dict[str, Sequence[int]] = {"alternatives": RUNGS[1:-1], "voters": RUNGS, "votes in a row": RUNGS}
     few, groups = {"alternatives": RUNGS[1:4]}, {"groups": RUNGS[1:]}
     rankings = [name for name in LOCAL if name != "whole_ranking"]
@@ -123,10 +123,10 @@ def fair_voting_climbs() -> Iterator[SizeSweep]:
 
 
 def masked_configuration(scores: str, sizes: Mapping[str, int]) -> MaskedStage:
-    """Return masked votes of one voter of the first group, of whose others each has the ranking before it reversed."""
+    """Return masked votes of a voter of the first group; each other voter reverses the ranking before it."""
     groups = tuple(f"g{number}" for number in range(sizes["groups"]))
     names = [f"a{number}" for number in range(sizes["alternatives"])]
-    number = sizes["voters"] + len(groups) - 1  # of each of the other groups there is one
+    number = sizes["voters"] + len(groups) - 1  # one voter in each of the other groups
     of_groups = {"groups": groups, "group_sizes": (sizes["voters"], *[1] * (len(groups) - 1))}
     vote = _vote(
         alternatives=tuple(names), mechanism="masked", scores=scores, epsilon=2.0, **of_groups, **sizes_of(number)
@@ -166,7 +166,7 @@ def _local_stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
 
 
 def _release_configuration(mechanism: str, sizes: Mapping[str, int]) -> Configuration:
-    """Return elections of one voter's ranking among others: alike, in two halves, or so that the two best tie."""
+    """Return elections of one voter among others who agree, are split in halves, or make the two best tie."""
     groups = tuple(f"g{number}" for number in range(sizes.get("groups", 1)))
     names = tuple(f"a{number}" for number in range(sizes["alternatives"]))
     number = 2 * sizes["voters"]
@@ -180,7 +180,7 @@ def _release_configuration(mechanism: str, sizes: Mapping[str, int]) -> Configur
     )
     order = np.arange(len(names), dtype=np.int64)  # as positions
     reverse, exchanged_order = order[::-1], np.concatenate([order[1::-1], order[2:]])
-    halves = [order, reverse] * (len(groups) - 1)  # of the other groups: sums of 0
+    halves = [order, reverse] * (len(groups) - 1)  # the other groups have sums of 0
     publics = [(0,)] * number + [(own_rankings,) for own_rankings in range(1, len(groups)) for _ in range(2)]
 
     def rosters(own_rankings: Sequence[IntArray], other_rankings: Sequence[IntArray]) -> Ends:
@@ -201,13 +201,13 @@ def _release_configuration(mechanism: str, sizes: Mapping[str, int]) -> Configur
 
 
 def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int = 0) -> Observable:
-    """Return what Algorithm 1, mechanism "laplace", or "pairwise" releases, for each ranking of a voter of a group.
+    """Return the observable of Algorithm 1 (mechanism "laplace") or "pairwise", for each ranking of a group's voter.
 
-    Where voters are added or removed, the first candidate is a group without that voter, and not all others are
-    neighbors of each other.
+    If voters are added or removed, the first candidate is the group without the voter, and the others are not neighbors
+    of each other.
     """
     rows, _ = _rankings(vote)
-    # The other voters: of each group one, whose sums cancel out of every comparison.
+    # One other voter of each group, whose sums cancel in every comparison.
     groups = [(group_index,) for group_index in range(len(vote.parameters.groups))]
     other_rows = [rows[0], rows[-1]][: len(groups)]
     rosters = [roster_of(vote, other_rows, groups)] if vote.parameters.relation is _REMOVE else []
@@ -217,7 +217,7 @@ def exposure_by_algorithm_1(vote: FairVoting, *, num_sessions: int, group: int =
 
 
 def _read_sums(vote: FairVoting, outcome: Outcome) -> list[int]:
-    """Return the groups' randomized sums, of which the released utilities are the means, or the differences."""
+    """Return the groups' randomized sums from the released mean utilities, or the released differences."""
     if isinstance(outcome.details, Details) and outcome.details.differences:
         return list(outcome.details.differences)
     scoring = vote.disclosed_phase.scoring
@@ -234,14 +234,14 @@ def _vote(**parameters: Any) -> FairVoting:
 
 
 def _election(vote: FairVoting, *, group: int = 0) -> Case:
-    """Return the audit of one election in two small groups, whose profiles are all tried."""
+    """Return the audit of one election with two small groups, over all profiles."""
     return case_of_profiles(
         vote, lambda: worst_neighbors(vote, group=group), group=group, suffix=_suffix(vote, group), is_secure=True
     )
 
 
 def _suffix(vote: FairVoting, group: int) -> str:
-    """Return what tells audits apart: of a proven ε, of another objective, of two groups of different size."""
+    """Return the suffix of an audit's name: a proven ε, another objective, or the group of different sizes."""
     parameters = vote.parameters
     words = [f"proven ε = {parameters.epsilon:g}"] if parameters.calibration == "proven" else []
     if parameters.objective == "welfare_constrained":
@@ -252,10 +252,11 @@ def _suffix(vote: FairVoting, group: int) -> str:
 
 
 def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts]:
-    """Return profiles in which both groups like an alternative least, and another in which one voter likes it best.
+    """Return a profile in which all voters rank an alternative last, and a neighbor in which one ranks it first.
 
-    Nobody's utility of it is above 0, so that parity elects it for sure on the printed scale, but for ties; a single
-    voter makes it one among others. Two groups agree on what is best of four, and differ in the middle.
+    In the first, nobody's utility of it is above 0, so on the printed scale parity elects it with certainty, except for
+    ties; a single voter changes that. The two groups agree on the best of four alternatives, and differ in the middle
+    ones.
     """
     number = math.factorial(len(vote.parameters.alternatives))
     orders = np.array([[1, 2, 3, 0], [1, 3, 2, 0], [0, 3, 2, 1]], dtype=np.int64)
@@ -294,13 +295,13 @@ def _algorithm_1(vote: FairVoting, *, group: int = 0) -> Case:
 
 
 def _party(vote: FairVoting, public: Sequence[int]) -> AuditParty:
-    """Return a voter with every ranking; where groups are private, within every group."""
+    """Return a voter with all rankings; if groups are private, in all groups."""
     rows, names = _rankings(vote)
     return AuditParty(vote, rows, public, names)
 
 
 def _rankings(vote: FairVoting) -> tuple[IntArray, list[str]]:
-    """Return all rankings as positions, and as text; where groups are private, within every group."""
+    """Return all rankings as positions and as text; if groups are private, in all groups."""
     names = vote.parameters.alternatives
     orders = [
         (group, order)

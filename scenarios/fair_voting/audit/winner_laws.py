@@ -1,10 +1,10 @@
 """Search neighboring profiles whose winners under Algorithm 2 have laws as different as possible.
 
-The law of the winner is computed, not sampled, so that what is found is a loss that the mechanism has: a lower bound on
-every ε that may be proven of it. A search proves no more than that.
+The law of the winner is computed, not sampled. So the loss that a search finds is a lower bound on the mechanism's ε;
+it is not an upper bound.
 
-Source: reading F4, whose .69 (label .6) and 1.83 (γ = .01) belong to the printed scale and to ties that always fall on
-the same side; Psephos draws lots, and groups' sizes decide whether there are ties at all.
+Source: reading F4. Its .69 (label .6) and 1.83 (γ = .01) assume the printed scale and ties that are always broken the
+same way; Psephos draws lots, and the groups' sizes decide whether there are ties.
 """
 
 import dataclasses
@@ -21,8 +21,8 @@ from ....protocol.fair_voting.choices import SampledChoice
 
 Ties: TypeAlias = Literal["random", "first"]
 
-_MAX_RANKED: Final = 6  # alternatives: a profile has a number for each of their m! orders
-_MOVES: Final = 4  # kinds of moves, all equally often: two that change the voter, two that change other voters
+_MAX_RANKED: Final = 6  # most alternatives m: a profile has a count for each of m! orders
+_MOVES: Final = 4  # kinds of moves, equally likely: two change the voter, two change other voters
 
 _DRAWS: Final = 100
 
@@ -31,23 +31,23 @@ _DRAWS: Final = 100
 class Neighbors:
     """Two profiles that differ in the ranking of one voter of the first group."""
 
-    # The groups' sums of utilities with the voter's one ranking, flattened, in steps from the scoring's center.
+    # The groups' sums of utilities with the voter's first ranking, flattened, in steps from the scoring's center.
     sums: tuple[int, ...]
     changed_sums: tuple[int, ...]  # with its other ranking
-    alternative: int  # whose probability of winning changes most
+    alternative: int  # the alternative whose probability of winning changes most
     loss: float  # |ln P(a)/P'(a)| of that alternative
 
 
 def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "random") -> FloatArray:
-    """Return the exact law of the winner, to some 1e-13.
+    """Return the law of the winner, exact up to about 1e-13.
 
     Args:
-        choice: with any objective but one whose welfare has a floor, where ties fall on the first.
-        values: sums of utilities, as `SampledChoice.randomize_row` takes them.
-        ties: how they fall; "first", on the first alternative, is not what `choice` does.
+        choice: the mechanism; not with an objective that has a floor for welfare and breaks ties by order.
+        values: sums of utilities, as for `SampledChoice.randomize_row`.
+        ties: how ties are broken; "first", for the first alternative, differs from what `choice` does.
 
     Returns:
-        float64, shape (m,).
+        Probabilities, float64, shape (m,).
 
     Raises:
         NotImplementedError: the law takes too long.
@@ -72,7 +72,7 @@ def winner_law(choice: SampledChoice, values: Sequence[int], *, ties: Ties = "ra
 def loss_between(
     choice: SampledChoice, values: Sequence[int], other_values: Sequence[int], *, ties: Ties = "random"
 ) -> tuple[float, int]:
-    """Return the greatest |ln P(a)/P'(a)| between two profiles' sums, and its a; infinite where one is 0 alone."""
+    """Return the greatest |ln P(a)/P'(a)| between two profiles' sums, and its a; infinite if only one is 0."""
     law, other = (winner_law(choice, each, ties=ties).tolist() for each in (values, other_values))
     losses: list[float] = []
     for one, two in zip(law, other, strict=True):
@@ -84,14 +84,14 @@ def loss_between(
 def search_neighbors(
     choice: SampledChoice, *, seed: int, num_starts: int = 4, num_steps: int = 400, ties: Ties = "random"
 ) -> Neighbors:
-    """Climb from random pairs of neighboring profiles to a pair that loses much.
+    """Search a pair of neighboring profiles with a large loss, by local search from random pairs.
 
-    The voter is of the first group. A start is the best of a hundred pairs that have each group rank by one or two
-    orders; a step moves some voters of a group from one order to another, or changes one of the voter's two rankings,
-    and is kept where it loses no less. The same seed finds the same pair.
+    The voter is in the first group. A start is the best of a hundred pairs in which each group uses one or two orders.
+    A step moves some voters of a group from one order to another, or changes one of the voter's two rankings; it is
+    kept if the loss does not decrease. The same seed finds the same pair.
 
     Raises:
-        ValueError: see `winner_law`; there are more than 6 alternatives, or sums are of a sub-sample.
+        ValueError: as `winner_law`; there are more than 6 alternatives, or sums are over a sub-sample.
     """
     size = choice.num_alternatives
     if size > _MAX_RANKED:
@@ -121,7 +121,7 @@ def search_neighbors(
 
 
 def _draw(numbers: Sequence[int], num_orders: int, generator: np.random.Generator) -> tuple[list[IntArray], IntArray]:
-    """Return how many voters of each group have each order, and the two orders of the voter."""
+    """Draw the number of voters of each group with each order, and the voter's two orders."""
     all_counts: list[IntArray] = []
     for number in numbers:
         counts = np.zeros(num_orders, dtype=np.int64)
@@ -145,7 +145,7 @@ def _step(counts: list[IntArray], voter: IntArray, generator: np.random.Generato
     if not len(present):
         return counts, voter
     source, target = int(generator.choice(present)), int(generator.integers(num_orders))
-    # All scales alike: from a single voter to all of the order.
+    # All scales equally likely: from a single voter to all voters of the order.
     max_moved = int(counts[group][source])
     num_moved = min(max_moved, max(1, max_moved >> int(generator.integers(max_moved.bit_length() + 1))))
     changed_counts = counts[group].copy()

@@ -1,4 +1,4 @@
-"""The paper on fair and private voting rules, run again: its table, and what the paper does not show.
+"""Reproduction of the paper on fair and private voting rules: its table, and further experiments.
 
 Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F6.
 """

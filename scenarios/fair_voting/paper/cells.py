@@ -1,6 +1,6 @@
-"""The cells of the experiments: electorates, parameters, and what all elections of a cell give.
+"""Cells of the experiments: electorates, parameters, and results over all elections of a cell.
 
-Rankings of two groups have laws of Mallows, and are drawn afresh for each trial.
+The rankings of two groups have Mallows laws, and are redrawn for each trial.
 """
 
 import bisect
@@ -30,12 +30,12 @@ _BATCH_VOTERS: Final = 1 << 17
 
 
 class MallowsPair(msgspec.Struct, frozen=True):
-    """Two groups, each with a law of Mallows."""
+    """Two groups, each with a Mallows law."""
 
-    name: str  # short, in files
-    centers: Sequence[tuple[int, ...]]  # each group's alternatives by number, the best first
-    dispersions: Sequence[float]  # φ of each group
-    max_disparity: float  # t of objective "constrained" there: it admits more than the least ΔW, and not all
+    name: str  # a short name, for files
+    centers: Sequence[tuple[int, ...]]  # each group's central ranking: indices of alternatives, the best first
+    dispersions: Sequence[float]  # dispersion φ of each group
+    max_disparity: float  # t of the objective "constrained"; it admits some alternatives, but not all
 
 
 GRIDS: Final = grids_of(__name__)
@@ -44,15 +44,15 @@ PUBLISHED: Final = {
     (tuple(int(row[size]) for size in ("n_1", "n_2")), row["mechanism"], float(row["epsilon"])): row
     for row in rows_beside(__name__, "published.csv")
 }
-"""Table 1: ΔW ("N/A" in some cells) and W, by (n₁, n₂), mechanism and ε."""
+"""Table 1's ΔW ("N/A" in some cells) and W, by (n₁, n₂), mechanism and ε."""
 SIZES, _, EPSILONS = (tuple(dict.fromkeys(axis)) for axis in zip(*PUBLISHED, strict=True))
 GAMMA: Final = 0.05
-"""Of Algorithm 2; the paper has no value (reading F4)."""
+"""γ of Algorithm 2, for which the paper states no value (reading F4)."""
 OBJECTIVES: Final = ("parity", "constrained", "penalized")
 _SAMPLES: Final = tuple(sorted({math.ceil(1.15**step) for step in range(76)}))
-"""Tried n_s, up to some 36,000."""
+"""Tried values of n_s, up to about 36,000."""
 _MOST_SAMPLES_OF_MANY: Final = 2_500
-"""Where every election has voters of its own, whose laws take long for more; its answers are then nearly true."""
+"""Greatest n_s if every election has different voters, whose laws are slow for more; its noise is then small."""
 
 
 def expected_utilities(society: MallowsPair) -> FloatArray:
@@ -65,41 +65,41 @@ def expected_utilities(society: MallowsPair) -> FloatArray:
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class ElectorateCells:
-    """All cells of one kind of electorate: the same elections for each; cells of one name share their noise."""
+    """Cells of one kind of electorate, with the same elections; cells of the same name share their noise."""
 
     profiles: Profiles  # the elections
-    name: str  # of the electorate
-    trials: int  # elections of each cell
-    seed: int  # of their noise
-    max_disparity: float  # t of objective "constrained"
-    columns: Mapping[str, Any]  # what its rows begin with
+    name: str  # the electorate's name
+    trials: int  # number of elections of each cell
+    seed: int  # seed of the noise
+    max_disparity: float  # t of the objective "constrained"
+    columns: Mapping[str, Any]  # first columns of its rows
 
     @functools.cached_property
     def base(self) -> Parameters:
-        """What all sessions have in common."""
+        """The parameters that all sessions share."""
         sizes = self.profiles.group_sizes
         return Parameters(
             alternatives=tuple(map(str, range(self.profiles.num_alternatives))),
             groups=tuple(f"group {number}" for number in range(1, len(sizes) + 1)),
             group_sizes=sizes,
             gamma=GAMMA,
-            delta=1e-5,  # any of reading F2 has the published N/A cells, and this one comes nearest to the others
+            delta=1e-5,  # every δ of reading F2 gives the published N/A cells; this one is nearest to the other cells
             max_disparity=self.max_disparity,
         )
 
     @functools.cached_property
     def _clean(self) -> Mapping[str, NDArray[np.bool_]]:
-        """Which alternatives are best without privacy, by objective, in each election."""
+        """The best alternatives without privacy in each election, by objective."""
         clean = clean_release(self.base, self.profiles)
         return {name: clean.best(self._objective(name)) for name in (*OBJECTIVES, "welfare")}
 
     def first(self, trials: int) -> "ElectorateCells":
-        """Return cells of the first elections."""
+        """Return the cells with only the first elections."""
         profiles = dataclasses.replace(self.profiles, positions=self.profiles.positions[:trials])
         return dataclasses.replace(self, profiles=profiles, trials=trials)
 
     def parameters(self, mechanism: Any, epsilon: float, **settings: Any) -> Parameters:
-        """Return a session's parameters; Algorithm 2 may have more samples than it is allowed (reading F2)."""
+        """Return a session's parameters; Algorithm 2 may exceed its allowed number of samples (reading F2)."""
         if mechanism == "sampling" and "num_samples" not in settings:
             settings["num_samples"] = msgspec.structs.replace(self.base, epsilon=epsilon).samples
         return msgspec.structs.replace(self.base, mechanism=mechanism, epsilon=epsilon, **settings)
@@ -107,10 +107,10 @@ class ElectorateCells:
     def measure(
         self, parameters: Parameters, objectives: Sequence[str] = OBJECTIVES
     ) -> dict[str, dict[str, Measurement]]:
-        """Run all elections of a cell, and return what winners by each objective are.
+        """Run all elections of a cell, and return measurements of the winners by each objective.
 
-        That is ΔW ("disparity"), W ("welfare"), how often they are those without privacy ("agreement"), and what the
-        objective makes of them ("merit").
+        These are ΔW ("disparity"), W ("welfare"), the agreement with non-private winners ("agreement"), and the
+        objective's value ("merit").
         """
         votes = {name: FairVoting(with_objective(parameters, name)) for name in objectives}
         if all(map(has_quick_law, votes.values())):
@@ -122,16 +122,16 @@ class ElectorateCells:
         }
 
     def measure_clean(self, objective: str) -> dict[str, Measurement]:
-        """Return what there is without privacy; of several that tie the first wins."""
+        """Return the measurements without privacy; in a tie the first alternative wins."""
         return self._measure_winners(self._clean[objective].argmax(axis=1), objective)
 
     def _measure_winners(self, winners: IntArray, objective: str) -> dict[str, Measurement]:
         return self._of_shares(np.eye(self.profiles.num_alternatives)[winners], objective)
 
     def _of_shares(self, shares: FloatArray, objective: str) -> dict[str, Measurement]:
-        """Return means over elections of what winners have, with an error also where all winners have the same.
+        """Return means of winners' values over elections, with a positive error even if all are equal.
 
-        Values of a single election stand for all.
+        Values of a single election apply to all.
         """
         measurements: dict[str, Measurement] = {}
         for name, values in (
@@ -154,9 +154,9 @@ class ElectorateCells:
 
 
 def electorate(society: MallowsPair, sizes: tuple[int, ...], *, trials: int, seed: int) -> ElectorateCells:
-    """Return all cells of an electorate of Table 1: elections, each with voters of its own.
+    """Return the cells of an electorate of Table 1, with new voters in each election.
 
-    A voter's uniforms are a row of its group's stream, so that electorates of one seed share them.
+    A voter's uniforms are a row of its group's stream, so electorates with the same seed share them.
     """
     num_alternatives = len(society.centers[0])
     groups: list[NDArray[np.int8]] = []
@@ -188,25 +188,25 @@ def electorate(society: MallowsPair, sizes: tuple[int, ...], *, trials: int, see
 
 
 def with_objective(parameters: Parameters, name: Any) -> Parameters:
-    """Return the same session with another objective.
+    """Return the same session's parameters with another objective.
 
-    Where qualities are chosen by, "constrained" pays a λ of 8 for each unit of ΔW above t: enough that no alternative
-    beyond t is worth it here.
+    For choices by quality, "constrained" has a penalty λ = 8 for each unit of ΔW above t, which is enough here that no
+    alternative beyond t is best.
     """
     return msgspec.structs.replace(parameters, objective=name, fairness_weight=8.0 if name == "constrained" else 1.0)
 
 
 @functools.cache
 def proven_of(parameters: Parameters) -> float:
-    """Return the proven ε of the voter who pays most."""
+    """Return the greatest proven ε of any voter."""
     return FairVoting(parameters).losses[0].proven
 
 
 @functools.cache
 def samples_for(parameters: Parameters, *, price: float, is_fixed: bool = False) -> int | None:
-    """Return about the most samples with which Algorithm 2 proves no more than a price; None where one is too many.
+    """Return approximately the greatest number of samples with a proven ε of at most `price`; None if 1 is too many.
 
-    There may be more of them where all elections have the same voters.
+    If all elections have the same voters (`is_fixed`), more samples are allowed.
     """
     samples = [number for number in _SAMPLES if is_fixed or number <= _MOST_SAMPLES_OF_MANY]
     max_samples = bisect.bisect_right(

@@ -1,6 +1,6 @@
-"""What laws say of the paper's claims, here and now; what trials say of the others, `claims.csv` has by rows.
+"""Findings on the paper's claims that exact laws decide; `claims.csv` says how trials decide the others.
 
-`psephos audit papers` shows these, `psephos reproduce` all of them.
+`psephos audit papers` shows the former, `psephos reproduce` all of them.
 
 Source: Mohsin, Fair and Private Voting Rules, project report; readings F1 to F5.
 """
@@ -21,24 +21,24 @@ from ..audit.sessions import LABEL, LARGE_SIZES, disliked_alternative, exposure_
 from ..audit.winner_laws import Ties, loss_between
 from .cells import EPSILONS, GAMMA, PUBLISHED, READ, expected_utilities
 
-_SIZE: Final = 4  # m, of Table 1
+_SIZE: Final = 4  # number of alternatives m in Table 1
 _GROUP_SIZES: Final = (500, 1_000)
 _found: Final = make_finder(__name__, paper="Fair and private voting: Mohsin (project report)")
 
 
 def findings_on_fair_voting() -> Iterator[BoundedFinding]:
-    """Yield the report's claims in its order, with what was found."""
+    """Yield the findings on the report's claims, in its order."""
     yield _found("F7", _loss_by_algorithm_1(NeighboringRelation.ADD_OR_REMOVE_ONE))
     yield _found("F1", _loss_by_algorithm_1(NeighboringRelation.REPLACE_ONE))
     first, second = (_SIZE * (_SIZE - 1) / (2 * size * EPSILONS[0]) for size in _GROUP_SIZES)
-    # E|X − Y| of two Laplace numbers of the groups' scales.
+    # E|X − Y| of two Laplace variables with the groups' scales.
     yield _found("F3", (first * first + first * second + second * second) / (first + second))
     yield _found("F4", _loss_of_disliked(_vote(scale="printed", group_sizes=LARGE_SIZES)))
     yield _found("F4b", _loss_of_disliked(_vote(scale="printed"), ties="first"))
     yield _found("F4c", _loss_of_disliked(_vote(scale="printed", gamma=0.01), ties="first"))
     fair = _vote()
     yield _found("F4d", _loss_of_disliked(fair), proven=fair.losses[0].proven)
-    # The K for which n_s = K·(m/ε²)·ln(m/δ) ≤ min n/ε, δ = 1/min n, in just the cells with an election.
+    # The K for which n_s = K·(m/ε²)·ln(m/δ) ≤ min n/ε, with δ = 1/min n, exactly in the cells with an election.
     constants: dict[bool, list[float]] = {True: [], False: []}
     for (sizes, mechanism, epsilon), cell in PUBLISHED.items():
         if mechanism == "sampling":
@@ -62,7 +62,7 @@ def findings_on_fair_voting() -> Iterator[BoundedFinding]:
 
 
 def _vote(**parameters_given: Any) -> FairVoting:
-    """Return an election by Algorithm 2 at the size of Table 1, but for what is given."""
+    """Return an election by Algorithm 2 at the size of Table 1, with changed parameters."""
     parameters: dict[str, Any] = {
         "alternatives": ("a", "b", "c", "d"),
         "groups": ("left", "right"),
@@ -77,14 +77,14 @@ def _vote(**parameters_given: Any) -> FairVoting:
 def _loss_by_algorithm_1(relation: NeighboringRelation) -> float:
     vote = _vote(mechanism="laplace", calibration="printed", relation=relation, epsilon=1.0)
     losses = exposure_by_algorithm_1(vote, num_sessions=1).losses
-    # Where a voter is removed, the first candidate is the profile without, and the others are its neighbors.
+    # If a voter is removed, the first candidate is the profile without it, and the others are its neighbors.
     if relation is NeighboringRelation.REPLACE_ONE:
         return float(losses.max())
     return float(max(losses[0].max(), losses[:, 0].max()))
 
 
 def _loss_of_disliked(vote: FairVoting, *, ties: Ties = "random") -> float:
-    """Return what one voter loses who likes best what both groups like least: the first alternative."""
+    """Return the loss of one voter who ranks first the alternative that both groups rank last."""
     sums_before, sums_after = (
         sums_of_profile(vote, profile).reshape(-1).tolist() for profile in disliked_alternative(vote)
     )

@@ -1,6 +1,6 @@
-"""Published elections, and somebody's own: where they are read from.
+"""Read profiles of published elections, and the user's.
 
-Their rankings are made strict, which no session does, so that one table has all mechanisms: some take no ties.
+Ties in rankings are broken, which no session does, so that one table has all mechanisms; some do not support ties.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,22 +22,22 @@ from ..profiles import Profiles, fixed_profile
 
 
 class Loaded(NamedTuple):
-    """One profile."""
+    """A profile with its limit and columns."""
 
-    profiles: Profiles  # the one profile
-    max_disparity: float  # t of objective "constrained": it admits more than the least ΔW, and not all
+    profiles: Profiles  # the profile
+    max_disparity: float  # t of the objective "constrained"; it admits some alternatives, but not all
     columns: Mapping[str, Any]  # what its rows begin with
 
 
 def load_profiles(folder: str, profiles: Sequence[Mapping[str, Any]]) -> tuple[list[Loaded], dict[str, str]]:
-    """Return what a folder of data sets has, and why the others are not there.
+    """Load profiles from a folder of data sets, and return also why others are missing.
 
     Args:
-        folder: of all data sets; empty where nobody has named it.
-        profiles: what is looked for: a name, what a scenario's voters would say of it, and the limit of ΔW.
+        folder: the folder of all data sets; empty if not given.
+        profiles: for each profile its name, its options as a scenario's voters, and the limit of ΔW.
 
     Raises:
-        ConfigurationError: a data set is not what it should be.
+        ConfigurationError: a data set has an unexpected content.
     """
     missing = find_missing(
         folder, {profile_entry["name"]: profile_entry["options"]["data"] for profile_entry in profiles}
@@ -57,13 +57,13 @@ def load_profiles(folder: str, profiles: Sequence[Mapping[str, Any]]) -> tuple[l
 
 
 def load_own_profile(path: str) -> Loaded:
-    """Return somebody's own profile, with the limit of ΔW in the middle between the alternatives' own.
+    """Load the user's profile; the limit of ΔW is the middle of the alternatives' values.
 
     Raises:
-        ConfigurationError: the file cannot be read or is not what it should be.
+        ConfigurationError: the file cannot be read, or has an unexpected content.
     """
     name = Path(path).name
-    # The objective counts nowhere here, and refuses no number of groups.
+    # The objective is not used here, and supports any number of groups.
     parameters = {"epsilon": 1.0, "objective": "welfare"}
     with rename_fields(voters="--rankings"):
         setup = resolve(
@@ -79,7 +79,7 @@ def load_own_profile(path: str) -> Loaded:
 
 
 def _load_target(name: str, positions: IntArray, members: IntArray, groups: Sequence[str], limit: float) -> Loaded:
-    # Ties fall by lots, of a public seed.
+    # Ties are broken by lot, with a public seed.
     key = stream_key(seed=0, session="", round_number=0, protocol="fair-voting", phase="", purpose="ties of ballots")
     uniforms = philox_rows(key, start=0, stop=len(positions), slots=positions.shape[1])
     strict = positions_of_orders(np.argsort(positions + uniforms / 2, axis=1, kind="stable"))

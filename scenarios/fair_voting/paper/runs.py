@@ -1,6 +1,6 @@
-"""`psephos reproduce fair-voting`: Table 1, and what the paper does not show, as rows.
+"""`psephos reproduce fair-voting`: rows of Table 1, and of further experiments.
 
-`page.toml` says what is run, what each table of rows holds, and how it is told; `own.toml` of somebody's own profile.
+`page.toml` defines what is run, the tables, and their presentation; `own.toml` the same for the user's profile.
 """
 
 import itertools
@@ -38,7 +38,7 @@ _MEASURES: Final = ("disparity", "welfare")
 
 
 def parts(request: Asked) -> Iterator[PaperPart]:
-    """Run everything that the paper measured again, and more."""
+    """Run the paper's experiments again, and further ones."""
     grids = request.grids
     loaded_profiles, missing = load_profiles(request.data, grids["profiles"])
     for society, sizes in itertools.product((FITTED, READ), SIZES):
@@ -57,7 +57,7 @@ def parts(request: Asked) -> Iterator[PaperPart]:
 
 
 def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
-    """Run what is of published profiles on somebody's own."""
+    """Run the experiments on published profiles with the user's profile."""
     yield _on_profile(load_own_profile(request.own["rankings"]), request, GRIDS)
 
 
@@ -69,7 +69,7 @@ def _on_profile(loaded_profile: Loaded, request: Asked, grids: Mapping[str, Any]
 
 
 def table_1(cells: ElectorateCells, grids: Mapping[str, Any] = GRIDS) -> Iterator[Row]:
-    """Yield the paper's cells of one electorate: ΔW and W, published and ours; and by line 17 as it is printed."""
+    """Yield Table 1's cells of one electorate: ΔW and W, published and computed, also by line 17 as printed."""
     for algorithm, epsilon in itertools.product(grids["algorithms"], EPSILONS):
         parameters_given = {**algorithm}
         name = parameters_given.pop("name")
@@ -97,7 +97,7 @@ def table_1(cells: ElectorateCells, grids: Mapping[str, Any] = GRIDS) -> Iterato
 
 
 def _noises(cells: ElectorateCells, grids: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield what Algorithm 1's noise is where a voter is added or removed, as printed and about the middle."""
+    """Yield the noise of Algorithm 1 if a voter is added or removed, with printed and with centered scores."""
     for price, calibration in itertools.product(grids["noise_prices"], ("printed", "tight")):
         removal_settings = {"calibration": calibration, "relation": NeighboringRelation.ADD_OR_REMOVE_ONE}
         parameters_once = cells.parameters("laplace", 1.0, **removal_settings)
@@ -107,7 +107,7 @@ def _noises(cells: ElectorateCells, grids: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def compare_at_equal_loss(cells: ElectorateCells, prices: Sequence[float], grids: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield what there is without privacy, and what each mechanism gives for a proven ε, by objective."""
+    """Yield the measurements without privacy, and of each mechanism at a proven ε, by objective."""
     clean = {name: cells.measure_clean(name) for name in (*OBJECTIVES, "welfare")}
     ends = {
         f"{measure}_of_{name}": clean[name][measure].value for name in ("parity", "welfare") for measure in _MEASURES
@@ -132,12 +132,12 @@ def compare_at_equal_loss(cells: ElectorateCells, prices: Sequence[float], grids
 def _measure_at_price(
     cells: ElectorateCells, mechanism: str, price: float, gammas: Sequence[float]
 ) -> Iterator[tuple[str, Parameters, Mapping[str, Any]]]:
-    """Yield what a mechanism gives for a proven ε, by objective; nothing where Algorithm 2 cannot have so little."""
+    """Yield a mechanism's measurements at a proven ε, by objective; nothing if Algorithm 2 does not support it."""
     if mechanism != "sampling":
         parameters = cells.parameters(mechanism, price)
         yield from ((name, parameters, measurements) for name, measurements in cells.measure(parameters).items())
         return
-    # A part of the elections is enough to choose γ.
+    # A part of the elections suffices to choose γ.
     pilot = cells.first(max(cells.trials // 20, PAPER.least_trials))
     for name in OBJECTIVES:
         parameters_of_gamma: dict[float, Parameters] = {}
@@ -152,7 +152,7 @@ def _measure_at_price(
 
 
 def _variances(axes: Mapping[str, Sequence[Any]]) -> Iterator[Row]:
-    """Yield the variance of one voter's estimated utilities, averaged over the alternatives, by local mechanism."""
+    """Yield each local mechanism's variance of one voter's estimated utilities, averaged over alternatives."""
     for size, epsilon in itertools.product(*axes.values()):
         reports = possible_reports(Scoring(make_scores("borda", size)), epsilon)
         least_variance = min(report.mean_variance for report in reports)

@@ -1,4 +1,4 @@
-"""A fair and private vote's outcome: who wins, and how well each alternative serves each group of voters."""
+"""Show a fair vote's outcome: the winner, and how well each alternative serves each group of voters."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -19,6 +19,6 @@ def _brief(outcome: Outcome) -> list[Brief]:
 
 
 ELECTIONS: Presenter[Outcome] = Presenter(show=show, rows=rows_of, draw=draw, brief=_brief, verdict=conclude)
-"""A row for each alternative."""
+"""Presents an outcome with a row for each alternative."""
 
-PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: ELECTIONS}  # by the type of what is shown
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: ELECTIONS}  # presenters by outcome type

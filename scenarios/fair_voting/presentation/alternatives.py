@@ -1,8 +1,8 @@
-"""How well each alternative serves each group of voters, as estimated and in truth.
+"""Utilities of alternatives to groups of voters, estimated and true.
 
 Each alternative has its welfare (the mean utility of all voters), its mean utility to each group, and its disparity
-(the greatest of these less the least). With features that overlap, the groups are their crossings, and each feature's
-groups have mean utilities and a disparity of their own. The winner stands first.
+(the greatest mean utility minus the least). With overlapping features, the groups are the crossings, and each feature's
+groups also have mean utilities and a disparity. The winner is first.
 """
 
 import dataclasses
@@ -21,12 +21,12 @@ from ...tables import Rows
 from ...verdicts import UNDECIDED
 from ..comparisons import PRICED
 
-CROSSINGS: Final = "crossings"  # what the groups of a session with features are, beside the features' names
+CROSSINGS: Final = "crossings"  # name of the groups in a session with features, besides the features
 
 
 @dataclasses.dataclass(frozen=True)
 class ServedUtilities:
-    """How well an alternative serves the groups: mean utilities to them and to all voters; and to each feature's."""
+    """An alternative's mean utilities to all voters, to each group, and to each feature's groups."""
 
     utilities: tuple[Estimate, ...]
     welfare: Estimate
@@ -35,23 +35,23 @@ class ServedUtilities:
 
     @property
     def disparity_of_groups(self) -> float:
-        """The greatest utility of a group less the least; with features, between their crossings."""
+        """The greatest mean utility of a group minus the least; with features, between crossings."""
         return self.utilities[self.best].value - self.utilities[self.worst].value
 
     @property
     def worst(self) -> int:
-        """The place of the group that is worst off."""
+        """The index of the group with the least utility."""
         return min(range(len(self.utilities)), key=lambda place: self.utilities[place].value)
 
     @property
     def best(self) -> int:
-        """The place of the group that is best off."""
+        """The index of the group with the greatest utility."""
         return max(range(len(self.utilities)), key=lambda place: self.utilities[place].value)
 
 
 @dataclasses.dataclass(frozen=True)
 class Alternative:
-    """One alternative: as estimated, None where that is not released, and in truth, None where that is not shown."""
+    """An alternative's estimated utilities (None if not released) and true ones (None if not shown)."""
 
     name: str
     is_winner: bool
@@ -60,12 +60,12 @@ class Alternative:
 
     @property
     def known(self) -> ServedUtilities | None:
-        """What is known of it: estimates rather than the truth."""
+        """The estimates if released, else the true utilities."""
         return self.estimated or self.true
 
 
 def alternatives_of(outcome: Outcome, known_truth: Known) -> list[Alternative]:
-    """Return the alternatives in the order of their names in the session."""
+    """Return the alternatives in the session's order."""
     estimates_of_name = {
         alternative.name: ServedUtilities(
             alternative.utilities, alternative.welfare, alternative.disparity, alternative.features or ()
@@ -95,7 +95,7 @@ def _truth_of(name: str, outcome: Outcome, known_truth: Known) -> ServedUtilitie
 
 
 def _true_feature(feature: Feature, utilities: Sequence[float], sizes: Sequence[int]) -> FeatureOutcome:
-    """Return the means of a feature's groups, of those of the crossings."""
+    """Return the mean utilities of a feature's groups from those of the crossings."""
     means = [
         math.fsum(utilities[place] * sizes[place] for place in places) / sum(sizes[place] for place in places)
         for places in feature.partition
@@ -104,7 +104,7 @@ def _true_feature(feature: Feature, utilities: Sequence[float], sizes: Sequence[
 
 
 def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alternative]:
-    """Return the winner first, then as the objective has them, by what is known of them."""
+    """Return the winner, then the others in the objective's order, by known utilities."""
     floor, points = welfare_floor(alternatives, outcome), contests_won(outcome)
     if outcome.objective == "kemeny" and not isinstance(outcome.details, msgspec.UnsetType):
         points = {name: -place for place, name in enumerate(outcome.details.ranking)}
@@ -128,19 +128,19 @@ def in_order(alternatives: Sequence[Alternative], outcome: Outcome) -> list[Alte
 
 
 def contests_won(outcome: Outcome) -> Mapping[str, float]:
-    """Return Copeland's points of each alternative; empty where pairs are not released."""
+    """Return each alternative's Copeland points; empty if pairs are not released."""
     if isinstance(outcome.details, msgspec.UnsetType) or not outcome.details.copeland_scores:
         return {}
     return dict(zip(outcome.candidates, outcome.details.copeland_scores, strict=True))
 
 
 def has_a_price(outcome: Outcome) -> bool:
-    """Return whether the objective has a limit that a winner may break at a price."""
+    """Return whether the objective has a limit that is enforced by a penalty only."""
     return outcome.mechanism in BY_QUALITY and outcome.objective in PRICED
 
 
 def welfare_floor(alternatives: Sequence[Alternative], outcome: Outcome) -> float:
-    """Return the welfare that the objective asks for; −∞ where it asks for none."""
+    """Return the objective's floor of welfare; −∞ if it has none."""
     estimates = [alternative.known.welfare.value for alternative in alternatives if alternative.known is not None]
     details = outcome.details
     if isinstance(details, msgspec.UnsetType) or details.welfare_share is None or not estimates:
@@ -149,12 +149,12 @@ def welfare_floor(alternatives: Sequence[Alternative], outcome: Outcome) -> floa
 
 
 def decimals_of_estimates(estimates: Sequence[Estimate]) -> int:
-    """Return with how many decimals all of these are written: two digits of the least error, or three of a value."""
+    """Return the number of decimals for all estimates: two digits of the least error, or three of a value."""
     return decimals_of([estimate.value for estimate in estimates], [estimate.standard_error for estimate in estimates])
 
 
 def decimals_of_disparity(served_utilities: Sequence[ServedUtilities]) -> int:
-    """Return with how many decimals differences of these groups' utilities are written: those of the least certain."""
+    """Return the number of decimals for differences of groups' utilities: that of the least precise one."""
     return min(
         decimals_of_estimates([utilities.utilities[place] for utilities in served_utilities])
         for place in range(len(served_utilities[0].utilities))
@@ -162,7 +162,7 @@ def decimals_of_disparity(served_utilities: Sequence[ServedUtilities]) -> int:
 
 
 def rows_of(outcome: Outcome, known_truth: Known) -> Rows:
-    """Return the rows of its table, one for each alternative; an estimate's standard error has a column of its own."""
+    """Return a row for each alternative; an estimate's standard error is a separate column."""
     rows, won = Rows(), contests_won(outcome)
     for alternative in alternatives_of(outcome, known_truth):
         row: dict[str, object] = {"alternative": alternative.name, "wins": int(alternative.is_winner)}
@@ -202,7 +202,7 @@ def rows_of(outcome: Outcome, known_truth: Known) -> Rows:
 
 
 def format_chance(probability: float) -> str:
-    """Return a probability with two decimals; none as if it were certain.
+    """Format a probability with two decimals, never as if it were certain.
 
     Examples:
         >>> format_chance(0.731), format_chance(0.9999)

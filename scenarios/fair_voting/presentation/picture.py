@@ -1,4 +1,4 @@
-"""A fair and private vote's outcome as a picture: a row for each alternative, a mark for each group of voters."""
+"""Draw a fair vote's outcome: a row for each alternative, a mark for each group of voters."""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .alternatives import (
     welfare_floor,
 )
 
-# By shape too, for readers who do not tell these colors apart; more groups than these are not told apart.
+# Distinguished by shape too, for color-blind readers; further groups are not distinguished.
 _MARKS: Final[tuple[dict[str, Any], ...]] = (
     {"color": drawing.COLORS["blue"], "marker": "o", "markersize": 7},
     {"color": drawing.COLORS["orange"], "marker": "s", "markersize": 6.5},
@@ -30,19 +30,19 @@ _MARKS: Final[tuple[dict[str, Any], ...]] = (
     {"color": drawing.RULE, "marker": "X", "markersize": 8},
 )
 _MARK_OF_MANY: Final[dict[str, Any]] = {"color": drawing.RULE, "marker": "|", "markersize": 9}
-_FULL_MARKS: Final = 30  # fewer than these are drawn in full color
+_FULL_MARKS: Final = 30  # up to this number, marks are opaque
 _PALEST: Final = 0.08
 _HOLLOW: Final[dict[str, Any]] = {"mfc": "white", "mew": 1.4}
-_BELOW: Final = 0.28  # how far below its estimates a row has its truth
-_APART: Final = 0.05  # how far below each other a row has its groups, so that their errors can be read
+_BELOW: Final = 0.28  # vertical offset of true values below a row's estimates
+_APART: Final = 0.05  # vertical offset between groups in a row, so that their errors are readable
 _ALLOWED: Final[dict[str, Any]] = {"color": drawing.ALLOWED, "marker": "s", "linestyle": "none"}
-"""From the worst off group as far as the best off one may be."""
+"""Style of the allowed range above the worst-off group."""
 _FLOOR: Final[dict[str, Any]] = {"color": drawing.RULE, "linewidth": 1.2, "linestyle": "--", "level": 1.0}
 _WINNER_BAND: Final[dict[str, Any]] = {"color": drawing.GOOD, "alpha": 0.09, "level": 0.0}
 
 
 def draw(outcome: Outcome, known_truth: Known) -> Chart | None:
-    """Return its picture; None where the winner alone is released, and the truth may not be shown."""
+    """Return the picture; None if only the winner is released and the truth may not be shown."""
     if not outcome.alternatives and known_truth.truth is None:
         return None
     alternatives = in_order(alternatives_of(outcome, known_truth), outcome)
@@ -61,12 +61,12 @@ def _is_told_apart(outcome: Outcome) -> bool:
 
 
 def _allowed(outcome: Outcome) -> float | None:
-    """Return the greatest disparity between the groups in a row that may win; None where nothing limits it."""
+    """Return the greatest allowed disparity between the groups in a row; None without a limit."""
     return outcome.max_disparity if outcome.objective == "constrained" and not outcome.features else None
 
 
 def _marks(outcome: Outcome, known_truth: Known) -> dict[str, dict[str, Any]]:
-    """Return what the legend explains, of what is there."""
+    """Return the legend's entries for what is drawn."""
     hollow = _HOLLOW if not outcome.alternatives else {}
     marks: dict[str, dict[str, Any]] = {}
     if _is_told_apart(outcome):
@@ -151,9 +151,9 @@ def _rows(outcome: Outcome, alternatives: Sequence[Alternative]) -> Panel:
 
 
 def _draw_served(panel: Panel, level: float, utilities: ServedUtilities, *, is_hollow: bool, reach: float) -> None:
-    """Draw a mark for each group, a line from the worst off to the best off, and a tick for all voters.
+    """Draw a mark for each group, a line from the worst-off to the best-off group, and a tick for all voters.
 
-    It is hollow if it is the truth.
+    Marks of true values are hollow.
     """
     values = [utility.value for utility in utilities.utilities]
     size = 0.75 if is_hollow else 1.0
@@ -161,20 +161,20 @@ def _draw_served(panel: Panel, level: float, utilities: ServedUtilities, *, is_h
     ends = level - reach, level + reach
     panel.line([utilities.welfare.value] * 2, ends, color=drawing.INK, linewidth=2 * size)
     if len(values) > len(_MARKS):
-        # The more there are, the paler each, so that their density can be seen.
+        # The more marks, the more transparent each, so that their density is visible.
         alpha = min(max(_FULL_MARKS / len(values), _PALEST), 1.0)
         mark = {**_MARK_OF_MANY, "markersize": 9 * size, "alpha": alpha, "linestyle": "none"}
         panel.line(values, [level] * len(values), level=3.0, **mark)
         return
     for place, (utility, mark) in enumerate(zip(utilities.utilities, _MARKS, strict=False)):
         marker_style = {**mark, "markersize": mark["markersize"] * size, **(_HOLLOW if is_hollow else {})}
-        # Whiskers would hide each other.
+        # Error bars would hide each other.
         level_shifted = level + _APART * (place - (len(values) - 1) / 2) * bool(utility.standard_error)
         panel.measured(utility, level_shifted, **marker_style)
 
 
 def _source(outcome: Outcome) -> str:
-    """Return by what the election is held, and what is claimed for it where that is not what is proven."""
+    """Return the mechanism in words, with the claimed ε if it differs from the proven one."""
     claimed = f"ε = {outcome.epsilon_claimed:.4g}"
     proven = "none" if outcome.epsilon_proven is None else f"ε = {at_most(outcome.epsilon_proven, 4)}"
     differs = f", {claimed} claimed, {proven} proven" if claimed != proven else ""

@@ -1,7 +1,7 @@
-"""A fair and private vote's outcome in a terminal: who wins, by what, at what price, and how well that serves all.
+"""Show a fair vote's outcome in a terminal: the winner, the mechanism, ε, and the utilities to all groups.
 
-Of many groups, or groups with long names, the worst and the best off are shown. Where the winner alone is released,
-that is said; what would be elected without privacy is shown only where the truth may be.
+If groups are many or have long names, only the worst-off and the best-off are shown. Non-private winners are shown only
+if the truth may be shown.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,18 +53,18 @@ _MECHANISMS: Final = {
     "joint_ranking": "voters tell their group and a whole ranking each, and may lie of both",
     "joint_scores": "voters add noise to their scores and to those of every other group",
 }
-# What a vote without privacy elects, by the truth's names: the session's own objective, the paper's, and the others.
+# Rules of non-private winners, by the truth's names: the session's objective, the paper's, and others.
 _FAIREST: Final = "least disparity"
 _RULES: Final = ("this objective", _FAIREST, *RULES)
 
-_MOST_NAMED: Final = 8  # groups in the line of voters
+_MOST_NAMED: Final = 8  # most groups in the line on voters
 _WIDEST_NAME: Final = 24
-"""An alternative's, where it is weighed whether all groups fit; longer ones go on in the next line."""
+"""Greatest width of an alternative's name when deciding whether all groups fit; longer names are wrapped."""
 _WIDEST_GROUP: Final = 16
 
 
 def show(console: Console, outcome: Outcome, known_truth: Known) -> None:
-    """Print who wins, every alternative, and what would be elected without privacy where that may be known."""
+    """Print the winner, every alternative, and the non-private winners if they may be shown."""
     alternatives = in_order(alternatives_of(outcome, known_truth), outcome)
     if outcome.alternatives:
         _show_alternatives(console, outcome, alternatives, known_truth)
@@ -96,7 +96,7 @@ def show(console: Console, outcome: Outcome, known_truth: Known) -> None:
 
 
 def conclude(outcome: Outcome) -> str:
-    """Return who wins, what for, and how sure it is that this is the best."""
+    """Return sentences on the winner, the objective, and the probability that it is the best."""
     return (
         f"{outcome.winner} wins, elected for {_describe_objective(outcome)}{_describe_exceeding(outcome)}. "
         f"{_describe_assurance(outcome)}"
@@ -104,7 +104,7 @@ def conclude(outcome: Outcome) -> str:
 
 
 def _describe_assurance(outcome: Outcome) -> str:
-    """Return how sure a winner is, as a sentence: what holds whatever the rankings are, or else a probability."""
+    """Return a sentence on the winner's certainty: a guarantee for all rankings, or else a probability."""
     assurance = outcome.assurance
     if outcome.objective not in OBJECTIVES:
         return "How sure that is stays open: the tests of winners are for Psephos's own objectives."
@@ -132,11 +132,11 @@ _PRIORS: Final = {
     UTILITIES: "if all utilities of all groups are equally likely",
     DIFFERENCES: "if all differences between the groups are equally likely",
 }
-"""In words."""
+"""Descriptions of priors."""
 
 
 def _show_facts(console: Console, outcome: Outcome) -> None:
-    """Print what was elected by whom and by what, and how sure that is."""
+    """Print the voters, the mechanism, and the winner's certainty."""
     facts: dict[str, Entry] = {
         "Objective": Text(f"{outcome.objective}: {_describe_objective(outcome)}").append(
             _describe_exceeding(outcome), style="yellow"
@@ -147,7 +147,7 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
         ),
         "Verdict": Text(_describe_assurance(outcome), "" if outcome.assurance.verdict == CONFIRMED else "yellow"),
         "Voters": _count_groups(outcome, outcome.group_sizes),
-        # Where groups are private, nobody knows how many of each reported.
+        # If groups are private, the numbers of reports by group are unknown.
         "Reports": f"{sum(outcome.num_reports):,}"
         if outcome.mechanism in JOINT
         else _count_groups(outcome, outcome.num_reports or outcome.group_sizes),
@@ -170,7 +170,7 @@ def _show_facts(console: Console, outcome: Outcome) -> None:
 
 
 def _describe_objective(outcome: Outcome) -> str:
-    """Return what the objective asks for, or the quality that stands for it where a limit has a price."""
+    """Return the objective in words, or the quality that replaces it if its limit is a penalty."""
     weight, details = outcome.fairness_weight, outcome.details
     share = None if isinstance(details, msgspec.UnsetType) else details.welfare_share
     floor = "" if share is None else f"{100 * share:g} % of the greatest"
@@ -197,11 +197,11 @@ _OBJECTIVES: Final = {
     "welfare_constrained": "the least disparity",
     "welfare_constrained above a share": "the least disparity among those with {floor} welfare",
 }
-"""By the objective, and whether welfare has to reach a share of the greatest."""
+"""Descriptions by objective, and by whether welfare must reach a fraction of the greatest."""
 
 
 def _describe_exceeding(outcome: Outcome) -> str:
-    """Return what is elected where nothing keeps the limit; empty where something does, or there is none."""
+    """Return what is elected if no alternative keeps the limit; empty if one does, or there is no limit."""
     of_all = [alternative.disparity for alternative in outcome.alternatives]
     if outcome.objective == "constrained" and of_all and min(of_all) > outcome.max_disparity:
         return "; none is within it, so that the least disparity wins"
@@ -209,7 +209,7 @@ def _describe_exceeding(outcome: Outcome) -> str:
 
 
 def _count_groups(outcome: Outcome, numbers: Sequence[int]) -> str:
-    """Return how many there are of each group, of the first groups."""
+    """Return the numbers of voters in the first groups."""
     parts = [f"{number:,} of {_short(name)}" for name, number in zip(outcome.groups, numbers, strict=True)]
     if len(parts) > _MOST_NAMED:
         parts[_MOST_NAMED:] = [f"and {len(parts) - _MOST_NAMED:,} more groups"]
@@ -217,7 +217,7 @@ def _count_groups(outcome: Outcome, numbers: Sequence[int]) -> str:
 
 
 def _short(name: str) -> str:
-    """Return as much of a group's name as a column has room for."""
+    """Shorten a group's name to a column's width."""
     text = Text(name)
     text.truncate(_WIDEST_GROUP, overflow="ellipsis")
     return text.plain
@@ -228,7 +228,7 @@ _LEFT_OUT: Final = (
     "Best off",
     "Worst off",
     "Least",
-)  # where a line is too narrow, the first of them first
+)  # columns that a narrow terminal drops, in order
 
 
 def _names_of(alternatives: Sequence[Alternative]) -> list[Cell]:
@@ -242,9 +242,9 @@ def _columns_table(columns: Mapping[str, Sequence[Entry]]) -> Table:
 def _show_alternatives(
     console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known_truth: Known
 ) -> None:
-    """Print a row for each alternative: estimates, and the truth beside them; or the truth alone.
+    """Print a row for each alternative: estimates with true values, or true values only.
 
-    With features that overlap, the utilities stand in the tables below.
+    With overlapping features, utilities are in the tables below.
     """
     shown_alternatives = alternatives[:MOST_ROWS]
     served_utilities = [utilities for alternative in shown_alternatives if (utilities := alternative.known) is not None]
@@ -278,7 +278,7 @@ def _show_alternatives(
 def _show_crossings(
     console: Console, outcome: Outcome, alternatives: Sequence[Alternative], known_truth: Known
 ) -> None:
-    """Print what each alternative is worth to the crossings of several features, and how far apart these are."""
+    """Print each alternative's utilities to the crossings of features, and their disparity."""
     shown_alternatives = alternatives[:MOST_ROWS]
     served_utilities = [utilities for alternative in shown_alternatives if (utilities := alternative.known) is not None]
     decimals = decimals_of_disparity(served_utilities)
@@ -300,7 +300,7 @@ def _group_columns(
     first: Mapping[str, Sequence[str]],
     last: Mapping[str, Sequence[str]],
 ) -> dict[str, Sequence[str]]:
-    """Return columns with the utility to each group between others; to the worst and best off if those do not fit."""
+    """Return columns with the utility to each group; only to the worst-off and best-off if they do not fit."""
     served_utilities = [utilities for alternative in shown_alternatives if (utilities := alternative.known) is not None]
     numbers: dict[str, Sequence[str]] = {**first}
     for place, (group, size) in enumerate(zip(outcome.groups, outcome.group_sizes, strict=True)):
@@ -322,7 +322,7 @@ def _group_columns(
 def _show_feature(
     console: Console, outcome: Outcome, alternatives: Sequence[Alternative], number: int, feature: Feature
 ) -> None:
-    """Print what each alternative is worth to the groups of one of several features, as it is known."""
+    """Print each alternative's known utilities to the groups of one feature."""
     shown_alternatives = alternatives[:MOST_ROWS]
     served_utilities = [
         utilities.features[number] for alternative in shown_alternatives if (utilities := alternative.known) is not None
@@ -340,14 +340,14 @@ def _show_feature(
 
 
 def _fit(console: Console, shown_alternatives: Sequence[Alternative], numbers: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether a line has room for all these columns beside the alternatives' names."""
+    """Return whether all columns fit next to the alternatives' names."""
     names = min(max(cell_len(alternative.name) for alternative in shown_alternatives), _WIDEST_NAME)
     widths = [names, *(max(map(cell_len, (header, *cells))) for header, cells in numbers.items())]
-    return sum(widths) + 3 * len(widths) <= console.width  # what `show_table` puts between columns
+    return sum(widths) + 3 * len(widths) <= console.width  # plus the space between columns of `show_table`
 
 
 def _column(estimates: Sequence[Estimate], decimals: int | None = None) -> list[str]:
-    """Return a column of estimates with as many decimals each; by default as their errors deserve."""
+    """Return a column of estimates with the same decimals; by default as their errors require."""
     if decimals is None:
         decimals = decimals_of_estimates(estimates)
     with_errors = any(estimate.standard_error for estimate in estimates)
@@ -360,7 +360,7 @@ def _column(estimates: Sequence[Estimate], decimals: int | None = None) -> list[
 def _show_rules(
     console: Console, outcome: Outcome, alternatives: Sequence[Alternative], truth: Mapping[str, Any]
 ) -> None:
-    """Print who would win without privacy, by which rules, and how well that serves the groups."""
+    """Print the non-private winners, their rules, and their utilities."""
     utilities_of_name = {
         alternative.name: utilities for alternative in alternatives if (utilities := alternative.true) is not None
     }
@@ -390,7 +390,7 @@ def _show_rules(
 
 
 def _tied(joined_name: str, candidates: Sequence[str]) -> Sequence[str]:
-    """Return the alternatives that a truth names, in their order, with commas between them; a name may hold some."""
+    """Split a true winner's text at commas into tied alternatives; names may contain commas."""
     if joined_name in candidates:
         return (joined_name,)
     beginnings: dict[str, tuple[str, ...]] = {"": ()}
@@ -403,14 +403,14 @@ def _tied(joined_name: str, candidates: Sequence[str]) -> Sequence[str]:
 
 
 def _range(values: Iterable[float], decimals: int) -> str:
-    """Return the least and the greatest of some numbers, as one where they are written alike."""
+    """Format the least and the greatest number; only once if they are equal when rounded."""
     number_texts = [rounded(value, decimals) for value in sorted(values)]
     low, high = number_texts[0], number_texts[-1]
     return low if low == high else f"{low} to {high}"
 
 
 def _notes(outcome: Outcome, known_truth: Known) -> Iterable[str]:
-    """Yield what readers of the tables need to know."""
+    """Yield explanations of the tables."""
     if not outcome.alternatives and known_truth.truth is None:
         return
     yield "welfare: the mean utility of all voters; a utility is the score of a position"
@@ -423,7 +423,8 @@ def _notes(outcome: Outcome, known_truth: Known) -> Iterable[str]:
         return
     if is_compared:
         yield "noise makes it larger on average, most where it is small"
-    if outcome.model in {model.value for model in TrustModel if model.bounds_release}:  # what else it may be is shown
+    # other models are shown elsewhere
+    if outcome.model in {model.value for model in TrustModel if model.bounds_release}:
         yield "± is one standard error of the noise; who sent nothing counts as indifferent"
         return
     yield "± is one standard error of the randomization, not of how voters differ"

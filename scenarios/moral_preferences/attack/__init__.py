@@ -1,3 +1,3 @@
-"""Moral preferences: what a coalition infers, and what one party can do."""
+"""Moral preferences: attacks of coalitions and of single voters."""
 
 __all__: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What poisoners push of moral preferences: each feature's coordinate."""
+"""The estimates that poisoners push in moral preferences: each feature's coordinate."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from ....protocol.tally import Tally
 
 
 def estimates_of(protocol: MoralPreferences, tallies: Sequence[Tally], aim: str) -> dict[str, Estimate]:
-    """Return how much each feature counts, by its name; the error is 0 where none is known."""
+    """Return the coordinates by feature; the standard error is 0 if it is unknown."""
     del aim
     outcome = protocol.outcome(tallies)
     errors = outcome.errors or [0.0] * len(outcome.features)

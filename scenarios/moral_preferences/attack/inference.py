@@ -1,18 +1,17 @@
-"""What a coalition learns of a voter's preferences (moral preferences): which of a line-up's, whether one's, and where.
+"""Infer a voter's row as a coalition (moral preferences): which row of a line-up, or whether it is the suspect's.
 
-A private row is a summary of a voter's records: a preference vector, coefficients, or a direction. What the coalition
-faces is that row with noise of a written law, so that posteriors over a line-up of rows are exact:
+A private row is a summary of a voter's records: a preference vector, coefficients, or a direction. The coalition sees
+that row with noise of a known law, so posteriors over a line-up of rows are exact:
 
-- local paradigms, with the server: the target's own report; whoever else colludes adds nothing.
-- VLCP and RLCP, with the server: the row itself (reading M12). Its loss is infinite, and its error 0.
-- without the server: the published sums, the members' own taken off. All but one voter are left with the last one's
-  report (local), or with its row and one draw of the server's noise (central): the same law as if it were a report.
+- local paradigms, with the server: the target's report; other members add nothing.
+- VLCP and RLCP, with the server: the row itself (reading M12), with infinite loss.
+- without the server: the published sums minus the members' rows. If all voters but one collude, the rest is the last
+  voter's report (local), or its row plus one draw of the server's noise (central), with the same law as a report.
 
-Two things are approximate. *Several honest voters without the server*: the others of them are taken as drawn from the
-line-up, and their sum with its noise as normal. *Algorithm 3's reports*: where a noisy objective is greatest has no
-written law; reports are simulated for every candidate, and normal laws with one covariance are fitted (synthetic
-likelihood). No two candidates are then told apart by more than the noise in the coefficients allows, which is known
-exactly.
+Two cases are approximate. *Several honest voters without the server*: the other honest voters are assumed to be drawn
+from the line-up, and their sum with its noise to be normal. *Algorithm 3's reports*: the maximizer of a noisy objective
+has no known law, so reports are simulated for every candidate, and normal laws with a common covariance are fitted
+(synthetic likelihood). Log-likelihood ratios are then limited to the exact loss between the candidates' coefficients.
 
 Source of the attacked protocol: Wang et al. (2019), Algorithms 1 to 3; readings M7, M8 and M12. Wood (2010) for
 synthetic likelihoods.
@@ -36,21 +35,22 @@ from ...attacks.posteriors import Evaluation, Posteriors
 _CANDIDATE, _MEMBERSHIP = "candidate", "membership"
 _MOST_CANDIDATES: Final = 4096
 _LEAST_CANDIDATES: Final = 2
-_COUNT, _FIRST_SUM = 0, 2  # behind a level's number of reports and the sum of their coarse squares (`PerturbedPhase`)
-# Reports of each candidate to which a normal law is fitted, and what is added to its variances, in squared radii.
+# columns of a level's tally: number of reports, sum of coarse squares, then sums (`PerturbedPhase`)
+_COUNT, _FIRST_SUM = 0, 2
+# Simulated reports for each candidate's normal law, and the ridge added to variances, in squared radii.
 _NUM_SIMULATED: Final = 128
 _RIDGE: Final = 1e-6
 
 
 class MoralAttack(Attack):
-    """Infers whose row a target's is: of a line-up ("candidate"), or whether its first one's ("membership").
+    """Infers which row of a line-up is the target's ("candidate"), or whether it is the first one ("membership").
 
     Args:
-        protocol: with its public parameters.
-        line_up: rows that a target may have, int64, shape (c, columns); for "membership" the first is the suspect's,
-            and the others are a sample of the population. `against` takes everybody's.
-        num_simulated: reports for each candidate where the law is simulated.
-        seed: of these.
+        protocol: the protocol with its public parameters.
+        line_up: the target's candidate rows, int64, shape (c, columns). For "membership" the first is the suspect's,
+            and the others are a sample of the population. `against` uses all voters' rows.
+        num_simulated: number of simulated reports for each candidate, if the law is simulated.
+        seed: the seed of simulated reports.
     """
 
     secrets: ClassVar[tuple[str, ...]] = (_CANDIDATE, _MEMBERSHIP)
@@ -72,14 +72,14 @@ class MoralAttack(Attack):
         self._simulated: dict[tuple[RowMechanism, bytes], tuple[FloatArray, FloatArray]] = {}
 
     def against(self, inputs: Inputs) -> "MoralAttack":
-        """Return this attack with everybody's distinct rows as the line-up, to see how well it does."""
+        """Return this attack with the distinct rows of all voters as the line-up, for evaluations."""
         _, places = np.unique(inputs.private, axis=0, return_index=True)
         line_up = inputs.private[np.sort(places)]
         return MoralAttack(self.protocol, line_up=line_up, num_simulated=self._num_simulated, seed=self._seed)
 
     @property
     def line_up(self) -> IntArray:
-        """Rows that a target may have, of which there are two at least."""
+        """The target's candidate rows, at least two."""
         number = 0 if self._line_up is None else len(self._line_up)
         if self._line_up is None or not _LEAST_CANDIDATES <= number <= _MOST_CANDIDATES:
             allowed = f"{_LEAST_CANDIDATES} to {_MOST_CANDIDATES} distinct rows that a voter may have"
@@ -95,7 +95,8 @@ class MoralAttack(Attack):
         return Candidates(rows, places, tuple(f"candidate {place + 1}" for place in places.tolist()))
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return whose rows the parties' are: of a membership, who is no suspect is another. See `Attack.truths`."""
+        """Return the indices of the parties' rows in the line-up; for membership, of suspect or other. See
+        `Attack.truths`."""
         truths = super().truths(secret, inputs)
         return np.maximum(truths, 0) if secret == _MEMBERSHIP else truths
 
@@ -104,7 +105,7 @@ class MoralAttack(Attack):
         return self.evaluate(posteriors, inputs, targets, secret=secret)
 
     def log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return ln P[seen | candidate]; of Algorithm 3's reports an approximation. See `Attack.log_likelihoods`."""
+        """Return ln P[view | candidate]; approximate for Algorithm 3's reports. See `Attack.log_likelihoods`."""
         phase = self.protocol.phase
         if not view.coalition.has_server or not isinstance(phase.mechanism, NoisyObjective):
             return super().log_likelihoods(view, targets, candidates)
@@ -117,7 +118,7 @@ class MoralAttack(Attack):
         return logs
 
     def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return what published sums tell, the members' own taken off."""
+        """Return log-likelihoods of published sums, without the members' rows."""
         phase = self.protocol.phase
         logs = np.zeros((len(targets), len(candidates.rows)))
         cells = self._cells_of(view.public)
@@ -127,7 +128,7 @@ class MoralAttack(Attack):
             if sum_and_count is None:
                 continue
             total, num_honest = sum_and_count
-            # What puts noise on the row of a voter of the cell: the voter, or the server.
+            # The mechanism that adds noise to the row of a voter of the cell: the voter's, or the server's.
             public = view.public[cells == cell][0].tolist()
             mechanism = phase.mechanism_of(public) if isinstance(phase, PerturbedPhase) else phase.tally_mechanism
             assert mechanism is not None  # noqa: S101  a session with adversaries is not masked
@@ -139,16 +140,16 @@ class MoralAttack(Attack):
                 allowed = "all voters but one: where an objective is largest, the noise is not additive"
                 raise ConfigurationError(field="coalition", value=f"{num_honest} honest voters", allowed=allowed)
             num_draws = phase.num_draws(num_honest)
-            # The others are the line-up's, and all together normal.
+            # Other honest voters are assumed to be from the line-up, and their sum to be normal.
             spread = (num_honest - 1) * self.line_up.var(axis=0) + num_draws * mechanism.noise_variance
             misses = total - (num_honest - 1) * self.line_up.mean(axis=0) - candidates.rows
             logs[of_cell] = -0.5 * np.sum(misses * misses / spread, axis=1)
         return logs
 
     def _honest_sum(self, view: CoalitionView, cell: int) -> tuple[IntArray, int] | None:
-        """Return the published sum over the honest voters of a cell of the tally, and their number.
+        """Return the published sum over a cell's honest voters, and their number.
 
-        None where it is not known, or somebody stayed away, who may be the target.
+        None if it is unknown, or if a voter did not report, who may be the target.
         """
         if not view.totals:
             return None
@@ -175,15 +176,15 @@ class MoralAttack(Attack):
         means, factor = self._simulate(mechanism, rows)
         squared_distances = ((reports @ factor)[:, None, :] - means @ factor) ** 2
         logs = -0.5 * squared_distances.sum(axis=2)
-        # No candidate may be less likely than the best by more than the loss between their coefficients.
+        # Limit the log-likelihood ratio to the best candidate by the loss between their coefficients.
         best = logs.argmax(axis=1)
         losses = np.abs(rows[best][:, None, :] - rows).sum(axis=2) / mechanism.noise.scale
         return np.maximum(logs, logs.max(axis=1, keepdims=True) - losses)
 
     def _simulate(self, mechanism: NoisyObjective, rows: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return normal laws of reports: means, shape (c, d), and F with F·Fᵀ the inverse of their one covariance.
+        """Return normal laws of reports: means, shape (c, d), and F with F·Fᵀ the inverse of the common covariance.
 
-        All candidates have the same noise, so that what differs between them is not the noise's luck.
+        All candidates use the same noise, so that sampling errors cancel between them.
         """
         key = mechanism, rows.tobytes()
         if key not in self._simulated:
@@ -202,7 +203,7 @@ class MoralAttack(Attack):
         return self._simulated[key]
 
     def _cells_of(self, public: IntArray) -> IntArray:
-        """Return for each voter the row of the tally that it is in: that of its society and its ε."""
+        """Return each voter's row of the tally: that of its society and level of ε."""
         phase = self.protocol.phase
         if isinstance(phase, PerturbedPhase):
             return phase.cells_of(public)

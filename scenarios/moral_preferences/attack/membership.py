@@ -1,13 +1,13 @@
-"""Membership and reconstruction from repeated releases: how fast privacy is lost by composition.
+"""Membership inference and reconstruction from repeated releases: how privacy degrades by composition.
 
-The game: all voters but one collude, or the server does where nobody trusts it; in every session the target's row gets
-fresh noise. Is the row the suspect's, or another of the population? And where is it? Each session's loss adds to the
-ledger, and with it grows what the coalition is right about: never beyond π·e^(Tε)/(π·e^(Tε) + 1 − π), and its error in
-where the row is falls as 1/√T. Noise that is drawn once and kept (a report is drawn once) makes repetitions tell
-nothing new; this is what fresh noise does.
+The game: all voters but one collude, or the server if it is not trusted. In each of T sessions, the target's row gets
+fresh noise. The coalition guesses whether the row is the suspect's or another of the population, and estimates the row.
+Losses of sessions add up in the ledger. The success is at most π·e^(Tε)/(π·e^(Tε) + 1 − π), with prior π, and the error
+of the estimate decreases as 1/√T. With memoized noise, repetitions would reveal nothing new; this game shows the effect
+of fresh noise.
 
-Rounds of the game are independent, and all of them run as one array: what is left of a session, once everybody else's
-part is taken off, is the row with one draw of noise, in a session of agents too (`MoralAttack`).
+Rounds are independent, and run as one array: after subtracting all other voters, a session leaves the row plus one draw
+of noise, also in a session of agents (`MoralAttack`).
 
 Source: Homer et al. (2008) and Dwork, Smith, Steinke and Ullman (2017) for tracing from released means; reading M12.
 """
@@ -29,21 +29,22 @@ from ...attacks.posteriors import infer, success_bound
 
 @dataclasses.dataclass(frozen=True)
 class AfterReleases:
-    """What a coalition gets out of some sessions with the same inputs."""
+    """A coalition's success after some sessions with the same inputs."""
 
-    num_releases: int  # T
-    epsilon: float  # the ledger's total of the target, in nats
-    success: float  # the share of rounds in which it told right whether the row was the suspect's
+    num_releases: int  # number of releases T
+    epsilon: float  # the target's total proven ε, in nats
+    success: float  # the fraction of rounds with a correct guess on membership
     success_error: float  # its standard error
-    success_bound: float  # the most that the total allows
-    error: float  # the root of the mean squared error of one coordinate of the row, in units
+    success_bound: float  # the bound on success from the total ε
+    error: float  # root mean squared error of a coordinate of the row, in units
     expected_error: float  # the noise's standard deviation over √T
 
 
 def mechanism_faced(protocol: MoralPreferences, public: Sequence[int] = ()) -> AdditiveNoise:
-    """Return what puts noise on a voter's row before anybody sees it who is not trusted.
+    """Return the mechanism that adds noise to a voter's row before an untrusted party sees it.
 
-    That is its server's noise in VLCP and RLCP, its voters' in VLDP and RLDP; ConfigurationError if it is not additive.
+    It is the server's in VLCP and RLCP, and the voter's in VLDP and RLDP. ConfigurationError: its noise is not
+    additive.
 
     Examples:
         >>> from psephos.protocol.moral_preferences import Parameters
@@ -66,17 +67,17 @@ def repeat_releases(
     seed: int,
     public: Sequence[int] = (),
 ) -> list[AfterReleases]:
-    """Play the game: half of the rounds with the suspect's row, half with another one's.
+    """Play the game, half of the rounds with the suspect's row, half with another row.
 
     Args:
-        protocol: whose noise it is; ConfigurationError if that is not additive.
-        line_up: int64, shape (c, columns), c ≥ 2: the suspect's row first, then the population's.
-        num_releases: each T for which to tell, increasing, from 1 on.
-        num_rounds: of the game.
+        protocol: the protocol, which must have additive noise (else ConfigurationError).
+        line_up: int64, shape (c, columns), c ≥ 2: the suspect's row, then those of the population.
+        num_releases: increasing values of T ≥ 1 to evaluate.
+        num_rounds: number of rounds of the game.
         public: the target's public row.
 
     Raises:
-        ValueError: there are fewer rows, or no round or release.
+        ValueError: there are fewer than 2 rows, or no round or release.
     """
     if len(line_up) < 2 or num_rounds < 1 or not num_releases or min(num_releases) < 1:  # noqa: PLR2004  a suspect and another
         raise ValueError("expected a line-up of two rows or more, and at least one round and one release")
@@ -112,9 +113,9 @@ def judge_rounds(
     *,
     expected_error: float,
 ) -> AfterReleases:
-    """Return how often likelihoods name the suspect rightly, at even odds, and how far off estimates are, in units.
+    """Evaluate guesses on membership from likelihoods at even odds, and estimates' errors, in units.
 
-    Logs are of the line-up, whose first row is the suspect's: shape (rounds, c).
+    `logs`, shape (rounds, c), are log-likelihoods of the line-up, whose first row is the suspect's.
     """
     places = np.eye(1, logs.shape[1], dtype=np.int64)[0]
     guesses = infer(logs, places=places, labels=("another's", "the suspect's")).guesses

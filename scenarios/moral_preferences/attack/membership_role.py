@@ -1,13 +1,14 @@
-"""Membership: was a voter in the vote at all, and what does it prefer? Of releases that are repeated with fresh noise.
+"""Membership inference from releases that are repeated with fresh noise: did a voter take part, and what is its row?
 
-Neighbors differ in whose row one seat holds, so that is what is asked: the target's, or another's of the population?
-Whoever knows all other rows is left with the target's row and noise, whose mean over T releases is off by 1/√T of one
-release's error: what is private composes away, and the ledger adds up by how much at most. Who knows the population
-alone (its mean, and how voters spread around it) faces all unknown voters as well. They are the same in each release,
-so that T releases take away the noise and not the crowd; but no proof counts on a crowd.
+Replace-one neighbors differ in the row of one voter, so the question is whether this row is the target's or another of
+the population. An adversary that knows all other rows is left with the target's row plus noise, whose mean over T
+releases has 1/√T of one release's error: privacy is lost by composition, and the ledger bounds how fast. An adversary
+that knows only the population (its mean and covariance) also faces all unknown voters. They are the same in each
+release, so T releases remove the noise but not the uncertainty from unknown voters; no proof counts on this
+uncertainty.
 
-The target's row is given to this adversary: who asks whether somebody took part knows whom it is looking for. The
-population is the members' own rows, or, of who has no members, the other voters'.
+This adversary knows the target's row, since it must know whom it looks for. The population is the members' rows, or
+without members the other voters'.
 
 Source: Homer et al. (2008) and Dwork, Smith, Steinke and Ullman (2017); readings M7 and M12.
 """
@@ -33,25 +34,25 @@ from .membership import AfterReleases, judge_rounds, mechanism_faced, repeat_rel
 
 _MOST_RELEASES: Final = 1_024
 _MOST_ROUNDS: Final = 100_000
-# Rows besides the suspect's: a sample of the population, since each is compared with each release.
+# Most rows in the line-up besides the suspect's, since each is compared with each release.
 _MOST_OTHERS: Final = 32
-_MOST_WORK: Final = 40_000_000  # numbers that are drawn or compared over all rounds and releases: a few seconds
+_MOST_WORK: Final = 40_000_000  # numbers drawn or compared over all rounds and releases: a few seconds
 _LEAST_ROUNDS: Final = 100
-_MOST_DRAWS: Final = 16  # a sum of more draws of noise is taken for normal
+_MOST_DRAWS: Final = 16  # a sum of more noise draws is approximated by a normal law
 _, _SECRET = MoralAttack.secrets
 
 
 class MembershipRole(Role, frozen=True, kw_only=True):
-    """Voters that compare repeated releases with and without the target, or somebody who knows the population alone.
+    """Voters, or an observer who knows the population, that infer the target's membership from repeated releases.
 
-    Members are voters, "*" for all but the target; none for somebody who hears the release and knows the population.
-    Where nobody trusts it, "server" too: it has the target's own reports.
+    Members are voters ("*" for all but the target), or empty for an outsider who receives the release and knows the
+    population. In the local paradigms, "server" may be a member too, and sees the target's reports.
     """
 
-    target: str  # whose row is looked for
-    releases: tuple[int, ...] = (1, 4, 16, 64)  # after how many to tell, increasing
-    rounds: int = 2_000  # of the game, half of them with another one's row; fewer where rows are long
-    # What the target allows over all releases (ε); by default the scenario's, and no limit without one.
+    target: str  # the voter whose membership is inferred
+    releases: tuple[int, ...] = (1, 4, 16, 64)  # increasing numbers of releases to evaluate
+    rounds: int = 2_000  # rounds of the game, half of them with another row; fewer if rows are long
+    # The ε that the target allows over all releases; by default the scenario's budget, or no limit if it has none.
     budget: float | None = None
 
     name: ClassVar[str] = "membership"
@@ -73,7 +74,7 @@ class MembershipRole(Role, frozen=True, kw_only=True):
         require(len(_population(context, coalition, place)), "target", self.target, allowed)
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return how often it is right about the target after each number of releases, and how near to its row."""
+        """Return the success on the target's membership and the error of its row after each number of releases."""
         coalition = context.coalition(self.members)
         place = context.place_of(self.target, field="target")
         unknown = _num_unknown(context, coalition, place)
@@ -131,11 +132,11 @@ def repeat_to_crowd(
     seed: int,
     public: Sequence[int] = (),
 ) -> list[AfterReleases]:
-    """Play the game of `repeat_releases` where other voters are unknown too: drawn anew each round, not each release.
+    """Play the game of `repeat_releases` with other unknown voters, who are redrawn each round, not each release.
 
-    The adversary takes the sum of the unknown rows and of the noise for normal. What it is right about is counted, and
-    so no less true; the best attack may be right a little more often. It places the row by the best linear estimate.
-    Beside the target m ≥ 1 voters have rows that are drawn from the population; errors are of such rows.
+    The adversary approximates the sum of unknown rows and noise by a normal law. Its success is counted, so it is exact
+    up to sampling error; the best attack may have a slightly greater success. It estimates the row by the best linear
+    estimator. Besides the target, m ≥ 1 voters have rows drawn from the population; errors are those of such rows.
     """
     mechanism = mechanism_faced(protocol, public)
     summary, population = protocol.summary, line_up[1:]
@@ -146,7 +147,7 @@ def repeat_to_crowd(
     is_suspect = generator.random(num_rounds) < 1 / 2
     row_places = np.where(is_suspect, 0, generator.integers(1, len(line_up), num_rounds))
     counts = generator.multinomial(num_unknown, np.full(len(population), 1 / len(population)), size=num_rounds)
-    # In the axes of the population's spread all covariances are diagonal.
+    # In the eigenvectors of the population's covariance, all covariances are diagonal.
     units: FloatArray = line_up.astype(np.float64) * summary.step
     center = units[1:].mean(axis=0)
     spread = (units[1:] - center).T @ (units[1:] - center) / len(population)
@@ -186,11 +187,11 @@ def repeat_to_crowd(
 
 
 def _protocol_of(context: AttackContext) -> MoralPreferences:
-    return cast("MoralPreferences", context.protocol)  # `protocols` says so
+    return cast("MoralPreferences", context.protocol)  # by `protocols`
 
 
 def _population(context: AttackContext, coalition: Coalition, place: int) -> IntArray:
-    """Return the distinct rows, other than the target's, that the adversary knows the population by."""
+    """Return the distinct rows of the population that the adversary knows, without the target's."""
     rows = context.inputs.private
     known_rows = rows[list(coalition.members)] if coalition.members else np.delete(rows, place, axis=0)
     known_rows = np.unique(known_rows, axis=0)
@@ -205,8 +206,8 @@ def _line_up(context: AttackContext, coalition: Coalition, place: int) -> IntArr
 
 
 def _num_unknown(context: AttackContext, coalition: Coalition, place: int) -> int:
-    """Return how many voters beside the target hide in the published sum that it is in."""
-    if coalition.has_server:  # which reads the target's own report
+    """Return the number of unknown voters in the target's published sum, without the target."""
+    if coalition.has_server:  # the server sees the target's report
         return 0
     is_equal = np.all(context.inputs.public == context.inputs.public[place], axis=1)
     is_equal[[place, *coalition.members]] = False
@@ -234,7 +235,7 @@ def _trust(coalition: Coalition, unknown: int) -> str:
 def _describe_session(
     context: AttackContext, trace: SessionTrace, coalition: Coalition, place: int, *, unknown: int
 ) -> str:
-    """Return what the one session that was run tells of the target."""
+    """Return a sentence on the target's membership from the session that was run."""
     if trace.failure is not None and not coalition.has_server:
         return "The session came to no end, and nothing was published; releases are tried beside it."
     if unknown:

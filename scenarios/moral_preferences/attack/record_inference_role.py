@@ -1,19 +1,19 @@
-"""Record inference: all of a voter's records are known but one, and two candidates for that one; which is it?
+"""Record inference: all of a voter's records but one are known, with two candidates for the last one; which is it?
 
-ε of a record bounds just that, at even odds by e^ε/(1 + e^ε), against everybody but the voter. It bounds no more: the n
-records of a voter together are told from n others as nε allows, which is what the voter pays and its ledger says
-(reading M7). So the same game is played for one record and for all of them.
+The ε of a record bounds the success of this inference, by e^ε/(1 + e^ε) at even odds, against everybody except the
+voter. It does not bound more: a voter's n records together are protected by nε, which the ledger charges the voter
+(reading M7). So the same game is played for one record and for all records.
 
-Under Algorithm 3 the bound is proven for noisy coefficients, and the attack is strongest on these: a report says only
-where their objective is greatest. Coefficients have the exact law of Laplace noise; reports a simulated one
-(`MoralAttack`). Odds come nearest to e^ε for two records whose coefficients are as far apart as the proof allows
-(`psephos.scenarios.moral_preferences.audit.witnesses.search_sensitivity` finds such a pair). They differ a little in
-every coefficient; success, which is not what ε bounds tightly, is greater for two opposite ones of a single feature,
-whose whole change stands in one. Noise that is made for the printed bound is larger than that for the proven one, and
-either pair is told apart less (reading M6).
+Under Algorithm 3 the bound is proven for noisy coefficients, and the attack is strongest on these: a report reveals
+only the maximizer of their objective. Coefficients have the exact law of Laplace noise; reports have a simulated law
+(`MoralAttack`). Odds are nearest to e^ε for two records whose coefficients are as far apart as the proof allows
+(`psephos.scenarios.moral_preferences.audit.witnesses.search_sensitivity` finds such a pair); these differ slightly in
+every coefficient. The success, for which the bound by ε is not tight, is greater for two opposite records of a single
+feature, whose change is in one coefficient. Noise for the printed bound is larger than for the proven one, so both
+pairs are harder to distinguish (reading M6).
 
-Records of a session are summed up before anything else sees them, so that the games are about a made-up voter: some
-records that are known, and one that is either candidate. Whose they are changes nothing in what additive noise tells.
+A session sums a voter's records before any use, so the games are about a synthetic voter with known records, and one
+record that is either candidate. With additive noise, the result does not depend on the known records.
 
 Source: Wang et al. (2019), Algorithm 3 and Theorem 5; readings M4, M6, M7 and M8.
 """
@@ -40,7 +40,7 @@ from ...verdicts import at_most, round_up
 from .inference import MoralAttack
 
 _MOST_TRIALS: Final = 100_000
-# Of each candidate; with that many, a fitted law's own error is beside what is told apart.
+# Simulated reports of each candidate, enough that the error of a fitted law is negligible.
 _NUM_SIMULATED: Final = 1_024
 _EVEN: Final = (0.5, 0.5)
 _PAIR: Final = 2
@@ -54,16 +54,17 @@ _MECHANISMS: Final = ("functional", "pooled", "direction")
 
 @dataclasses.dataclass(frozen=True)
 class RecordGame:
-    """How well one of two records is named, and what these two can lose at most, being as far apart as they are."""
+    """The success of distinguishing two records, their distance, and the loss at this distance."""
 
     evaluation: Evaluation
     distance: float
 
 
 def pair_of(differences: FloatArray) -> FloatArray:
-    """Return records, shape (records, 2, d), of these differences, whose alternatives are half as long.
+    """Return records, shape (records, 2, d), whose chosen minus rejected alternatives are these differences.
 
-    Differences are chosen minus rejected, shape (records, d), of norm ≤ 1: clipping leaves such records as they are.
+    Differences have shape (records, d) and norm ≤ 1, so that clipping does not change the records. The alternatives are
+    half of the difference and its opposite.
 
     Examples:
         >>> pair_of(np.array([[0.5, 0.0], [-0.5, 0.0]])).shape
@@ -73,9 +74,9 @@ def pair_of(differences: FloatArray) -> FloatArray:
 
 
 def record_line_up(protocol: MoralPreferences, known_preferences: FloatArray, candidates: FloatArray) -> IntArray:
-    """Return a voter's rows, int64, shape (c, columns), one for each record that its last one may be.
+    """Return a voter's rows, int64, shape (c, columns), one for each candidate of its last record.
 
-    Known are its other records, shape (records, 2, d), none or more; candidates have shape (c, 2, d).
+    `known_preferences`, shape (records, 2, d), are its other records, possibly none; `candidates` have shape (c, 2, d).
     """
     voters = [np.concatenate([known_preferences, candidate[None]]) for candidate in candidates]
     return protocol.summary.rows_of(Records.from_voters(voters, num_features=candidates.shape[2]))
@@ -90,13 +91,13 @@ def play_record_game(
     sees: Literal["report", "coefficients"] = "report",
     num_simulated: int = 2048,
 ) -> RecordGame:
-    """Let many targets have one of two rows each, from `record_line_up`, and name it: each a game of its own.
+    """Play independent games in which a target has one of two rows from `record_line_up`, and is guessed.
 
     Args:
-        protocol: in RLDP, or in RLCP, where all other voters collude and the release is what is seen.
-        sees: the report, as an aggregator does; or the noisy coefficients behind it, which nobody does: the strongest
-            that is proven against.
-        num_simulated: reports for each candidate, where their law is simulated.
+        protocol: in RLDP; or in RLCP, where all other voters collude and see the release.
+        sees: the report, as an aggregator does; or the noisy coefficients before it, which no party sees, but against
+            which the bound is proven.
+        num_simulated: number of simulated reports for each candidate, if their law is simulated.
     """
     if len(line_up) != 2:  # noqa: PLR2004  a pair
         raise ConfigurationError(field="line-up", value=f"{len(line_up)} rows", allowed="two rows")
@@ -127,17 +128,17 @@ def play_record_game(
 
 
 class RecordInferenceRole(Role, frozen=True, kw_only=True):
-    """A coalition that knows all records of the target but one, and two candidates for that one.
+    """A coalition that knows all of the target's records but one, and two candidates for that one.
 
-    Members are, where nobody is trusted, the server and whoever else; where the server is trusted, all other voters.
+    In local paradigms, members are the server and any voters; in central ones, all other voters.
     """
 
-    target: str  # who has the record
-    records: int = 0  # how many the target has; 0 for the most that the protocol allows
-    # Two differences, chosen minus rejected, of ℓ₂ norm ≤ 1 as clipping leaves them; by default opposite answers to a
-    # question about the first feature alone.
+    target: str  # the voter with the record
+    records: int = 0  # number of the target's records; 0 for the protocol's maximum
+    # Two differences, chosen minus rejected, of ℓ₂ norm ≤ 1; by default opposite answers to a question about the first
+    # feature only.
     candidates: tuple[tuple[float, ...], ...] = ()
-    trials: int = 2_000  # made-up targets of each game
+    trials: int = 2_000  # synthetic targets of each game
 
     name: ClassVar[str] = "record-inference"
     refused_if_masked: ClassVar[str] = "it reads reports of one voter, and there are none; 'coalition' reads the sum"
@@ -162,7 +163,7 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         self._check_candidates(parameters.num_features)
 
     def learn(self, context: AttackContext, trace: SessionTrace) -> AttackReport:
-        """Return how often one of two records, and of two voters, is named rightly."""
+        """Return the success of distinguishing two records, and two voters."""
         protocol = _protocol_of_target(context, self.target)
         number = self.records or protocol.parameters.max_records
         games = self._play(protocol, number, seed=context.seed)
@@ -207,13 +208,13 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
         )
 
     def _play(self, protocol: MoralPreferences, number: int, *, seed: int) -> Mapping[tuple[int, str], RecordGame]:
-        """Play for one record and for all, by what each is seen by: the keys are (records, what is seen)."""
+        """Play the games for one record and for all, by view: the keys are (records, view)."""
         size = protocol.parameters.num_features
         pair = pair_of(self._differences(size))
         known_normals = np.random.Generator(np.random.Philox(seed)).standard_normal((number - 1, 2, size))
-        # Two voters, all of whose records are the one candidate, or the other.
+        # Two voters whose records all equal the first candidate, or all the second.
         voters = Records.from_voters([np.tile(record, (number, 1, 1)) for record in pair], num_features=size)
-        # Of a voter with one record both line-ups are the same.
+        # For a voter with one record, both line-ups are equal.
         line_ups = {1: record_line_up(protocol, known_normals, pair), number: protocol.summary.rows_of(voters)}
         sights: tuple[Literal["report", "coefficients"], ...] = ("report",)
         if protocol.parameters.mechanism == "functional":
@@ -244,12 +245,12 @@ class RecordInferenceRole(Role, frozen=True, kw_only=True):
 
 
 def _protocol_of_target(context: AttackContext, target: str) -> MoralPreferences:
-    """Return the session as the target has it: of its own society, and with its own ε for everybody."""
+    """Return the session of the target's society, with the target's ε for all voters."""
     protocol = cast("MoralPreferences", context.protocol)
     parameters = protocol.parameters
     target_parameters = msgspec.structs.replace(
         parameters, societies=msgspec.UNSET
-    )  # what a society's own release tells
+    )  # the release of the target's society
     if not parameters.is_personal:
         return MoralPreferences(target_parameters) if parameters.names_of_societies else protocol
     level = parameters.epsilons[int(context.inputs.public[context.place_of(target, field="target"), -1])]

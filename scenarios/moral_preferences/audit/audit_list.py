@@ -1,8 +1,8 @@
-"""What an audit of moral preferences has to check: each mechanism in each paradigm, with neighbors that are far apart.
+"""The audits of moral preferences: each mechanism in each paradigm, with neighbors that are far apart.
 
-An audit bounds a loss from below by telling neighbors apart, and needs the pair that is told apart best. Here each
-entry names its unit and adversary, the loss that is claimed and the one that is proven, and a pair of voters' records
-whose summaries are, in the norm that the noise is made for, as far apart as any that are known.
+An audit needs the pair of neighbors that is easiest to distinguish. Each entry names unit and adversary, the claimed
+and the proven loss, and a pair of voters' records whose summaries have the greatest known distance in the norm of the
+noise.
 
 Source: the proofs in the documentation (moral-preferences-proofs).
 """
@@ -26,7 +26,7 @@ _SEED = 5
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class AuditEntry:
-    """One loss to audit: of a protocol, the records of a voter and those of its neighbor."""
+    """One loss to audit: a protocol, a voter's records, and those of its neighbor."""
 
     protocol: MoralPreferences
     before: Records
@@ -34,27 +34,27 @@ class AuditEntry:
 
     @property
     def name(self) -> str:
-        """The paradigm and the mechanism."""
+        """The name of paradigm and mechanism."""
         parameters = self.protocol.parameters
         printed = " as printed" if parameters.sensitivity == "printed" else ""
         return f"{parameters.paradigm.value} {parameters.mechanism}{printed}"
 
     @property
     def loss(self) -> PartLoss:
-        """That of what the neighbors differ in: what the paper, or the parameter, states, and what is proven."""
+        """The claimed and the proven loss of the unit in which the neighbors differ."""
         (loss,) = self.protocol.losses
         return loss.finest_loss
 
     @property
     def mechanism(self) -> AdditiveNoise | NoisyObjective:
-        """What is told apart: the voter's randomizer, or the server's of the sum."""
+        """The audited mechanism: the voter's randomizer, or the server's for the sum."""
         summary, parameters = self.protocol.summary, self.protocol.parameters
         make = summary.local_mechanism if parameters.is_local else summary.central_mechanism
         return make(parameters.levels[0])
 
     @property
     def reach(self) -> float:
-        """How far these neighbors are apart, over the proven sensitivity: 1 where the proof cannot be tighter."""
+        """The neighbors' distance divided by the proven sensitivity; 1 if the proof is tight."""
         first, second = (self.protocol.summary.rows_of(records)[0] for records in (self.before, self.after))
         change: list[int] = (first - second).tolist()
         mechanism = self.mechanism
@@ -78,7 +78,7 @@ def mechanisms_of(paradigm: Paradigm) -> list[MechanismName]:
 
 
 def audit_list(*, num_features: int = 3) -> list[AuditEntry]:
-    """Return every mechanism, over so many features, in every paradigm that has it.
+    """Return every mechanism in every paradigm that has it, for a number of features.
 
     Examples:
         >>> entries = audit_list(num_features=2)
@@ -114,6 +114,6 @@ def _entry(paradigm: Paradigm, mechanism: MechanismName, *, num_features: int, i
 
 
 def _records(differences: FloatArray) -> Records:
-    """Return one voter's records, of which each has this difference between its alternatives."""
+    """Return one voter's records, each with this difference between its alternatives."""
     offsets = np.array([0, len(differences)], dtype=np.int64)
     return Records(offsets, differences / 2, -differences / 2)

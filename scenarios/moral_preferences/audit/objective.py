@@ -1,8 +1,8 @@
-"""Moral preferences: every mechanism in every paradigm, with records that are as far apart as any that are known.
+"""Audits of every mechanism in every paradigm of moral preferences, with records at the greatest known distance.
 
-The list and its records are the experiments' (`audit_list`). What is told apart is the randomizer's report alone;
-what a voter or a server gives away in whole sessions is `sessions`'. Either record, and one between, is drawn and
-held against the law of the noise; of Algorithm 3, whose reports are computed from noise, the noise itself is.
+The entries are from `audit_list`. Here only the randomizer's report is observed; `sessions` has whole sessions. Both
+records, and one between them, are drawn and tested against the law of the noise. Algorithm 3 computes reports from
+noise, and there the noise is tested.
 """
 
 import functools
@@ -20,11 +20,12 @@ from .audit_list import AuditEntry, audit_list
 
 _SECURE_SHARE: Final = 0.1
 _SECURE_SHARE_OF_OBJECTIVES: Final = 0.04
-_SHARE_OF_OBJECTIVES: Final = 0.03  # a report of Algorithm 3 is the solution of a problem: a hundred microseconds
+# fraction of the requested outputs: each report of Algorithm 3 solves an optimization problem, in 0.1 ms
+_SHARE_OF_OBJECTIVES: Final = 0.03
 
 
 def moral_cases() -> Iterator[Case]:
-    """Yield the list."""
+    """Yield the cases of all entries in `audit_list`."""
     for entry in audit_list():
         is_objective = isinstance(entry.mechanism, NoisyObjective)
         yield Case(
@@ -53,5 +54,5 @@ def _checks(entry: AuditEntry) -> Sequence[LawCheck]:
 
 
 def _rows(entry: AuditEntry) -> IntArray:
-    """Return what the randomizer sees of either record."""
+    """Return the randomizer's input for both records."""
     return np.concatenate([entry.protocol.summary.rows_of(records) for records in (entry.before, entry.after)])

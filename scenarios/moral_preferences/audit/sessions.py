@@ -1,9 +1,9 @@
-"""Moral preferences audited: a voter's report, and the release of a trusted server, in all four paradigms.
+"""Audits of whole sessions of moral preferences: a voter's report, or a trusted server's release, in all paradigms.
 
-Neighbors are those that are farthest apart, as far as is known, in the norm that the noise is made for
-(`psephos.scenarios.moral_preferences.audit.audit_list`); for a voter of several records, with all of them
-replaced. Both directions are tried. Where what is released tells the randomized sums, those are what is told apart;
-else, what is released itself, on a grid.
+Neighbors have the greatest known distance in the norm of the noise
+(`psephos.scenarios.moral_preferences.audit.audit_list`); for a voter with several records, all of them are replaced.
+Both directions are tried. If the release determines the randomized sums, these are the observable; else the release
+itself, on a grid.
 """
 
 import functools
@@ -37,21 +37,21 @@ from .witnesses import sensitivity_witness
 
 _FEATURES = ("x", "y", "z")
 _RECORDS = 2
-_LEVELS = (0.5, 1.0, 2.0)  # levels of ε among which voters choose; an audit takes each
+_LEVELS = (0.5, 1.0, 2.0)  # levels of personalized ε, each of which is audited
 _OWN_LEVELS: Final = {"VLDP, own ε": (1,), "VLDP, own ε in a society": (1, 0)}
-"""Choices of a sweep whose voters have public rows: a level, or a society and a level."""
+"""A sweep's choices with public rows: a level, or a society and a level."""
 _SOCIETIES = ("ours", "others")
-_GRID = 2.0**20  # steps in a unit, for what is released as it is
+_GRID = 2.0**20  # grid steps in a unit, for observed releases
 _NAMES = ("records that point one way", "records that point the other way")
 _PRESENCE = ("a voter who is there", "the same roster without it")
 _SECURE_SHARES: Final = {"functional": 0.02, "pooled": 0.04, "direction": 0.04}
-"""Of the outputs that are asked for: a spherical draw, or a row of coefficients, takes most of a millisecond."""
-# A session by machines takes a millisecond, and a maximum some tenths of one.
+"""Fractions of the requested outputs: a spherical draw, or a row of coefficients, takes most of a millisecond."""
+# Fractions of the requested outputs: a session by machines takes a millisecond, and a maximizer some tenths of one.
 _SHARE_OF_RELEASES, _SECURE_SHARE_OF_RELEASES = 0.0015, 0.04
 
 
 def moral_preferences_cases() -> Iterator[Case]:
-    """Yield every mechanism in every paradigm that has it, and voters with an ε of their own."""
+    """Yield the audits of every mechanism in every paradigm that has it, and of voters with personalized ε."""
     for paradigm in PAPERS:
         is_record, is_central = paradigm.level is Level.RECORD, paradigm.model.trusts_server
         for mechanism in mechanisms_of(paradigm):
@@ -62,7 +62,7 @@ def moral_preferences_cases() -> Iterator[Case]:
             if is_record and mechanism != "laplace":
                 yield _case(parameters | {"max_records": _RECORDS}, unit="voter", num_sessions=1)
             if is_central and mechanism != "laplace":
-                # What a maximum tells is little; of a greater ε it is enough to be found.
+                # A maximizer reveals little; with a greater ε, it is enough to be detected.
                 epsilon = 4.0 if mechanism == "pooled" else 1.0
                 yield _case_of_release(parameters | {"epsilon": epsilon}, unit=paradigm.level.value)
             if paradigm is Paradigm.VLCP:
@@ -86,7 +86,7 @@ def moral_preferences_cases() -> Iterator[Case]:
     for mechanism, (place, level) in itertools.product(personal, enumerate(_LEVELS)):
         parameters = {"paradigm": Paradigm.VLDP, "mechanism": mechanism, "epsilons": _LEVELS}
         yield _case(parameters, unit="voter", num_sessions=2, public=[place], suffix=f", own ε = {level:g}")
-    # Of different ε, so that an array is perturbed group by group.
+    # Voters with different ε, so that arrays are perturbed group by group.
     protocol = _protocol({"paradigm": Paradigm.VLDP, "mechanism": "laplace", "epsilons": _LEVELS})
     party = AuditParty(protocol, _rows(protocol), [0], _NAMES)
     other = party.rows[1], [len(_LEVELS) - 1]
@@ -94,7 +94,7 @@ def moral_preferences_cases() -> Iterator[Case]:
 
 
 def moral_preferences_climbs() -> Iterator[SizeSweep]:
-    """Yield voters of any number of features and records, in rosters of any size, where numbers have a law."""
+    """Yield sweeps over features, records and voters, for mechanisms with a known law."""
     sizes = {"features": RUNGS, "records": RUNGS, "voters": RUNGS}
     yield SizeSweep("reports", sizes, ["VLDP", "RLDP", *_OWN_LEVELS], _report_configuration, most=512)
     yield SizeSweep("releases", sizes, ["VLCP", "RLCP", "VLCP, there or not"], _release_configuration, most=512)
@@ -103,7 +103,7 @@ def moral_preferences_climbs() -> Iterator[SizeSweep]:
 
 
 def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
-    """Return masked sums of one voter's rows among others', all alike."""
+    """Return masked sums of one voter's row among equal rows of others."""
     number = sizes["voters"]
     protocol, (one, other, replaced_row, empty_row) = _protocol_and_rows(choice, sizes, epsilon=1.0, **sizes_of(number))
 
@@ -118,7 +118,7 @@ def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
 def _protocol_and_rows(
     choice: str, sizes: Mapping[str, int], **parameters: Any
 ) -> tuple[MoralPreferences, list[tuple[int, ...]]]:
-    """Return the protocol, and rows: records that all point one way, all the other way, and all but one so."""
+    """Return the protocol, and rows of voters whose records all point one way, all the other way, or all but one."""
     number = sizes["records"]
     protocol = MoralPreferences(
         Parameters(
@@ -183,7 +183,7 @@ def _release_configuration(choice: str, sizes: Mapping[str, int]) -> Configurati
 
 
 def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *, num_sessions: int) -> Observable:
-    """Return what leaves a voter, or a trusted server, for records that point one way and the other."""
+    """Return the observable of a voter, or a trusted server, for records that point one way or the other."""
     phase = protocol.phase
     if not isinstance(phase, DisclosedPhase):
         return exposure_of_party(protocol, _rows(protocol), public, num_sessions=num_sessions)
@@ -194,9 +194,9 @@ def exposure_of_preferences(protocol: MoralPreferences, public: Sequence[int], *
 def _case(
     parameters_given: dict[str, Any], *, unit: str, num_sessions: int, public: Sequence[int] = (), suffix: str = ""
 ) -> Case:
-    """Return the audit of one set of parameters, given without the features, of a "record" or a "voter".
+    """Return the audit of one set of parameters, without the features, for the unit "record" or "voter".
 
-    A voter has as many records as it may.
+    A voter has the maximum number of records.
     """
     protocol = _protocol(parameters_given)
     parameters = protocol.parameters
@@ -209,9 +209,10 @@ def _case(
         num_sessions=num_sessions,
         observable=lambda: exposure_of_preferences(protocol, public, num_sessions=num_sessions),
         entries=[keep_finest_loss(entry) for entry in entries] if unit == Level.RECORD.value else entries,
-        # A vector's greatest change is attained; that of coefficients is bounded, and found to be somewhat less.
+        # The sensitivity of a vector is attained; that of coefficients is a bound, somewhat above the greatest known
+        # change.
         is_tight=parameters.mechanism == "laplace",
-        # Each output is the maximum of an objective of its own.
+        # Each output maximizes a separate objective.
         share=0.02 if parameters.mechanism == "functional" or parameters.paradigm.model.trusts_server else 0.2,
         secure_share=0.04 if parameters.paradigm.model.trusts_server else _SECURE_SHARES.get(parameters.mechanism, 0.1),
         note="Scored by a projection: many noisy objectives have the same maximum."
@@ -221,7 +222,7 @@ def _case(
 
 
 def _case_of_release(parameters_given: dict[str, Any], *, unit: str) -> Case:
-    """Return the audit of what a trusted server releases, where sums cannot be read off it."""
+    """Return the audit of a trusted server's release that does not determine sums."""
     protocol = _protocol(parameters_given)
     parameters = protocol.parameters
     public = (0,) * len(parameters.names_of_societies[:1])
@@ -259,9 +260,9 @@ def _case_of_release(parameters_given: dict[str, Any], *, unit: str) -> Case:
 
 
 def _line_between(protocol: MoralPreferences) -> Score:
-    """Return how far a release lies on the way from one roster's preferences without noise to the other's."""
+    """Return a score: a release's projection on the line between the two rosters' noiseless preferences."""
     first, second = (np.array(list(protocol.truth(roster).values())) for roster in _rosters(protocol))
-    # The first of them are all voters', of which societies' tell more.
+    # Skip the preferences of all voters, since those of societies reveal more.
     own_columns = slice(protocol.parameters.num_features * bool(protocol.parameters.names_of_societies), None)
     line: FloatArray = (first - second)[own_columns]
     return lambda outputs: outputs @ line
@@ -273,15 +274,15 @@ def _protocol(parameters_given: dict[str, Any]) -> MoralPreferences:
 
 
 def _rows(protocol: MoralPreferences) -> IntArray:
-    """Return a voter's private row before and after."""
+    """Return the voter's private rows of both neighbors."""
     return np.concatenate([protocol.summary.rows_of(records) for records in _neighbors(protocol.parameters)])
 
 
 def _rosters(protocol: MoralPreferences) -> list[Inputs]:
-    """Return the voter before and after, or there and not, with one more, whose row cancels out of every comparison."""
+    """Return rosters of both neighbors, with another voter, whose row cancels in every comparison."""
     rows = _rows(protocol)
     if names := protocol.parameters.names_of_societies:
-        # The voter is of the first society; one more of each has a row that cancels out.
+        # The voter is in the first society; another voter of each society has a row that cancels.
         publics = [[0], *([place] for place in range(len(names)))]
         return [roster_of(protocol, [row] + [rows[0]] * len(names), publics) for row in rows]
     if protocol.parameters.public_number is not None:
@@ -290,7 +291,7 @@ def _rosters(protocol: MoralPreferences) -> list[Inputs]:
 
 
 def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> list[int]:
-    """Return the randomized sums, of which the released preferences are the means; of societies, each one's.
+    """Return the randomized sums from released mean preferences, for each society.
 
     The mechanism is "laplace", in the central model.
     """
@@ -302,7 +303,7 @@ def read_sums(protocol: MoralPreferences, outcome: msgspec.Struct | None) -> lis
 
 
 def _neighbors(parameters: Parameters) -> tuple[Records, Records]:
-    """Return a voter's records before and after: as many as it may have, all of them replaced."""
+    """Return both neighbors' records: the maximum number, all of them replaced."""
     number = parameters.max_records
     records_before, records_after = (
         Records(
@@ -317,6 +318,6 @@ def _neighbors(parameters: Parameters) -> tuple[Records, Records]:
 
 @functools.cache
 def _single_records(num_features: int) -> dict[MechanismName, tuple[Records, Records]]:
-    """Return the neighbors of a single record for each mechanism, whatever the paradigm."""
+    """Return the neighbors of a single record, by mechanism, for every paradigm."""
     entries = audit_list(num_features=num_features)
     return {entry.protocol.parameters.mechanism: (entry.before, entry.after) for entry in entries}

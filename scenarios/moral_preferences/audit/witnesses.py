@@ -1,7 +1,7 @@
-"""Neighbors that move a report as far as the proofs allow, or as a search can find.
+"""Neighbors that change a report as far as the proofs allow, or as far as a search can find.
 
-A search finds a change that one record can make; it proves no bound, but no valid bound lies below it. Bounds stand in
-`psephos.protocol.moral_preferences.sensitivity`, proofs in the documentation (moral-preferences-proofs).
+A search finds a change that one record can make, so every valid bound is at least that; it does not prove a bound.
+Bounds are in `psephos.protocol.moral_preferences.sensitivity`, proofs in the documentation (moral-preferences-proofs).
 
 Source: sections 4.2 to 4.4 of the paper; reading M6.
 """
@@ -16,16 +16,16 @@ from ....protocol.moral_preferences.coefficients import coefficients_of_records
 _LINEAR = math.sqrt(2 / math.pi)
 _QUADRATIC = 1 / math.pi
 _ASCENTS = 300
-_WEIGHT_OF_OTHERS = 0.1  # the other records of the witness together weigh a tenth of the one that is replaced
+_WEIGHT_OF_OTHERS = 0.1  # total weight of the other records, relative to the replaced one
 
 
 def sensitivity_witness(num_records: int, *, num_features: int, radius: float) -> tuple[FloatArray, FloatArray]:
-    """Return a voter's differences before and after one record is replaced, whose β are 2B apart in the ℓ₁ norm.
+    """Return differences of a voter's records before and after one is replaced, with estimates β at ℓ₁ distance 2B.
 
-    All records lie along the first feature: the first one is t = 1/max(B, 1) or −t, the others together weigh t/10.
-    The likelihood depends on β₁ alone and is strictly concave in it. At β₁ = −B, where the first record is −t, its
-    slope is at most −t·h(tB) + (t/10)·h(−tB/10), h = φ/Φ, and h(1) = .288 against h(−.1)/10 < .088: it still falls, so
-    that the maximum over the ball is the vertex −B. For +t it is the vertex +B, as all records point there.
+    All records are along the first feature: the first record is t = 1/max(B, 1) or −t, and the others sum to t/10. The
+    likelihood depends only on β₁, and is strictly concave in it. At β₁ = −B, where the first record is −t, its slope is
+    at most −t·h(tB) + (t/10)·h(−tB/10), h = φ/Φ, and h(1) = .288 > .088 > h(−.1)/10: the slope is negative, so the
+    maximum over the ball is the vertex −B. For +t it is the vertex +B, since all records point there.
 
     Args:
         num_records: n ≥ 1.
@@ -56,15 +56,16 @@ def sensitivity_witness(num_records: int, *, num_features: int, radius: float) -
 
 
 def search_sensitivity(num_features: int, *, seed: int, num_starts: int = 64) -> tuple[float, FloatArray]:
-    """Look for two records whose coefficients in the functional mechanism are as far apart as possible.
+    """Search two records whose coefficients in the functional mechanism are as far apart as possible.
 
-    Random pairs, of which the better half climbs: with the signs of all changes held, the change is a quadratic of
-    either vector, whose slope, made convex by d/π·‖V‖², names the next vector of norm 1.
+    The better half of random pairs is improved iteratively: with the signs of all changes fixed, the change is a
+    quadratic function of each vector; its gradient, after adding d/π·‖V‖² to make it convex, gives the next vector of
+    norm 1.
 
     Args:
         num_features: d ≥ 1.
-        seed: of the pairs.
-        num_starts: how many pairs climb, ≥ 1; twice as many are drawn.
+        seed: the seed of the pairs.
+        num_starts: number of pairs that are improved, ≥ 1; twice as many are drawn.
 
     Returns:
         The greatest ℓ₁ change found, and its two differences, float64, shape (2, d), of norm ≤ 1.
@@ -80,7 +81,7 @@ def search_sensitivity(num_features: int, *, seed: int, num_starts: int = 64) ->
     _check_positive(num_features=num_features, num_starts=num_starts)
     generator = np.random.default_rng(seed)
     pairs = generator.standard_normal((2 * num_starts, 2, num_features))
-    # Norms within the ball, half of them on its surface.
+    # Norms inside the ball, half of them on its surface.
     norms = np.minimum(2 * generator.random((2 * num_starts, 2, 1)), 1.0)
     pairs *= norms / np.linalg.norm(pairs, axis=2, keepdims=True)
     pairs = pairs[np.argsort(-_changes(pairs), kind="stable")[:num_starts]]

@@ -1,4 +1,4 @@
-"""The moral preferences paper's figures, run again, and what the paper does not show.
+"""Reproduction of the moral preferences paper's figures, with further experiments.
 
 Source: Wang et al. (2019), Section 5; readings M1 to M14.
 """

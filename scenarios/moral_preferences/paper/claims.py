@@ -1,6 +1,6 @@
-"""What laws say of the paper's claims, here and now; what trials say of the others, `claims.csv` has by rows.
+"""Findings on the paper's claims that exact laws decide; `claims.csv` says how trials decide the others.
 
-`psephos audit papers` shows these, `psephos reproduce` all of them.
+`psephos audit papers` shows the former, `psephos reproduce` all of them.
 
 Source: Wang et al. (2019), Sections 4 and 5; readings M2 to M7.
 """
@@ -26,23 +26,23 @@ from .societies import Kind, draw_society
 from .trials import CellToMeasure, measure
 
 _EPSILON: Final = 1.0
-_FEATURES: Final = 10  # Section 5.1: d
+_FEATURES: Final = 10  # number of features d, by Section 5.1
 _SEED: Final = 1
-_QUANTILE: Final = 3.09  # the normal one of a risk of .001, on one side
+_QUANTILE: Final = 3.09  # the normal quantile of a one-sided risk of .001
 _SOCIETIES: Final = 10
 _VOTERS: Final = 50
 _found: Final = make_finder(__name__, paper="Moral preferences: Wang et al. (2019)")
 
 
 def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
-    """Yield the paper's claims in its order, with what was found."""
+    """Yield the findings on the paper's claims, in its order."""
     yield _found("M17", _protocol(Paradigm.RLCP, "pooled").losses[0].finest_loss.proven)
     yield _laplace(Paradigm.VLCP, "M15")
-    # The union bound has d·e^(−α/scale) = γ, which is .05.
+    # The union bound sets d·e^(−α/scale) = γ = .05.
     yield _found("M18", (-math.expm1(-math.log(_FEATURES / 0.05))) ** _FEATURES)
     yield _laplace(Paradigm.VLDP, "M16")
-    # The scaled records of a voter with alike ones, and what is left of them beside one that is much longer.
-    # There are 13 as in Section 5.2, the Moral Machine's n.
+    # The scaled records of a voter with equal ones, and what remains of them next to one much longer record. There are
+    # 13, as in Section 5.2, the Moral Machine's n.
     records_before = np.full((13, _FEATURES), 1 / math.sqrt(_FEATURES))
     records_after = np.zeros_like(records_before)
     records_after[0] = -records_before[0]
@@ -52,7 +52,7 @@ def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     yield _found("M6", tight_sensitivity(_FEATURES), printed_sensitivity(_FEATURES), change=largest_change)
     protocol = _protocol(Paradigm.RLDP, "functional", is_as_printed=True)
     yield _found("M19", protocol.losses[0].finest_loss.proven)
-    # Noisy objectives that rise in some direction without end.
+    # Noisy objectives that are unbounded in some direction.
     society = draw_society(Kind(), _SEED, range(_SOCIETIES), num_voters=_VOTERS)
     protocol = _protocol(Paradigm.RLDP, "functional", records=Kind().records, is_as_printed=True)
     rows, phase = protocol.summary.rows_of(society.records), protocol.phase
@@ -65,13 +65,14 @@ def findings_on_moral_preferences() -> Iterator[BoundedFinding]:
     _, quadratic = split(noisy, num_features=_FEATURES)
     hits = np.count_nonzero(np.linalg.eigvalsh(quadratic)[:, -1] > 0)
     yield _found("M3", lower_limits(np.array([hits]), len(rows), 0.001)[0])
-    # A voter whose records are all replaced.
+    # A voter with all records replaced.
     observable, loss = exposure_of_preferences(protocol, (), num_sessions=1), protocol.losses[0]
     yield _found("M7", loss.finest_loss.proven, least=observable.losses.max(), charged=loss.proven)
     kind = Kind(records=100)
     base = CellToMeasure(society=kind, voters=_VOTERS)
-    unbound = CellToMeasure(society=kind, voters=_VOTERS, bound=1_000.0)  # what the baseline quotes has no bound
-    private = CellToMeasure(society=kind, voters=_VOTERS, method="algorithm-3", epsilon=2.0)  # inside of "ε > 1"
+    # the source that the baseline quotes has no bound
+    unbound = CellToMeasure(society=kind, voters=_VOTERS, bound=1_000.0)
+    private = CellToMeasure(society=kind, voters=_VOTERS, method="algorithm-3", epsilon=2.0)  # within "ε > 1"
     measurements = measure([base, unbound, private], seed=_SEED, start=0, stop=_SOCIETIES)
     fits, accuracy_kept = (
         mean_of(measurements[unbound]),
@@ -98,7 +99,7 @@ def _protocol(
 
 
 def _laplace(paradigm: Paradigm, key: str) -> BoundedFinding:
-    """Return the proven loss, and that of voters whose one record points one way or the other."""
+    """Return a finding with the proven loss, and the loss between two voters with opposite single records."""
     protocol = _protocol(paradigm, "laplace")
     record = exposure_of_preferences(protocol, (), num_sessions=1).losses.max()
     return _found(key, protocol.losses[0].proven, record=record)

@@ -1,7 +1,7 @@
-"""`psephos reproduce moral-preferences`: Figures 1 to 10, and what the paper does not show, as rows.
+"""`psephos reproduce moral-preferences`: rows of Figures 1 to 10, and of further experiments.
 
-`page.toml` says what is run, what each table of rows holds, and how it is told. All voters are made up; those of
-Figures 8, 9 and 10(b) are a stand-in for the Moral Machine's (reading M13).
+`page.toml` defines what is run, the tables, and their presentation. All voters are synthetic; those of Figures 8, 9 and
+10(b) stand in for the Moral Machine's (reading M13).
 """
 
 import itertools
@@ -21,16 +21,16 @@ from .claims import findings_on_moral_preferences
 from .societies import MACHINE_LIKE, kind_of_file
 from .trials import CellToMeasure, measure_all, protocol_of
 
-_MOST_VOTERS: Final = 200  # Section 5.2: N
+_MOST_VOTERS: Final = 200  # number of voters N, by Section 5.2
 
 
 def parts(request: Asked) -> Iterator[PaperPart]:
-    """Run everything that the paper measured again, and more: each repetition has voters and noise of its own."""
+    """Run the paper's experiments again, and further ones; repetitions have independent voters and noise."""
     return _parts(request, request.grids)
 
 
 def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
-    """Run Figures 8, 9 and 10(b) on somebody's own file: each repetition draws its voters, and holds others out."""
+    """Run Figures 8, 9 and 10(b) on the user's file; each repetition draws voters, and holds others out."""
     kind, number = kind_of_file(request.own["responses"])
     max_voters, grids = min(_MOST_VOTERS, number // 2), grids_of(__name__)
     curves = {
@@ -49,7 +49,7 @@ def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
 
 
 def _parts(request: Asked, grids: Mapping[str, Any]) -> Iterator[PaperPart]:
-    """Yield each table, whose cells are at all places of its axes: fields of a cell, of which the last varies first."""
+    """Yield each table's part, with a cell for each combination of its axes, the last one changing fastest."""
     accuracies_of_cell: dict[CellToMeasure, list[float]] = {}
     for table, panels in grids["curves"].items():
         cells: list[tuple[str, CellToMeasure]] = []
@@ -65,9 +65,9 @@ def _rows(
     planned_cells: Sequence[tuple[str, CellToMeasure]],
     accuracies_of_cell: dict[CellToMeasure, list[float]],
 ) -> Iterator[Row]:
-    """Yield a table's rows, whose cells are measured first, unless they already are.
+    """Yield a table's rows, after measuring cells that are not cached.
 
-    A row has the accuracy, and its ratio to that without noise, over the same societies, to first order.
+    A row has the accuracy, and its ratio to the noiseless accuracy over the same societies, with a first-order error.
     """
     cells = [each for _, cell in planned_cells for each in (cell, cell.without_noise) if each not in accuracies_of_cell]
     accuracies_of_cell |= measure_all(
