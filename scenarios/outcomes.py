@@ -1,8 +1,8 @@
-"""What an outcome of any type holds, as tables: a line for each struct in it, a column for each of its fields.
+"""Convert an outcome of any type into tables: a line for each struct in it, a column for each field.
 
-The outcome's own fields are one line. Where a field holds several structs, or estimates by name, there is a table with
-a line for each of them; structs that hold others in turn name these too. A line is called by the first text that tells
-it from its neighbors, by its key in a mapping, or else by its number.
+The outcome's own fields are one line. A field with several structs, or with estimates by name, becomes a table with a
+line for each; nested structs are named together with their parents. A line's name is its first distinguishing text, or
+its key in a mapping, or else its number.
 """
 
 import dataclasses
@@ -18,31 +18,31 @@ import msgspec
 from ..protocol.estimators import Estimate
 from .tables import six_digits
 
-Field: TypeAlias = object  # a number, a text, an `Estimate`, or anything else that stands in one cell
+Field: TypeAlias = object  # a number, a text, an `Estimate`, or any other content of one cell
 
-VALUE: Final = "value"  # the column of what is no struct
+VALUE: Final = "value"  # the column of values that are not structs
 
 
 @dataclasses.dataclass(frozen=True)
 class OutcomeLine:
     """One line of a table."""
 
-    names: tuple[str, ...]  # what it is called, and before that what it is a part of; none for the outcome's own fields
-    keys: Mapping[str, str]  # those of the names that stand in no cell, by column
-    cells: Mapping[str, Field]  # by column
+    names: tuple[str, ...]  # its name, after the names of its parents; empty for the outcome's own fields
+    keys: Mapping[str, str]  # names that are in no cell, by column
+    cells: Mapping[str, Field]  # contents by column
 
     @property
     def name(self) -> str:
-        """What it is called, in full."""
+        """The full name."""
         return ", ".join(self.names)
 
 
 @dataclasses.dataclass(frozen=True)
 class Lines:
-    """Lines that belong together."""
+    """The lines of one table."""
 
-    name: str  # the fields that lead there; empty for the outcome's own
-    lines: Sequence[OutcomeLine]  # at least one
+    name: str  # path of fields to the table; empty for the outcome's own fields
+    lines: Sequence[OutcomeLine]  # one or more lines
 
     @functools.cached_property
     def keys(self) -> list[str]:
@@ -56,7 +56,7 @@ class Lines:
 
     @functools.cached_property
     def measured(self) -> list[str]:
-        """The columns that hold estimates."""
+        """The columns with estimates."""
         return [
             column
             for column in self.columns
@@ -65,7 +65,7 @@ class Lines:
 
 
 def tables_of(outcome: msgspec.Struct) -> list[Lines]:
-    """Return an outcome's tables, its own fields first where it has any in one cell.
+    """Return an outcome's tables; first its own fields, if any fits into a cell.
 
     Examples:
         >>> import msgspec
@@ -79,10 +79,10 @@ def tables_of(outcome: msgspec.Struct) -> list[Lines]:
 
 
 def truth_of(table: Lines, line: OutcomeLine, column: str) -> list[str]:
-    """Return the names by which a truth may tell what a cell estimates: the first that is told counts.
+    """Return the keys of a truth that may match a cell, in order of priority.
 
-    The outcome's own fields go by their names; a line's by the line's and the column's, as in "tea (share)", and its
-    first estimate, or first number where it has none, by the line's alone.
+    The outcome's own fields have their names as keys. A line's cell has line and column, as in "tea (share)"; its first
+    estimate, or first number without estimates, may also have the line's name only.
     """
     if not line.names:
         return [column]
@@ -92,10 +92,10 @@ def truth_of(table: Lines, line: OutcomeLine, column: str) -> list[str]:
 
 
 def estimates_in(outcome: msgspec.Struct) -> dict[str, Estimate]:
-    """Return all estimates of an outcome, each by the shortest of its names that no other one has.
+    """Return all estimates of an outcome, by their shortest unique names.
 
-    These are the names by which a truth may tell it (`truth_of`), with the table's before it where two tables have one,
-    or else a number behind it.
+    These are keys of a truth (`truth_of`), preceded by the table's name if two tables share one, or else followed by a
+    number.
 
     Examples:
         >>> import msgspec
@@ -117,7 +117,7 @@ def estimates_in(outcome: msgspec.Struct) -> dict[str, Estimate]:
 
 
 def number_of(field: Field) -> float | None:
-    """Return what is a number as one, an estimate's value too; None for anything else.
+    """Return a number, or the value of an estimate; None for anything else.
 
     Examples:
         >>> number_of(Estimate(0.5, 0.1)), number_of("tea")
@@ -129,7 +129,7 @@ def number_of(field: Field) -> float | None:
 
 
 def plain(field: Field) -> str:
-    """Return what is no estimate as text.
+    """Format a value that is not an estimate.
 
     Examples:
         >>> plain(True), plain(1_200), plain(["a", "b"])
@@ -149,7 +149,7 @@ def plain(field: Field) -> str:
 
 
 class _Called(NamedTuple):
-    """What one of several is called, by the column of its name; that column is shown where no cell has the name."""
+    """An element's name, with the column for it; the column is shown if no cell contains the name."""
 
     column: str
     name: str
@@ -162,9 +162,9 @@ def _gather(
     type_names: tuple[_Called, ...],
     lines_of_columns: dict[tuple[str, ...], list[OutcomeLine]],
 ) -> None:
-    """Put a value into its table, by the fields that lead there, and what it holds several of into others.
+    """Add a value to the table of its path, and its collections to further tables.
 
-    `type_names` is what it is called, and before that what it is a part of.
+    `type_names` are the names of its parents and its own name.
     """
     parts = [(name, part, _elements(part)) for name, part in _parts(value)]
     cells = {name: part for name, part, elements in parts if elements is None}
@@ -178,7 +178,7 @@ def _gather(
 
 
 def _parts(value: object) -> Iterator[tuple[str, object]]:
-    """Yield the fields of a struct by name; those of a struct in it behind its name; several alike as a mapping."""
+    """Yield a struct's fields by name; those of a nested struct after its name; several of one type as a mapping."""
     if isinstance(value, Estimate) or not isinstance(value, msgspec.Struct):
         yield ("", value) if _elements(value) is not None else (VALUE, value)
         return
@@ -200,7 +200,7 @@ def _parts(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _elements(part: object) -> list[tuple[str, bool, object]] | None:
-    """Return what a collection holds that takes lines: each with its name, and whether that stands in no cell."""
+    """Return a collection's elements that need lines, each with its name, and whether no cell contains it."""
     if isinstance(part, Mapping):
         mapping = cast("Mapping[object, object]", part)
         return [(plain(name), True, element) for name, element in mapping.items()]
@@ -214,7 +214,7 @@ def _elements(part: object) -> list[tuple[str, bool, object]] | None:
 
 
 def _names(elements: Sequence[object]) -> tuple[Sequence[str], bool]:
-    """Return what elements are called, and whether no cell says so: their first text, or all before an estimate."""
+    """Return elements' names (the first text, or all before an estimate), and whether no cell contains them."""
     if all(_is_struct(each) for each in elements):
         structs = cast("Sequence[msgspec.Struct]", elements)
         fields = [dict(_parts(each)) for each in structs]
@@ -240,5 +240,5 @@ def _is_many(value: object) -> bool:
 
 
 def _in_order(elements: Collection[object]) -> Sequence[Any]:
-    """Return elements in order; those of a set, which has none, in that of their texts."""
+    """Return elements in order; those of a set, which is unordered, sorted by text."""
     return sorted(elements, key=str) if isinstance(elements, AbstractSet) else list(elements)

@@ -1,13 +1,13 @@
-"""Protocols, transports and roles by name: ours and anybody's, through entry points (systems: `system`).
+"""Find protocols, transports and roles by name, through entry points (for systems: `system`).
 
 A distribution that declares, say,
 
     [project.entry-points."psephos.protocols"]
     mean = "survey.mean:BoundedMean"
 
-makes `protocol = "mean"` a word in scenarios. Ours are declared the same way, in `pyproject.toml`.
+makes `protocol = "mean"` available in scenarios. Those of Psephos are declared in the same way, in `pyproject.toml`.
 
-Nothing heavy is imported before it is asked for: the command line's help looks here for commands.
+Nothing heavy is imported before it is needed, since the command line's help uses this module.
 """
 
 import functools
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..agents.server import Server
     from ..transports.abc import Transport
 
-ARRAY: Final = "array"  # the path without agents, where a transport's name would stand
-AUTO: Final = "auto"  # agents over memory, or arrays where parties are many
+ARRAY: Final = "array"  # in place of a transport's name: array computation without agents
+AUTO: Final = "auto"  # agents over memory, or arrays if there are many parties
 PROTOCOLS: Final = "psephos.protocols"  # entry points: name → subclass of `PhasedProtocol`
 TRANSPORTS: Final = "psephos.transports"  # entry points: name → subclass of `Transport`, made without arguments
 ADVERSARIES: Final = "psephos.adversaries"  # entry points: name → subclass of `adversaries.Role`
@@ -30,7 +30,7 @@ ROLES: Final = "psephos.roles"  # entry points: name → subclass of `Client` or
 
 
 def names_in(group: str) -> tuple[str, ...]:
-    """Return the names that are registered in an entry point group, sorted.
+    """Return the sorted names that are registered in an entry point group.
 
     Examples:
         >>> names_in(TRANSPORTS)
@@ -40,7 +40,7 @@ def names_in(group: str) -> tuple[str, ...]:
 
 
 def check_transport(name: str) -> None:
-    """Raise ConfigurationError unless a session can take this path: a registered transport, or arrays.
+    """Raise ConfigurationError unless this is a registered transport, `ARRAY` or `AUTO`.
 
     Examples:
         >>> check_transport("array")
@@ -96,21 +96,21 @@ def find_server_role(name: str) -> type["Server"]:
 
 @functools.lru_cache(maxsize=8)
 def _entry_points(group: str, path: tuple[str, ...]) -> importlib.metadata.EntryPoints:
-    """Return a group's entry points on `sys.path`; reading them takes as long as a small session."""
+    """Return a group's entry points on `sys.path`; cached, since reading them takes as long as a small session."""
     del path
     return importlib.metadata.entry_points(group=group)
 
 
 def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False, also: Sequence[str] = ()) -> Any:
-    """Return what is registered as `name` in an entry point group.
+    """Return the object registered as `name` in an entry point group.
 
     Args:
-        kind: what is to be registered, or with `is_class` a subclass of that.
-        field: what an error calls it.
-        also: names of another group, for errors.
+        kind: the required type; with `is_class`, the required base class.
+        field: the field that errors name.
+        also: further allowed names, for errors.
 
     Raises:
-        ConfigurationError: there is nothing of the name, it cannot be imported, or it is something else.
+        ConfigurationError: nothing is registered as `name`, it cannot be imported, or it has another type.
     """
     entry_points = _entry_points(group, tuple(sys.path)).select(name=name)
     if not entry_points:
@@ -126,21 +126,21 @@ def find(group: str, name: str, kind: Any, *, field: str, is_class: bool = False
 
 
 def check_registered(plugin: Any, name: str, *, field: str) -> None:
-    """Raise ConfigurationError, of `field`, where a class is registered under another name than its own."""
+    """Raise ConfigurationError, with `field`, if a class is registered under a name other than its own."""
     own_name = getattr(plugin, "role" if field.endswith(" role") else "name", name)
     if own_name != name:
         raise _refusal(field, name, f"registered by the name that {plugin.__name__} has, {own_name!r}")
 
 
 def load(target: str, kind: Any, *, field: str, name: str, is_class: bool = False) -> Any:
-    """Return what "module:name" names, registered under `name`: of a kind, or with `is_class` a subclass of that.
+    """Import the object at "module:name", registered under `name`; check its type, or with `is_class` its base class.
 
     Raises:
-        ConfigurationError: it cannot be imported, or is something else; the error calls it `field`.
+        ConfigurationError: it cannot be imported, or has another type; the error names `field`.
     """
     try:
         plugin_class: Any = importlib.metadata.EntryPoint(name, target, field).load()
-    except (Exception, SystemExit) as error:  # the module is not there, does not have the name, or cannot be run
+    except (Exception, SystemExit) as error:  # the module is missing, lacks the name, or fails
         raise _not_imported(error, target, field=field, name=name) from error
     is_one = (
         isinstance(plugin_class, type) and issubclass(plugin_class, kind)
@@ -168,7 +168,7 @@ def _refusal(field: str, name: str, allowed: str) -> Exception:
 
 
 def _not_imported(error: BaseException, target: str, *, field: str, name: str) -> Exception:
-    """Return what is said of a plug-in whose import fails."""
+    """Return the message for a plug-in whose import fails."""
     from ..protocol.errors import UnusablePluginError
     from ..protocol.plugin_faults import place_of, reason_of
 

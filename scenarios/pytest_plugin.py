@@ -1,9 +1,8 @@
-"""For pytest: checks protocols, transports and adversary roles that its command line names.
+"""A pytest plug-in that checks protocols, transports and adversary roles named on the command line.
 
     pytest --psephos-protocol my.module:make_case --psephos-transport my.module:PigeonTransport
 
-The rule that holds here: nothing is imported of what is checked, or of what checks, before an option asks for it. So
-pytest is none the slower where Psephos is installed and not asked for anything.
+Nothing else is imported before an option asks for a check, so that an installed Psephos does not slow down pytest.
 """
 
 import importlib.metadata
@@ -17,14 +16,14 @@ _GROUP: Final = "psephos"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options, each of which may be given several times."""
+    """Add the options; each may be given several times."""
     group = parser.getgroup(_GROUP, "Psephos: checks of protocols, transports and roles (a MODULE must be importable)")
     for option, description in _OPTIONS.items():
         group.addoption(option, action="append", default=[], metavar="MODULE:NAME", help=description)
 
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Add a test for each thing that an option names, after the tests that were collected."""
+    """Add a test for each target of an option, after the collected tests."""
     make = cast("Callable[..., pytest.Item]", _Check.from_parent)
     for option, check in _CHECKS.items():
         targets: Sequence[str] = config.getoption(option, default=[]) or []
@@ -46,11 +45,11 @@ _OPTIONS: Final[Mapping[str, str]] = {
 
 
 class _Check(pytest.Item):
-    """A test that is one check of one thing.
+    """A test that runs one check on one target.
 
     Args:
-        target: what is checked, as "module:name".
-        check: how.
+        target: the checked object, as "module:name".
+        check: the conformance check.
     """
 
     def __init__(self, *, target: str, check: Callable[[Any], None], **arguments: Any) -> None:
@@ -59,13 +58,13 @@ class _Check(pytest.Item):
         self._check = check
 
     def runtest(self) -> None:
-        """Import what is checked, and check it."""
+        """Import and check the target."""
         self._check(_load_target(self._target))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any, **__: Any) -> Any:
-        """Return which promise was broken and how; where another error was the cause, with its traceback."""
+        """Return the broken promise and the reason, with the traceback of another error that caused it."""
         if excinfo.errisinstance(AssertionError):
-            from ..protocol.errors import PsephosError  # says in one sentence what is wrong, and where
+            from ..protocol.errors import PsephosError  # its message suffices without a traceback
 
             cause: BaseException | None = excinfo.value.__cause__
             while isinstance(cause, BaseExceptionGroup):
@@ -75,22 +74,22 @@ class _Check(pytest.Item):
         return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[str, None, str]:
-        """Return where it stands, and what it is called."""
+        """Return the test's location and name."""
         return self._target.partition(":")[0], None, self.name
 
 
 def _load_target(target: str) -> Any:
-    """Return what a text names."""
+    """Return the object at "module:name"."""
     try:
         return importlib.metadata.EntryPoint(target, target, _GROUP).load()
-    except (ImportError, AttributeError) as error:  # the module is not there, or does not have the name
+    except (ImportError, AttributeError) as error:  # the module is missing, or lacks the name
         reason = str(error)
     hint = "a module that is not installed needs its folder in pytest's pythonpath, as by -o pythonpath=."
     pytest.fail(f"{target} cannot be imported: {reason} ({hint})", pytrace=False)
 
 
 def _made(plugin: Any, *parts: str) -> tuple[Any, ...]:
-    """Return what a function, or a class's `example`, makes; it has these parts."""
+    """Return the result of a function, or of a class's `example`; check that it has these parts."""
     example: Any = getattr(plugin, _EXAMPLE, None) if isinstance(plugin, type) else plugin
     if not callable(example):
         pytest.fail(f"{plugin!r} is neither a function nor a class with the function '{_EXAMPLE}'", pytrace=False)

@@ -1,8 +1,8 @@
-"""Moral preferences' outcome: how much each feature speaks for an alternative, how sure that is, and whom voters trust.
+"""Show moral preferences' outcome: each feature's preference with its error, and the trust statement.
 
-Features are ordered from the one that speaks most for an alternative to the one that speaks most against it. A feature
-that is less than two standard errors away from 0 is marked: there the noise may have turned the sign. Where only the
-direction of preferences was released, that is said before any number is shown.
+Features are ordered from the one that favors an alternative most to the one that disfavors it most. A feature less than
+two standard errors from 0 is marked, since noise may have changed its sign. If only the direction of preferences was
+released, this is said first.
 """
 
 import dataclasses
@@ -24,11 +24,11 @@ from ..tables import Cell, Entry, Rows, Table
 from .agreement import agreement_of
 from .societies import draw_societies, rows_of_societies, show_societies, verdict_on_societies
 
-_REACH: Final = 10  # cells of a bar on either side of 0, and what stands above them
+_REACH: Final = 10  # characters of a bar on either side of 0, and the scale above them
 _SURE, _UNSURE, _AXIS = "█", "░", "│"
-_SURE_ERRORS: Final = 2  # standard errors from 0: nearer to it the noise may have turned a sign
+_SURE_ERRORS: Final = 2  # standard errors from 0 within which noise may have changed a sign
 _BRIEFLY: Final = 4  # features of a brief table
-_MOST_LEVELS: Final = 10  # rows of the table of levels; more of them are joined to ranges
+_MOST_LEVELS: Final = 10  # most rows of the table of levels; more levels are joined into ranges
 
 _MECHANISMS: Final = {
     "laplace": "Laplace noise on preferences",
@@ -46,7 +46,7 @@ _PALE: Final = 0.35
 
 @dataclasses.dataclass(frozen=True)
 class _Feature:
-    """One feature's entries of an outcome; `clean` is its preference without noise, where that may be shown."""
+    """One feature of an outcome; `clean` is its preference without noise, if that may be shown."""
 
     name: str
     value: float
@@ -55,18 +55,18 @@ class _Feature:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the noise is hardly what the sign comes from; of what has no error nobody knows better."""
+        """Whether noise hardly explains the sign; true without a standard error."""
         return self.error is None or abs(self.value) > _SURE_ERRORS * self.error
 
     def written(self, decimals: int) -> str:
-        """Return the preference, with its standard error where it has one."""
+        """Format the preference, with its standard error if there is one."""
         return rounded(self.value, decimals, signed=True) + (
             "" if self.error is None else f" ± {self.error:,.{decimals}f}"
         )
 
 
 def _features(outcome: Outcome, known_truth: Known) -> list[_Feature]:
-    """Return the features as the outcome has them."""
+    """Return the features in the outcome's order."""
     errors = outcome.errors or [None] * len(outcome.features)
     columns = zip(outcome.features, outcome.preferences, errors, strict=True)
     return [
@@ -75,7 +75,7 @@ def _features(outcome: Outcome, known_truth: Known) -> list[_Feature]:
 
 
 def _strongest(features: Sequence[_Feature], *, max_features: int = drawing.MOST_ROWS) -> list[_Feature]:
-    """Return at most so many features as can be read, those farthest from 0; what speaks most for comes first."""
+    """Return the features farthest from 0, as many as are readable, in decreasing order."""
     strongest = sorted(features, key=lambda feature: -abs(feature.value))[:max_features]
     return sorted(strongest, key=lambda feature: -feature.value)
 
@@ -114,7 +114,7 @@ def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
         _show_levels(console, outcome.levels)
     console.print()
     paradigm, voters = Paradigm(outcome.paradigm), pluralize(outcome.num_voters, "voter")
-    if outcome.relation == "add-remove-one":  # how many there are is private
+    if outcome.relation == "add-remove-one":  # the number of voters is private
         voters = f"up to {voters}"
     facts = {
         paradigm.value: f"{voters}, by {_MECHANISMS[outcome.mechanism]}",
@@ -126,7 +126,7 @@ def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
 
 
 def _show_levels(console: Console, levels: Sequence[LevelOutcome]) -> None:
-    """Print how many voters have which ε, and how much they count."""
+    """Print the number of voters at each level of ε, and their weight."""
     size = math.ceil(len(levels) / _MOST_LEVELS)
     total = math.fsum(level.weight * level.num_voters for level in levels)
     rows: list[Sequence[Entry]] = []
@@ -159,7 +159,7 @@ def _show_features(console: Console, features: Sequence[_Feature], decimals: int
 
 
 def _bar(feature: _Feature, greatest: float) -> Text:
-    """Return a bar that starts at 0, to the right for what speaks for an alternative; the greatest one is full."""
+    """Return a bar from 0, to the right for a positive preference; the greatest has full length."""
     cells = round(_REACH * abs(feature.value) / greatest) if greatest else 0
     bar = cells * (_SURE if feature.is_sure else _UNSURE)
     text_before, text_after = (bar, "") if feature.value < 0 else ("", bar)
@@ -168,13 +168,13 @@ def _bar(feature: _Feature, greatest: float) -> Text:
         (text_before.rjust(_REACH), style),
         (_AXIS, "dim"),
         (text_after.ljust(_REACH), style),
-        justify="left",  # a cell at the right would lose its blanks
+        justify="left",  # right justification would strip blanks
         no_wrap=True,
     )
 
 
 def _notes(outcome: Outcome, shown_features: Sequence[_Feature]) -> Iterable[str]:
-    """Yield what readers of the table need to know."""
+    """Yield explanations of the table."""
     if outcome.is_direction and not any(outcome.preferences):
         yield "the reports cancel out: they have no direction"
     if outcome.errors is None:
@@ -225,7 +225,7 @@ def _draw(outcome: Outcome, known_truth: Known) -> Chart:
         panel.whisker((feature.value, row), feature.error or 0.0)
         if feature.clean is not None:
             panel.mark(feature.clean, row, **drawing.TRUTH)
-        label = feature.written(decimals).replace("-", "−")  # as wide as a plus, and as on the axis
+        label = feature.written(decimals).replace("-", "−")  # a minus sign, as on the axis
         panel.beside[row] = label, drawing.INK if feature.is_sure else drawing.MUTED
     is_all = len(features) == len(outcome.features)
     title = "" if is_all else f" (the strongest {len(features)} of {len(outcome.features)} features)"
@@ -233,7 +233,7 @@ def _draw(outcome: Outcome, known_truth: Known) -> Chart:
 
 
 def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
-    """Return what the legend explains, of what is there."""
+    """Return the legend's entries for what is drawn."""
     square: dict[str, Any] = {"marker": "s", "markersize": 9, "linestyle": "none"}
     marks: dict[str, dict[str, Any]] = {}
     if any(feature.value > 0 for feature in features):
@@ -250,25 +250,25 @@ def _marks(features: Sequence[_Feature]) -> dict[str, dict[str, Any]]:
 
 
 def _meaning(outcome: Outcome) -> str:
-    """Return what the axis shows."""
+    """Return the label of the axis."""
     if outcome.is_direction:
         return "direction alone: how features compare, not how strong preferences are"
     return "how much the feature speaks for an alternative"
 
 
 def _source(outcome: Outcome) -> str:
-    """Return by what these preferences were found, for a picture that says of itself whose they are."""
+    """Return the paradigm and mechanism, for the picture's setting."""
     paradigm = Paradigm(outcome.paradigm)
     epsilons = [level.epsilon for level in outcome.levels]
     epsilon = f"{epsilons[0]:g}" + (f" to {epsilons[-1]:g}" if len(epsilons) > 1 else "")
     source_text = f"{paradigm.value}, {outcome.mechanism}"
-    if paradigm.level is Level.RECORD or len(epsilons) > 1:  # else it is that of the voter in all
+    if paradigm.level is Level.RECORD or len(epsilons) > 1:  # otherwise it is the voter's total ε, shown elsewhere
         source_text += f", ε = {epsilon} per {paradigm.level.value}"
     return source_text + (", no standard errors" if outcome.errors is None else "")
 
 
 def _brief(outcome: Outcome) -> list[Brief]:
-    """Return the preference for each feature, those farthest from 0 first."""
+    """Return the features' preferences, those farthest from 0 first."""
     features = sorted(_features(outcome, Known()), key=lambda feature: -abs(feature.value))[: drawing.MOST_ROWS]
     decimals = _decimals(features)
     return [
@@ -276,11 +276,11 @@ def _brief(outcome: Outcome) -> list[Brief]:
     ]
 
 
-_MOST_NAMED: Final = 3  # so many features are named on either side
+_MOST_NAMED: Final = 3  # most features named on either side
 
 
 def _conclude(outcome: Outcome) -> str:
-    """Return what speaks most for an alternative and most against it, and of how much the noise may turn the sign."""
+    """Return sentences on the strongest features, and on those whose sign may be due to noise."""
     features = _features(outcome, Known())
     if not any(feature.value for feature in features):
         return "The reports cancel out: no feature speaks for or against an alternative."
@@ -311,6 +311,6 @@ def _conclude(outcome: Outcome) -> str:
 
 
 PREFERENCES: Presenter[Outcome] = Presenter(show=_show, rows=_rows, draw=_draw, brief=_brief, verdict=_conclude)
-"""A row for each feature."""
+"""Presents an outcome with a row for each feature."""
 
-PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}  # by the type of what is shown
+PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: PREFERENCES}  # presenters by outcome type

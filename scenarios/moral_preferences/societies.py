@@ -1,4 +1,4 @@
-"""Several societies side by side: what each prefers, and where they differ by more than noise explains."""
+"""Compare several societies: their preferences, and differences that noise does not explain."""
 
 import math
 from collections.abc import Sequence
@@ -17,23 +17,23 @@ from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
 from ..verdicts import UNDECIDED, at_most
 
-_MOST_SOCIETIES: Final = 5  # side by side in a terminal
+_MOST_SOCIETIES: Final = 5  # most societies side by side in a terminal
 _MOST_DRAWN: Final = len(drawing.COLORS)
 _MOST_DIFFERENCES: Final = 8
 _INTERVAL: Final = "Interval"
-_HEIGHT: Final = 0.72  # of a feature's row, which its societies share
+_HEIGHT: Final = 0.72  # fraction of a feature's row for the marks of all societies
 _TRUTH: Final = {**drawing.TRUTH, "markersize": 3.5}
 
 
 def _largest(outcome: Outcome, max_societies: int) -> list[SocietyOutcome]:
-    """Return at most so many societies of whom somebody reported: those with most voters, in the outcome's order."""
+    """Return the societies with reports that have the most voters, in the outcome's order."""
     reported_societies = [society for society in outcome.society_outcomes if society.preferences is not None]
     largest_societies = sorted(reported_societies, key=lambda society: -society.num_voters)[:max_societies]
     return [society for society in reported_societies if society in largest_societies]
 
 
 def show_societies(console: Console, outcome: Outcome, features: Sequence[str], table: str) -> None:
-    """Print what each society prefers, in these features and their order, and where they differ most."""
+    """Print each society's preferences in these features, and where societies differ most."""
     shown_societies = _largest(outcome, _MOST_SOCIETIES)
     places = [outcome.features.index(feature) for feature in features]
     values = [(society.preferences or ())[place] for society in shown_societies for place in places]
@@ -49,7 +49,7 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
         rows.append(cells)
     if errors:
         cells = ["± each"]
-        for society in shown_societies:  # one number where all features have the same
+        for society in shown_societies:  # one number if all features have the same error
             error_texts = [f"{error:,.{decimals}f}" for error in sorted(society.errors or ())]
             cells.append(
                 Cell(
@@ -80,7 +80,7 @@ def show_societies(console: Console, outcome: Outcome, features: Sequence[str], 
 def compare_largest(
     outcome: Outcome, *, max_societies: int = MOST_COMPARED, level: float | None = None
 ) -> Sequence[Difference]:
-    """Return the differences between the societies with most voters; see `compare_societies`."""
+    """Return the differences between the societies with the most voters. See `compare_societies`."""
     names = [society.name for society in _largest(outcome, max_societies)]
     return compare_societies(outcome, names, level=level) if names else ()
 
@@ -88,7 +88,7 @@ def compare_largest(
 def show_differences(
     console: Console, outcome: Outcome, differences: Sequence[Difference], *, max_shown: int | None = None
 ) -> None:
-    """Print so many of the differences between societies, then how many of all hold, and what that means."""
+    """Print some differences between societies, the number of significant ones, and its meaning."""
     shown_differences, level = differences[:max_shown], differences[0].level
     decimals = decimals_of(
         [each.difference for each in shown_differences], [each.standard_error for each in shown_differences]
@@ -124,12 +124,12 @@ def show_differences(
             f"noise makes any interval or verdict wrong with a probability of at most {risk}, whatever the societies "
             "are",
         )
-    if outcome.mechanism != "functional":  # whose errors have what differs between voters in them
+    if outcome.mechanism != "functional":  # these errors include the variation between voters
         show_note(console, "± is of the noise: how far other voters would differ is no part of it")
 
 
 def _interval(difference: Difference, decimals: int) -> str:
-    """Return where a difference lies without noise, rounded outwards."""
+    """Return the interval of a difference without noise, rounded outwards."""
     if difference.low is None or difference.high is None:
         return "anywhere"
     step = 10.0**-decimals
@@ -138,14 +138,14 @@ def _interval(difference: Difference, decimals: int) -> str:
 
 
 def _stands_out(difference: Difference) -> bool:
-    """Whether a difference holds; where there is no verdict, whether noise hardly makes one as large."""
+    """Whether a difference is significant; without a verdict, whether noise alone rarely causes one as large."""
     if difference.verdict is None:
         return difference.difference > drawing.ERRORS_SHOWN * difference.standard_error
     return difference.verdict == DIFFERS
 
 
 def verdict_on_societies(outcome: Outcome) -> str:
-    """Return in a sentence where the societies with most voters differ by more than noise explains."""
+    """Return a sentence on where the societies with the most voters differ significantly."""
     differences = compare_largest(outcome, max_societies=_MOST_SOCIETIES)
     return (
         verdict_on_differences(differences)
@@ -155,7 +155,7 @@ def verdict_on_societies(outcome: Outcome) -> str:
 
 
 def verdict_on_differences(differences: Sequence[Difference]) -> str:
-    """Return in a sentence which of some differences, at least one, is clearest; or that none is clear."""
+    """Return a sentence on the clearest of at least one difference, or that none is significant."""
     first = next(filter(_stands_out, differences), None)
     if first is not None:
         counts = f"it counts more to {first.more} than to {first.less}"
@@ -184,7 +184,7 @@ def rows_of_societies(outcome: Outcome, known_truth: Known) -> Rows:
 
 
 def draw_societies(outcome: Outcome, known_truth: Known, features: Sequence[str], *, x: str, setting: str) -> Chart:
-    """Return a picture in which a feature's row, from the top, has a mark for each society."""
+    """Return a picture with a row for each feature, and a mark for each society."""
     shown_societies, truth = _largest(outcome, _MOST_DRAWN), known_truth.truth or {}
     names = [drawing.fold(feature) for feature in features]
     panel = Panel(x=Axis(x), y=Axis(names=names), height=0.16 + 0.12 * len(shown_societies))

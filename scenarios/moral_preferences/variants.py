@@ -1,8 +1,8 @@
-"""What the paradigms and mechanisms of moral preferences offer at one price of a voter, by trials.
+"""Compare the paradigms and mechanisms of moral preferences at one ε of a voter, by trials.
 
-The error is the share of pairs of alternatives of which the noise changes the choice, each mechanism being held against
-itself without noise. How often it then chooses as the mean of the voters' own preferences does stands beside it: some
-mechanisms lose a part of what voters say before there is any noise.
+The error is the fraction of pairs of alternatives whose choice the noise changes, compared with the same mechanism
+without noise. Next to it is the agreement with the mean of the voters' preferences, since some mechanisms lose
+information even without noise.
 """
 
 import functools
@@ -44,7 +44,7 @@ _NOTE: Final = (
 
 
 class PreferenceVariants(SimulatedVariants):
-    """The mechanisms of the paradigms that trust the aggregator, then of those that trust nobody."""
+    """The mechanisms of the central paradigms, then those of the local ones."""
 
     error: str = "Other choices"
     measure: str = "choices as without noise"
@@ -63,23 +63,23 @@ class PreferenceVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """Paradigm and mechanism."""
+        """The names: paradigm and mechanism."""
         return _NAMES
 
     @property
     def unit(self) -> Unit:
-        """A share of pairs."""
+        """The unit: a fraction of pairs."""
         return Unit(of="choices that noise changes", sign="")
 
     def model_of(self, name: str) -> TrustModel:
         return Paradigm(name.partition("/")[0]).model
 
     def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
-        """Return a generator's table of so many voters."""
+        """Return a generator's table for a number of voters."""
         return {**parties, "voters": number} if "generator" in parties else None
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
-        """Return the parameters of a mechanism at a price of everything that a voter says."""
+        """Return a mechanism's parameters at a total ε of a voter."""
         paradigm, _, mechanism = name.partition("/")
         sizes = self.sizes_of(is_masked=Paradigm(paradigm).model.is_masked)
         parameters: dict[str, Any] = {"paradigm": Paradigm(paradigm), "mechanism": mechanism, **sizes}
@@ -89,25 +89,25 @@ class PreferenceVariants(SimulatedVariants):
         return None if settings_found is None else {**settings_found, "paradigm": paradigm}
 
     def have_equal_rows(self, protocol: PhasedProtocol[Any, Any], other: PhasedProtocol[Any, Any]) -> bool:
-        """Return whether summaries are on one grid: that of masked sums follows their noise, and so the price."""
+        """Return whether summaries have the same grid; that of masked sums depends on their noise, and so on ε."""
         assert isinstance(protocol, MoralPreferences)  # noqa: S101  of this table
         assert isinstance(other, MoralPreferences)  # noqa: S101  likewise
         return protocol.summary.step == other.summary.step
 
     @functools.cached_property
     def _reference(self) -> Sequence[float]:
-        """The mean of the voters' own preferences, without noise."""
+        """The mean of the voters' preferences, without noise."""
         settings = self.settings(_REFERENCE, self.price) or {}
         return self.clean_of(settings)
 
     def clean_of(self, settings: Mapping[str, Any]) -> list[float]:
-        """Return what a variant would release without noise."""
+        """Return a variant's release without noise."""
         setup = self.setup_with(settings)
         truth = setup.protocol.truth(setup.inputs) or {}
         return [float(truth[feature]) for feature in self.parameters.features]
 
     def cells(self, offer: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
-        """Return who is trusted, the price of a record, and how often it would choose as the voters' mean does."""
+        """Return the trusted party, the ε of a record, and the agreement with the voters' mean."""
         (loss,) = protocol.losses
         same = agreement_of(self.clean_of(offer.settings), self._reference)
         return {

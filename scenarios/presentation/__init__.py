@@ -1,7 +1,7 @@
-"""How outcomes are shown: in a terminal, as a table, as a picture.
+"""Show outcomes in a terminal, as a table, and as a picture.
 
-A system brings presenters, which are found by the type of what they show. Any other outcome is shown by its
-fields and estimates (`plain`).
+A system declares presenters, which are found by the outcome's type. Any other outcome is shown by its fields and
+estimates (`plain`).
 """
 
 import contextlib
@@ -49,7 +49,7 @@ def show_outcome(
     table: str = "estimates.csv",
     is_brief: bool = False,
 ) -> None:
-    """Print an outcome: estimates with standard errors, decisions, and the truth where it may be shown.
+    """Print an outcome: estimates with standard errors, decisions, and the truth if it may be shown.
 
     For `truth`, `gold`, `table` and `is_brief` see `Known`.
     """
@@ -58,7 +58,7 @@ def show_outcome(
 
 
 def describe_phase_outcome(outcome: msgspec.Struct) -> Text:
-    """Return what a line adds of the outcome of a phase that closes.
+    """Return a closed phase's outcome in short, for the end of its line in the terminal.
 
     Examples:
         >>> import msgspec
@@ -70,7 +70,7 @@ def describe_phase_outcome(outcome: msgspec.Struct) -> Text:
 
 
 def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
-    """Return the shortest that is said of an outcome, beside those of other sessions: something of each in it.
+    """Return an outcome's results in short, for tables of several sessions.
 
     Examples:
         >>> import msgspec
@@ -84,13 +84,13 @@ def briefs_of(outcome: msgspec.Struct) -> Sequence[Brief]:
 
 
 def verdict_of(outcome: msgspec.Struct) -> str:
-    """Return what came of a session, in a few sentences that can be read aloud.
+    """Return a session's verdict, in a few sentences.
 
-    They are computed from the outcome alone, which was released or told to one party, by its system's own presenter;
-    of an outcome without one they say its first estimates.
+    It is computed only from the outcome, released or for one party, by its system's presenter. For an outcome without a
+    presenter, it states the first estimates.
 
     Raises:
-        PluginError: somebody else's presenter raises something.
+        PluginError: a plug-in's presenter raises an exception.
 
     Examples:
         >>> import msgspec
@@ -105,15 +105,15 @@ def verdict_of(outcome: msgspec.Struct) -> str:
 
 
 def show_verdict(console: Console, outcome: msgspec.Struct) -> None:
-    """Print what came of a session, and an empty line below it."""
+    """Print a session's verdict, followed by an empty line."""
     console.print(Text(f"Verdict: {verdict_of(outcome)}", style="bold"))
     console.print()
 
 
 def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Rows:
-    """Return the rows of `estimates.csv`: one for each candidate, task, feature or alternative, or struct in it.
+    """Return the rows of `estimates.csv`: one for each candidate, task, feature, alternative, or struct.
 
-    Where they may be shown, what is true and what somebody knows to be true stand beside the estimates.
+    The truth and the gold standard are added to the estimates if they may be shown.
 
     Examples:
         >>> import msgspec
@@ -127,7 +127,7 @@ def rows_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, 
 
 
 def sheet_of(outcome: msgspec.Struct, *, truth: Truth | None, gold: Mapping[str, str] | None = None) -> Table | None:
-    """Return the table of an outcome that a page shows; None where the rows of its file are the table.
+    """Return the table of an outcome for a page; None if the page shows the rows of its file.
 
     Examples:
         >>> import msgspec
@@ -148,9 +148,9 @@ def draw_outcome(
     folder: Path,
     setting: str = "",
 ) -> list[Path]:
-    """Draw an outcome as `estimates.svg`, and for phones; return the file, or nothing of outcomes without estimates.
+    """Draw an outcome as `estimates.svg`, also for phones; return the file, or None without estimates.
 
-    Below the title stands the setting: how many took part, under which promise.
+    The setting, below the title, states the number of parties and the privacy guarantee.
     """
     with _calling_presenter(outcome, "draw") as presenter:
         chart = presenter.draw(outcome, Known(truth=truth, gold=gold))
@@ -160,7 +160,7 @@ def draw_outcome(
 
 
 def is_plain(outcome: msgspec.Struct) -> bool:
-    """Return whether an outcome has no presenter of its own, and is shown as what its fields are called.
+    """Return whether an outcome has no presenter, and is shown by its fields' names.
 
     Examples:
         >>> import msgspec
@@ -174,9 +174,9 @@ def is_plain(outcome: msgspec.Struct) -> bool:
 
 @contextlib.contextmanager
 def _calling_presenter(outcome: msgspec.Struct, step: str) -> Generator[Presenter[Any]]:
-    """Yield an outcome's presenter.
+    """Yield an outcome's presenter, and convert a plug-in's exceptions to PluginError.
 
-    What somebody else's raises is turned into a sentence; what it is given is published, and may be quoted.
+    The presenter's inputs are published, so its messages may be quoted.
     """
     presenter = _presenter_of(outcome)
     modules = {getattr(part, "__module__", "") for part in (presenter.show, presenter.rows, presenter.draw)}
@@ -193,9 +193,9 @@ def _calling_presenter(outcome: msgspec.Struct, step: str) -> Generator[Presente
 
 
 def _presenter_of(outcome: msgspec.Struct) -> Presenter[Any]:
-    """Return the presenter of the outcome's class, or of the nearest one that it inherits from.
+    """Return the presenter of the outcome's class, or of its nearest base class with one.
 
-    Whose class it is, its system is imported as a rule, and no other needs to be.
+    The system of the class is usually already imported, and no other is needed.
     """
     table: Mapping[type, Presenter[Any]]
     for _, table in load_each("presenters", Mapping, is_imported=True):

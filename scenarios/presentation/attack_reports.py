@@ -1,4 +1,4 @@
-"""What adversaries learnt, as a terminal and a file show it."""
+"""Show adversaries' reports in a terminal and in a file."""
 
 import math
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from ..adversaries.role import AttackReport
 from ..tables import Table, snapped
 from .terminal import show_note, show_table, title_of
 
-_MOST_ROWS: Final = 24  # a longer table is for a file
+_MOST_ROWS: Final = 24  # longer tables are only in files
 
 
 def show_lesson(console: Console, attack_report: AttackReport) -> None:
-    """Print whom an adversary corrupts, what it learnt, and its table."""
+    """Print an adversary's trust statement, results and table."""
     console.print()
     console.print(
         Text.assemble(("Adversary: ", "bold"), (f"{attack_report.role}, {attack_report.who}", "bold magenta"))
@@ -39,7 +39,7 @@ def show_lesson(console: Console, attack_report: AttackReport) -> None:
 
 
 def attack_report_to_dict(attack_report: AttackReport) -> dict[str, Any]:
-    """Return a lesson as plain data; JSON has no infinity, so that such a number is null."""
+    """Return a report as plain data; infinite numbers become null, since JSON has no infinity."""
     plain: dict[str, Any] = msgspec.to_builtins(attack_report)
     if not attack_report.refutes_ledger:
         del plain["refutes_ledger"]

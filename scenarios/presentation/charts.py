@@ -1,7 +1,7 @@
-"""A run's picture: panels, in which areas, lines, marks and words stand at places of the data, and their SVG.
+"""A run's picture as SVG: panels with areas, lines, marks and words in data coordinates.
 
-It needs no matplotlib, which takes longer to import than most runs take; how things look is said by the names of its
-options, as in papers' pictures. Nothing is measured in a font: words are taken to be about as wide as in DejaVu Sans.
+It does not use matplotlib, whose import takes longer than most runs; styles have the names of matplotlib's options, as
+in papers' pictures. Text widths are estimated from those of DejaVu Sans.
 """
 
 import collections
@@ -39,20 +39,20 @@ from .seals import seal
 Ends: TypeAlias = tuple[float, float]
 
 EDGES: Final = (-math.inf, math.inf)
-"""From one side of a panel to the other."""
+"""Coordinates that span a panel from side to side."""
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MARGIN: Final = 0.05
 _ROUND: Final = 1e-9
-_INCH: Final = 72.0  # in points, as all lengths here
-_SIZE, _TITLE, _HEAD, _SMALL = 9.0, 10.0, 11.5, 8.5  # of type
-_LINE, _BASE = 1.2, 0.95  # how far lines are apart, and how far below its top a line stands, in sizes of type
+_INCH: Final = 72.0  # an inch in points, the unit of all lengths here
+_SIZE, _TITLE, _HEAD, _SMALL = 9.0, 10.0, 11.5, 8.5  # font sizes
+_LINE, _BASE = 1.2, 0.95  # line spacing and baseline position, in font sizes
 _LINE_INCHES: Final = 0.15
-_BOLD: Final = 1.1  # times as wide
+_BOLD: Final = 1.1  # relative width of bold text
 _WIDE: Final = "%@MWmw±…"
 _GAP: Final = 6.0
-_HANDLE: Final = 18.0  # of a mark in the legend
+_HANDLE: Final = 18.0  # width of a mark in the legend
 _MOST_TICKS: Final = {WIDTH: 9, NARROW_INCHES: 5}
-_UPRIGHT: Final = 18.0  # what a tick beside a panel takes
+_UPRIGHT: Final = 18.0  # height that a tick beside a panel takes
 _GRID: Final = {"color": GRID, "linewidth": 0.8}
 _DASHES: Final = {"--": "; stroke-dasharray: 5 2.4", ":": "; stroke-dasharray: 1.5 2.5"}
 _CORNERS: Final = {
@@ -65,8 +65,8 @@ _CORNERS: Final = {
     "|": "0 -1 0 1",
     "_": "-1 0 1 0",
 }
-"""Of each mark but the circle, in halves of its size."""
-_NEAR: Final = 0.5  # pale marks that are nearer to each other are one, as dark as they are together
+"""Corners of each mark except the circle, in half sizes."""
+_NEAR: Final = 0.5  # pale marks within this distance are merged into one, with their joint opacity
 _HATCH: Final = (
     '<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
     f'<path d="M-1 1L1 -1M0 6L6 0M5 7L7 5" style="stroke: {WHITE}; stroke-width: 1"/></pattern>'
@@ -84,13 +84,13 @@ class Shape:
 
     points: Sequence[tuple[float, float]]
     style: Mapping[str, Any]
-    level: float = 2.0  # what is higher hides what is lower
+    level: float = 2.0  # drawing order: higher levels cover lower ones
     is_area: bool = False
 
 
 @dataclasses.dataclass
 class Axis:
-    """One of a panel's scales.
+    """An axis of a panel.
 
     Examples:
         >>> list(Axis(ends=(0.0, 1.0), is_share=True).words(5).values())
@@ -98,17 +98,17 @@ class Axis:
     """
 
     label: str = ""
-    names: Sequence[str] = ()  # of rows, the first at the top, at 0, 1, ...
-    ends: Ends | None = None  # by default all that is drawn is in sight, with a margin
-    ticks: Mapping[float, str] | None = None  # by default as many round numbers as there is room for
-    is_share: bool = False  # written in percent
-    least_step: float = 0.0  # between ticks
+    names: Sequence[str] = ()  # names of rows at 0, 1, …, the first at the top
+    ends: Ends | None = None  # by default, all that is drawn, with a margin
+    ticks: Mapping[float, str] | None = None  # by default, as many round numbers as fit
+    is_share: bool = False  # whether labels are in percent
+    least_step: float = 0.0  # least step between ticks
     seen: list[float] = dataclasses.field(default_factory=list[float])
-    base: float = math.nan  # of bars, beyond which is no margin
+    base: float = math.nan  # base of bars, where there is no margin
 
     @property
     def reach(self) -> Ends:
-        """What is in sight."""
+        """The visible range."""
         if self.names:
             return len(self.names) - 0.5, -0.5
         if self.ends is not None:
@@ -118,7 +118,7 @@ class Axis:
         return low - room * (low != self.base), high + room * (low == high or high != self.base)
 
     def words(self, max_ticks: int) -> Mapping[float, str]:
-        """Return what stands at the axis, by its places: at most so many round numbers."""
+        """Return the labels of the axis by position: at most `most` round numbers."""
         if self.names:
             return dict(enumerate(self.names))
         if self.ticks is not None:
@@ -135,14 +135,14 @@ class Axis:
 
 @dataclasses.dataclass(kw_only=True)
 class Panel:
-    """One of a chart's panels.
+    """A panel of a chart.
 
     Args:
-        height: in inches; of rows, of each beside the lines of its name.
-        beside: what is said of rows, and its color.
-        above: what lines that stand are.
-        ends: names of lines, with their last values and colors.
-        strong: colors of rows' names that stand out.
+        height: in inches; with rows, of each row in addition to the lines of its name.
+        beside: texts next to rows, and their colors.
+        above: names of vertical lines.
+        ends: lines' names with their last values and colors.
+        strong: colors of highlighted names of rows.
 
     Examples:
         >>> panel = Panel(title="Support", y=Axis(names=["roof"]))
@@ -162,18 +162,18 @@ class Panel:
     strong: dict[int, str] = dataclasses.field(default_factory=dict[int, str])
 
     def area(self, x: Sequence[float], y: Sequence[float], *, level: float = 1.0, **style: Any) -> None:
-        """Draw an area: between two places and two heights, or within a line of more of them."""
+        """Draw an area: a rectangle between two points, or a polygon of more points."""
         if len(x) == len(EDGES):
             x, y = (x[0], x[1], x[1], x[0]), (y[0], y[0], y[1], y[1])
         self._draw(x, y, style, level, is_area=True)
 
     def bar(self, row: float, length: float, *, height: float, start: float = 0.0, **style: Any) -> None:
-        """Draw a bar that lies."""
+        """Draw a horizontal bar."""
         self.x.base = start
         self.area((start, start + length), (row - height / 2, row + height / 2), **style)
 
     def line(self, x: Sequence[float], y: Sequence[float], *, level: float = 2.0, **style: Any) -> None:
-        """Draw a line, with marks or without, or marks alone."""
+        """Draw a line, with or without marks, or only marks."""
         self._draw(x, y, style, level)
 
     def mark(self, x: float, y: float, **style: Any) -> None:
@@ -181,12 +181,12 @@ class Panel:
         self.line((x,), (y,), **{"level": 4.0, **style})
 
     def measured(self, measurement: NumberWithError, row: float, **style: Any) -> None:
-        """Draw a number in a row, with its whisker."""
+        """Draw a number with its error bar in a row."""
         self.whisker((measurement.value, row), measurement.standard_error, **style)
         self.mark(measurement.value, row, **style)
 
     def whisker(self, ends: Ends, error: float, *, is_upright: bool = False, cap: float = 6, **style: Any) -> None:
-        """Draw how far a number may be off: two standard errors to either side."""
+        """Draw an error bar: two standard errors to either side."""
         (x, y), reach = ends, ERRORS_SHOWN * error
         across, up, marker = (0.0, reach, "_") if is_upright else (reach, 0.0, "|")
         line_style = {"color": style.get("color", INK), "linewidth": style.get("linewidth", 1.4)}
@@ -202,7 +202,7 @@ class Panel:
         self.y.seen += filter(math.isfinite, y)
         points = [
             point for point in zip(x, y, strict=True) if not any(map(math.isnan, point))
-        ]  # the others are nowhere
+        ]  # other points are not finite
         if points:
             self.shapes.append(Shape(points, style, level, is_area))
 
@@ -212,11 +212,11 @@ class Chart:
     """A run's picture.
 
     Args:
-        panels: from the top.
-        marks: what the legend explains.
-        title: how the run's own title goes on.
-        setting: what the run's own leaves open, in small type below the title.
-        note: how it is read, in small type below the panels.
+        panels: the panels from top to bottom.
+        marks: the legend's entries.
+        title: the text that continues the run's title.
+        setting: an addition to the run's setting, in small type below the title.
+        note: an explanation in small type below the panels.
 
     Examples:
         >>> chart = Chart(panels=[Panel(title="Support")], title="A vote")
@@ -232,10 +232,10 @@ class Chart:
 
 
 def save_chart(chart: Chart, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
-    """Draw a chart as `<name>.svg`, and for phones beside it; title and setting stand before its own.
+    """Draw a chart as `<name>.svg`, and in a narrow version for phones; `title` and `setting` precede its own.
 
     Returns:
-        The file that is no phone's.
+        The file of the wide version.
     """
     words = {"title": title + chart.title, "setting": " · ".join(filter(None, (setting, chart.setting)))}
     sentences = [words["setting"], *map(_describe_panel, chart.panels), chart.note]
@@ -252,13 +252,13 @@ def save_chart(chart: Chart, *, folder: Path, name: str, title: str = "", settin
 
 
 def _describe_panel(panel: Panel) -> str:
-    """Return in words what is written in a panel, for those who cannot see where it stands."""
+    """Return a panel's texts in words, as a description for screen readers."""
     rows = (f"{panel.y.names[row]}: {words}" for row, (words, _) in panel.beside.items())
     return join_panel_words([panel.title, panel.x.label, panel.y.label, *rows, *panel.above.values(), *panel.ends])
 
 
 def _narrow(chart: Chart) -> Chart:
-    """Return a chart with words in short lines; what stands beside rows stands below their names."""
+    """Return a chart with short lines; texts next to rows move below the rows' names."""
     panels: list[Panel] = []
     for panel in chart.panels:
         names_with_notes = [f"{name}\n{panel.beside.get(row, ('',))[0]}" for row, name in enumerate(panel.y.names)]
@@ -280,7 +280,7 @@ def _width(text: str) -> float:
 
 
 def _width_of(character: str) -> float:
-    """Return about how wide a character is, in sizes of type."""
+    """Return a character's approximate width, in font sizes."""
     if character in _WIDE or unicodedata.east_asian_width(character) in "WF":
         return 1.0
     return 0.76 if character.isupper() else 0.58
@@ -291,7 +291,7 @@ def _height(text: str, size: float = _SIZE) -> float:
 
 
 def _height_of(panel: Panel) -> float:
-    """Return how high what is drawn of a panel is."""
+    """Return the height of a panel's drawing."""
     names, num_lines = (
         max((1 + each.count("\n") for each in texts), default=0) for texts in (panel.y.names, _said(panel))
     )
@@ -300,22 +300,22 @@ def _height_of(panel: Panel) -> float:
 
 
 def _said(panel: Panel) -> list[str]:
-    """Return what stands at the right of a panel."""
+    """Return the texts at the right of a panel."""
     return [*panel.ends, *(words for words, _ in panel.beside.values())]
 
 
 def _notes_of_rows(panel: Panel) -> Mapping[float, str]:
-    """Return what stands at the left of a panel."""
+    """Return the texts at the left of a panel."""
     return panel.y.words(max(int(_height_of(panel) / _UPRIGHT), 1))
 
 
 def _height_below(panel: Panel) -> float:
-    """Return how high the words of ticks below a panel are."""
+    """Return the height of tick labels below a panel."""
     return max(map(_height, panel.x.words(1).values()), default=0.0)
 
 
 def _width_left(panel: Panel) -> float:
-    """Return the width that labels and names take left of a panel."""
+    """Return the width of labels and names at the left of a panel."""
     label = _height(panel.y.label) + _GAP * bool(panel.y.label)
     names = max(map(_width, _notes_of_rows(panel).values())) * (_BOLD if panel.strong else 1.0)
     return label + names + 2 * _GAP
@@ -326,21 +326,21 @@ def _right_of(panel: Panel) -> float:
 
 
 def _place(value: float, reach: Ends, start: float, end: float) -> float:
-    """Return where a value lies; what is out of sight, at an edge."""
+    """Return a value's position; values outside the range are at an edge."""
     low, high = reach
     part = float(value > 0) if math.isinf(value) else (value - low) / (high - low)
     return start + (end - start) * min(max(part, 0.0), 1.0)
 
 
 class _SvgSheet:
-    """An SVG as wide as a page or a phone, which is written from the top."""
+    """An SVG of the width of a page or a phone, written from top to bottom."""
 
     def __init__(self, width: float) -> None:
         self._parts: list[str] = []
         self._width, self._most_ticks = width * _INCH, _MOST_TICKS[width]
 
     def draw(self, chart: Chart, frame: ChartFrame) -> str:
-        """Return a chart with what stands above its panels and below them."""
+        """Return the SVG of a chart with its texts above and below the panels."""
         top = _GAP
         for text, size, color in ((frame.head, _HEAD, INK), (frame.small, _SMALL, MUTED)):
             self._write(text, _GAP, top, size=size, color=color, is_bold=color == INK)
@@ -405,14 +405,14 @@ class _SvgSheet:
         x: float,
         y: float,
         *,
-        rise: float = 0.0,  # how much of it stands above that height
+        rise: float = 0.0,  # the part of the text above that height
         size: float = _SIZE,
         color: str = INK,
         anchor: str = "start",
         is_bold: bool = False,
         attributes: str = "",
     ) -> None:
-        if not attributes:  # all of it can be seen
+        if not attributes:  # keep the text within the picture
             width = _width(text) * size / _SIZE * (_BOLD if is_bold else 1.0)
             width_before = {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * width
             x = max(_GAP + width_before, min(x, self._width - width + width_before))
@@ -447,7 +447,7 @@ class _SvgSheet:
             self._parts.append(f'<path d="{shape}" style="{look}{f"; opacity: {opacity}" * (opacity < 1)}"/>')
 
     def _draw_legend(self, marks: Marks, columns: Sequence[Sequence[str]], top: float) -> float:
-        """Draw what marks mean, column by column; return where it ends."""
+        """Draw the legend, column by column; return its end."""
         row_left, ends = _GAP, [top]
         for column in columns:
             y = top
@@ -463,7 +463,7 @@ class _SvgSheet:
 
 
 def _marks(kind: str, half: float, places: Sequence[tuple[float, float]], alpha: float) -> Iterator[tuple[str, float]]:
-    """Yield marks by how opaque they are: pale ones at one place are one, and darker."""
+    """Yield marks with their opacity; pale marks at one position are merged into a darker one."""
     min_distance = _NEAR if alpha < 1 else 0.1
     numbers = collections.Counter(
         (min_distance * round(x / min_distance), min_distance * round(y / min_distance)) for x, y in places

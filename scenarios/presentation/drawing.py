@@ -1,12 +1,11 @@
-"""What every picture has, a run's or a paper's: palette, title, setting, legend, note; and those that matplotlib draws.
+"""Shared parts of all pictures (palette, title, setting, legend, note), and pictures by matplotlib.
 
-From top to bottom a picture has its title, a subdued line that says of what and under which promise (how many parties,
-the proven ε, whom they trust), the panels, the legend, and a note where something has to be said of how it is read.
+From top to bottom, a picture has its title; a muted line with its setting (number of parties, proven ε, trust model);
+the panels; the legend; and a note if reading it needs an explanation. Colors are never the only distinction: shape,
+position or a word differs too.
 
-Colors are never alone: what differs in color differs in shape, in place or in a word beside it, too.
-
-matplotlib draws those of papers and experiments. It is optional, and imported late: it takes longer than most runs,
-whose own are `charts`.
+matplotlib draws the pictures of papers and experiments. It is optional and imported late, since its import takes longer
+than most runs; runs use `charts`.
 """
 
 import dataclasses
@@ -41,30 +40,30 @@ COLORS: Final = {
     "sky": "#5b99cb",
     "gold": "#c4ab6f",
 }
-"""Told apart by readers who do not see red, green or blue, and in gray: found by a search for the greatest distances,
-which `tests/scenarios/presentation/test_palette.py` measures."""
+"""A palette that is distinguishable with each type of color blindness, and in gray; found by a search for the greatest
+distances, which `tests/scenarios/presentation/test_palette.py` measures."""
 INKS: Final = {COLORS["orange"]: "#b3540a", COLORS["sky"]: "#3a6f9c", COLORS["gold"]: "#7d6420"}
-"""Darker ones of the same hue, for words in a color that is too pale for them."""
-MARKERS: Final = ("o", "s", "^", "D", "v", "P")  # of lines, in the order of their colors
+"""Darker shades of pale colors, for text."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P")  # markers of lines, in the order of colors
 WITHIN: Final = "#eef1f4"
-"""Behind what is possible, or allowed."""
+"""Background of the possible or allowed range."""
 ALLOWED: Final = "#d5dbe2"
-"""How far something may reach, behind how far it does."""
+"""Color of an allowed length, behind the actual one."""
 BEYOND: Final = "#e9e4d8"
-"""Behind what a proof rules out, or a limit."""
+"""Background of what a proof or a limit excludes."""
 
 ERRORS_SHOWN: Final = 2
-"""Standard errors that a whisker reaches: some 95 % of all runs on the same inputs give an estimate so near the truth.
+"""Length of error bars in standard errors: about 95 % of runs on the same inputs give an estimate this near the truth.
 
-± is one standard error wherever it is written, as in the files. Whiskers are compared by eye, with each other and with
-lines, and that is fair where they cover the truth as a rule; a picture says what they are in words, without ±.
+In text, ± is always one standard error, as in files. Error bars are compared by eye with each other and with lines,
+which is fair only if they usually cover the truth; pictures explain them in words, without ±.
 """
-WHISKERS: Final = "whiskers: 2 standard errors"  # what a picture says of them
+WHISKERS: Final = "whiskers: 2 standard errors"  # the explanation in pictures
 ESTIMATE: Final = "estimate, whiskers: 2 standard errors"
 
-MOST_ROWS: Final = 40  # a picture of more of them says nothing; the table has them all
+MOST_ROWS: Final = 40  # a picture of more rows is unreadable; the table has all
 
-Marks: TypeAlias = Mapping[str, Mapping[str, Any]]  # what a legend explains, by its label: options of a plotted line
+Marks: TypeAlias = Mapping[str, Mapping[str, Any]]  # the legend's entries: maps labels to options of a plotted line
 
 TRUTH: Final[dict[str, Any]] = {
     "marker": "D",
@@ -73,27 +72,27 @@ TRUTH: Final[dict[str, Any]] = {
     "mec": INK,
     "linestyle": "none",
 }
-"""How what is true is marked, beside estimates."""
+"""Style of true values next to estimates."""
 
-WIDTH: Final = 8.0  # of a run's picture, in inches
+WIDTH: Final = 8.0  # width of a run's picture, in inches
 NARROW: Final = "-narrow"
-"""Stands behind the name of a run's picture as a phone shows it: as wide as that, with panels and words in columns."""
+"""Suffix of the file name of a run's picture for phones: narrow, with panels and texts in one column."""
 NARROW_INCHES: Final = 4.2
-_NARROW_LINE: Final = 44  # characters
-_LESS_WHEN_NARROW: Final = 4  # characters, since in a short line wide ones may come together
+_NARROW_LINE: Final = 44  # characters in a narrow line
+_LESS_WHEN_NARROW: Final = 4  # fewer characters, since a short line may have many wide ones
 _NARROW_TICKS: Final = 5
 _NARROW_NAME: Final = 16
-_LINE_INCHES: Final = 0.15  # of a row's name
+_LINE_INCHES: Final = 0.15  # height of a line of a row's name
 _CHARACTERS_OF_NAME: Final = 28
-_CHARACTERS_OF_TITLE: Final = 10  # in an inch of the picture's width; a longer title goes on in the next line
-_CHARACTERS_OF_SMALL: Final = 16  # in an inch of what is said in small type, above the panels or below them
-_BETWEEN: Final = " · "  # parts of a setting
+_CHARACTERS_OF_TITLE: Final = 10  # characters of a title in an inch of width; longer titles are wrapped
+_CHARACTERS_OF_SMALL: Final = 16  # characters of small type in an inch
+_BETWEEN: Final = " · "  # separator of a setting's parts
 _CHARACTER_INCHES: Final = 0.071
-_MARK_INCHES: Final = 0.62  # what a legend's label takes for each character, and beside them
+_MARK_INCHES: Final = 0.62  # width of a legend's mark and margin; characters as above
 _LEFT_INCHES: Final = 0.08
 _TITLE_INCHES: Final = 0.22
 _SMALL_INCHES: Final = 0.165
-_LEGEND_INCHES: Final = 0.2  # heights of lines
+_LEGEND_INCHES: Final = 0.2  # height of a legend's line
 _GAP_INCHES: Final = 0.06
 _PAD_INCHES: Final = 0.07
 _STYLE: Final = {
@@ -110,32 +109,32 @@ _STYLE: Final = {
     "svg.fonttype": "none",
     "svg.hashsalt": "psephos",
     "figure.facecolor": "white",
-    "text.parse_math": False,  # a name may hold any number of dollars
+    "text.parse_math": False,  # names may contain dollar signs
 }
 _DOTS_PER_INCH: Final = 160
 _WRITTEN_OUT: Final = 3
 _SUPERSCRIPTS: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MEASURED_FONT: Final = "'DejaVu Sans'"
 _FONTS: Final = f"{_MEASURED_FONT}, 'Bitstream Vera Sans', Verdana, Geneva, sans-serif"
-"""Alike wide, so that what fits in one fits in the others; a browser takes the first that it has."""
+"""Fonts of equal width, so that text fits in all; a browser takes the first available one."""
 _LEFT_OUT: Final = re.compile(r"\s*<metadata>.*?</metadata>|\s*<defs>\s*<style[^>]*>[^<]*</style>\s*</defs>", re.DOTALL)
-"""What a page needs no second time, and a style that would be that of the whole page."""
+"""Parts that a page does not need again, and a style that would apply to the whole page."""
 _NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""Characters that XML cannot hold, in a title that somebody wrote."""
+"""Characters that XML does not allow, which a title may contain."""
 _DIGEST_BYTES: Final = 6
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Picture:
-    """What is drawn inside the frame."""
+    """A picture's content inside the frame."""
 
-    # Called with the panels, an array of matplotlib's axes; returns what the legend explains.
+    # Called with the panels, an array of matplotlib's axes; returns the legend's entries.
     draw: Callable[[Any], Marks | None]
-    size: tuple[float, float]  # in inches, with a title and a legend of one line; what else is written makes it higher
-    panels: tuple[int, int] = (1, 1)  # rows and columns of them
+    size: tuple[float, float]  # in inches, with one line of title and legend; further lines increase the height
+    panels: tuple[int, int] = (1, 1)  # rows and columns of panels
     title: str = ""  # one line
-    setting: str = ""  # of what it is, in small type below the title
-    note: str = ""  # how it is read, in small type below the panels
+    setting: str = ""  # the setting in small type below the title
+    note: str = ""  # an explanation in small type below the panels
 
 
 class NumberWithError(Protocol):
@@ -154,7 +153,7 @@ class NumberWithError(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class ChartFrame:
-    """What stands around a picture's panels: lines above them and below them, and the legend's labels, by column."""
+    """The texts around a picture's panels: lines above and below, and the legend's labels by column."""
 
     head: str
     small: str
@@ -163,7 +162,7 @@ class ChartFrame:
 
 
 def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, note: str) -> ChartFrame:
-    """Return what stands around a picture's panels, in lines for which there is room; the width is in inches.
+    """Return the texts around a picture's panels, wrapped to its width in inches.
 
     Examples:
         >>> frame = frame_of(["estimate", "truth"], 8.0, title="A vote", setting="30 partners · ε = 1", note="")
@@ -171,7 +170,7 @@ def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, n
         ('A vote', '30 partners · ε = 1', [['estimate'], ['truth']])
     """
     max_characters = int(_CHARACTERS_OF_SMALL * width) - (_LESS_WHEN_NARROW if width == NARROW_INCHES else 0)
-    small: list[str] = []  # lines end with a whole part of the setting, where they can
+    small: list[str] = []  # lines end at a part of the setting, if possible
     for part in filter(None, setting.split(_BETWEEN)):
         if small and len(joined_line := small[-1] + _BETWEEN + part) <= max_characters:
             small[-1] = joined_line
@@ -182,10 +181,10 @@ def frame_of(labels: Sequence[str], width: float, *, title: str, setting: str, n
 
 
 def _columns_of_legend(labels: Sequence[str], width: float) -> Sequence[Sequence[str]]:
-    """Return labels in the greatest number of columns for which there is room, in inches."""
+    """Return labels in the greatest number of columns that fit into a width in inches."""
     columns: list[Sequence[str]] = []
     for number in range(len(labels), 0, -1):
-        least_rows, longer = divmod(len(labels), number)  # the first columns have a label more
+        least_rows, longer = divmod(len(labels), number)  # the first columns have one label more
         ends = [0, *itertools.accumulate(least_rows + (place < longer) for place in range(number))]
         columns = [labels[start:end] for start, end in itertools.pairwise(ends)]
         widest = [max(len(line) for label in column for line in label.split("\n")) for column in columns]
@@ -195,7 +194,7 @@ def _columns_of_legend(labels: Sequence[str], width: float) -> Sequence[Sequence
 
 
 def wrap_short(text: str, *, is_name: bool = False) -> str:
-    """Return words in lines for which a phone has room, a row's name in shorter ones; lines that end stay apart.
+    """Wrap text for a phone, a row's name more narrowly; existing line breaks stay.
 
     Examples:
         >>> print(wrap_short("joint data space of all members", is_name=True))
@@ -207,21 +206,22 @@ def wrap_short(text: str, *, is_name: bool = False) -> str:
 
 
 def save_picture(picture: Picture, *, folder: Path, name: str, title: str = "", setting: str = "") -> list[Path]:
-    """Draw a picture as `<name>.svg` and `<name>.png`; title and setting stand before its own.
+    """Draw a picture as `<name>.svg` and `<name>.png`; `title` and `setting` precede its own.
 
-    One that is as wide as a run's is drawn for phones, too.
+    A picture of a run's width is also drawn for phones.
 
     Returns:
-        The files; none where matplotlib is not installed.
+        The files; empty if matplotlib is not installed.
     """
     try:
-        mpl: Any = importlib.import_module("matplotlib")  # by name: its types are partly unknown to checkers
+        # imported by name, since type checkers know its types only partly
+        mpl: Any = importlib.import_module("matplotlib")
         figures: Any = importlib.import_module("matplotlib.figure")
     except ImportError:
         return []
     words = {"title": title + picture.title, "setting": _BETWEEN.join(filter(None, (setting, picture.setting)))}
     with mpl.rc_context(_STYLE), warnings.catch_warnings():
-        # A script that the font lacks is drawn as boxes in the PNG; a reader's own font draws it in the SVG.
+        # Characters missing in the font are boxes in the PNG; in the SVG, the reader's fonts show them.
         warnings.filterwarnings("ignore", r"Glyph \d+ |Matplotlib currently does not support", UserWarning)
         figure = figures.Figure(figsize=picture.size, layout="constrained")
         marks = picture.draw(figure.subplots(*picture.panels, squeeze=False))
@@ -255,9 +255,9 @@ def _write_svg(figure: Any, picture: Picture, path: Path, *, title: str, setting
 
 
 def _narrow(axes: Any, first: Any) -> float:
-    """Write all words in short lines; return the inches that rows' names take more.
+    """Wrap all texts to short lines; return the additional inches for rows' names.
 
-    Words at the end of a line stay there. Names that a panel shares with the first of its line stand at both.
+    Texts at the ends of lines stay. Names that panels of a row share are shown at each.
     """
     ticker: Any = importlib.import_module("matplotlib.ticker")
     if isinstance(locator := axes.xaxis.get_major_locator(), ticker.MaxNLocator):
@@ -267,7 +267,7 @@ def _narrow(axes: Any, first: Any) -> float:
     for text in axes.texts:
         if getattr(text, "xycoords", "") == "axes fraction":
             text.set_text(wrap_short(text.get_text(), is_name=True))
-    if not isinstance(axes.yaxis.get_major_locator(), ticker.FixedLocator):  # no rows with names
+    if not isinstance(axes.yaxis.get_major_locator(), ticker.FixedLocator):  # no named rows
         return 0.0
     names = [tick.label1.get_text() for tick in axes.yaxis.get_major_ticks()]
     if not any(names):
@@ -280,7 +280,7 @@ def _narrow(axes: Any, first: Any) -> float:
 
 
 def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: str) -> None:
-    """Write what stands above the panels and below them, and make room for it."""
+    """Write the texts above and below the panels, with room for them."""
     width, height = picture.size
     frame = frame_of(list(marks), width, title=title, setting=setting, note=picture.note)
     head, small, foot = (len(text.splitlines()) for text in (frame.head, frame.small, frame.foot))
@@ -298,7 +298,7 @@ def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: 
     figure.text(y=noted / height, s=frame.foot, fontsize=8.5, color=MUTED, **place)
     if marks:
         lines_of: Any = importlib.import_module("matplotlib.lines")
-        # No plotted line has a width of its error bars.
+        # The option for error bars is not one of plotted lines.
         legend_marks = {label: {key: mark[key] for key in mark if key != "elinewidth"} for label, mark in marks.items()}
         figure.legend(
             handles=[lines_of.Line2D([], [], label=label, **mark) for label, mark in legend_marks.items()],
@@ -312,7 +312,7 @@ def _frame(figure: Any, picture: Picture, marks: Marks, *, title: str, setting: 
 
 
 def _describe_figure(figure: Any, *, setting: str, note: str) -> str:
-    """Return in words what is written in a figure's panels, for those who cannot see where it stands."""
+    """Return the texts in a figure's panels, as a description for screen readers."""
     sentences: list[str] = []
     for axes in figure.axes:
         if axes.get_visible():
@@ -322,7 +322,7 @@ def _describe_figure(figure: Any, *, setting: str, note: str) -> str:
 
 
 def join_panel_words(parts: Iterable[str]) -> str:
-    r"""Return what is written in a panel, in one line.
+    r"""Join a panel's texts into one line.
 
     Examples:
         >>> join_panel_words(["What each\nvote released", "", "estimate"])
@@ -332,11 +332,11 @@ def join_panel_words(parts: Iterable[str]) -> str:
 
 
 def embeddable(svg: str, *, title: str, description: str) -> str:
-    """Return a picture's SVG as pages want it: named for those who hear it, without what would act on a page around it.
+    """Return a picture's SVG for embedding in a page: with a title and description, and without effects on the page.
 
-    The background stays white, so that a picture is a light card on a dark page, too. Its text is text: it is searched,
-    selected and enlarged, in the font that was measured or one of the same widths. Several pictures stand in one page:
-    no name in one of them is one of another's, and no style of one reaches beyond it.
+    The background stays white, also on a dark page. Text stays text, which can be searched, selected and enlarged, in
+    the measured font or one of the same widths. Several pictures may be in one page: their identifiers differ, and
+    their styles do not apply outside.
     """
     digest = hashlib.blake2s(svg.encode(), digest_size=_DIGEST_BYTES).hexdigest()
     _, opening, remainder = svg.partition("<svg ")
@@ -350,19 +350,19 @@ def embeddable(svg: str, *, title: str, description: str) -> str:
         f'\n <desc id="desc-{digest}">{html.escape(description, quote=False)}</desc>'
     )
     content = _LEFT_OUT.sub("", content)
-    content = re.sub(r'<g id="[^"]*"', "<g", content)  # nothing refers to groups
+    content = re.sub(r'<g id="[^"]*"', "<g", content)  # no reference uses groups
     return _NO_XML.sub(
         "", f"{opening}{attributes} {own_attributes}>{title_elements}{content.replace(_MEASURED_FONT, _FONTS)}"
     )
 
 
 def save_pictures(pictures: Mapping[str, Picture], folder: Path) -> list[Path]:
-    """Draw several pictures, as `save_picture` does, by the files' names."""
+    """Draw several pictures by file name, as `save_picture`."""
     return [path for name, picture in pictures.items() for path in save_picture(picture, folder=folder, name=name)]
 
 
 def fold(name: str, *, most_lines: int | None = None, max_characters: int = _CHARACTERS_OF_NAME) -> str:
-    """Return a name in as many lines as it needs beside its row, or in so many of them.
+    """Wrap a name next to its row, into at most `most_lines` lines.
 
     Examples:
         >>> print(fold("a candidate with a long name", max_characters=16))
@@ -373,9 +373,9 @@ def fold(name: str, *, most_lines: int | None = None, max_characters: int = _CHA
 
 
 def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal["both", "x", "y"] = "both") -> None:
-    """Take from a panel what is no data, and give it its words: above it, below it, and beside it.
+    """Remove decoration from a panel, and set its title and labels.
 
-    With a grid of lines along `x` or `y` alone it has no side at the left.
+    With a grid along only `x` or `y`, the left spine is removed.
     """
     for side in ("top", "right") if grid == "both" else ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -389,7 +389,7 @@ def clean(axes: Any, *, title: str = "", x: str = "", y: str = "", grid: Literal
 
 
 def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:
-    """Name rows, the first at the top, and the axis below, and take from their panel what is no data."""
+    """Name a panel's rows, the first at the top, and its axis, and remove decoration."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     clean(axes, x=x, grid="x")
@@ -397,14 +397,14 @@ def name_rows(axes: Any, names: Sequence[str], *, x: str) -> None:
 
 
 def draw_measured(axes: Any, places: Iterable[float], measured: Iterable[NumberWithError], **style: Any) -> None:
-    """Draw numbers with their errors at these places of the horizontal axis."""
+    """Draw numbers with error bars at positions of the horizontal axis."""
     measurements = list(measured)
     errors = [ERRORS_SHOWN * each.standard_error for each in measurements]
     axes.errorbar(list(places), [each.value for each in measurements], yerr=errors, **style)
 
 
 def log_scale(axes: Any) -> None:
-    """Make the vertical axis logarithmic, with powers of ten as people write them."""
+    """Make the vertical axis logarithmic, with plain labels."""
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter(_power_of_ten)
 
@@ -424,16 +424,16 @@ def _percent(value: float, _place: int) -> str:
 
 
 def name_ticks(axes: Any, places: Sequence[float], axis: Literal["x", "y"] = "x") -> None:
-    """Give an axis these ticks, and no other."""
+    """Set an axis's ticks and labels."""
     scaled_axis = getattr(axes, f"{axis}axis")
     scaled_axis.set_ticks(places, [f"{place:g}" for place in places])
     scaled_axis.set_ticks([], minor=True)
 
 
 def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float = 0.065) -> None:
-    """Write lines' names beside their last values, which are given with the lines' colors.
+    """Write lines' names at their last values, in the lines' colors.
 
-    Where they would overlap they are moved apart, by a part of the panel's height.
+    Overlapping names are moved apart by `gap`, a fraction of the panel's height.
     """
     low, high = axes.get_ylim()
     scale = axes.yaxis.get_transform().transform
@@ -453,7 +453,7 @@ def label_lines(axes: Any, ends: Mapping[str, tuple[float, str]], *, gap: float 
 
 
 def spread_heights(heights: Mapping[str, float], gap: float, max_height: float) -> dict[str, float]:
-    """Return heights moved apart by at least `gap`, the lowest first, and none above `max_height`.
+    """Move heights apart by at least `gap`, lowest first, with none above `max_height`.
 
     Examples:
         >>> spread_heights({"ann": 1.0, "bob": 1.0}, gap=0.5, max_height=2.0)
@@ -463,7 +463,7 @@ def spread_heights(heights: Mapping[str, float], gap: float, max_height: float) 
     moved_heights: list[float] = []
     for name in names:
         moved_heights.append(max(heights[name], moved_heights[-1] + gap) if moved_heights else heights[name])
-    # What was pushed up too far moves down again as a whole.
+    # Heights above the maximum are moved down again together.
     for place in range(len(moved_heights) - 1, -1, -1):
         moved_heights[place] = min(
             moved_heights[place], max_height if place == len(moved_heights) - 1 else moved_heights[place + 1] - gap

@@ -1,4 +1,4 @@
-"""Numbers, nouns and lists as terminals and pictures write them: decimals as they are deserved, nouns that agree."""
+"""Format numbers, nouns and lists for terminals and pictures, with as many decimals as errors support."""
 
 import math
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _MOST_DECIMALS: Final = 9
 
 
 def decimals_of(values: Iterable[float], errors: Iterable[float | None]) -> int:
-    """Return with how many decimals all of these are written: two digits of the least error, or three of a value.
+    """Return a common number of decimals: two digits of the least error, or three digits of a value.
 
     Examples:
         >>> decimals_of([12.34], [0.45]), decimals_of([12.34], [])
@@ -26,7 +26,7 @@ def decimals_of(values: Iterable[float], errors: Iterable[float | None]) -> int:
 
 
 def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
-    """Return a number with so many decimals; what is rounded to 0 has no sign.
+    """Format a number with a number of decimals; a number rounded to 0 has no sign.
 
     Examples:
         >>> rounded(1234.56, 1), rounded(3.0, 0, signed=True), rounded(-0.001, 1)
@@ -37,7 +37,7 @@ def rounded(value: float, decimals: int, *, signed: bool = False) -> str:
 
 
 def format_number(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
-    """Return a number with so many digits, or all that are before its point.
+    """Format a number with some significant digits, but with all digits before the point.
 
     Examples:
         >>> format_number(0.012345), format_number(1234.5)
@@ -50,7 +50,7 @@ def format_number(number: float, digits: int = _DIGITS_WITHOUT_ERRORS) -> str:
 
 
 def pluralize(number: int, noun: str, plural: str = "") -> str:
-    """Return how many there are of what a noun says, whose plural has an s unless it is given.
+    """Format a number with a noun; by default the plural adds an s.
 
     Examples:
         >>> pluralize(1, "vote"), pluralize(1200, "party", "parties")
@@ -60,7 +60,7 @@ def pluralize(number: int, noun: str, plural: str = "") -> str:
 
 
 def join_words(words: Iterable[str]) -> str:
-    """Return words as people list them: "a, b and c"; at least one.
+    """Join at least one word to a list: "a, b and c".
 
     Examples:
         >>> join_words(["ann", "bob", "cid"])
@@ -71,7 +71,7 @@ def join_words(words: Iterable[str]) -> str:
 
 
 def capitalize(sentence: str) -> str:
-    """Return a sentence with a large first letter; the others stay as they are.
+    """Capitalize a sentence's first letter, and leave the others.
 
     Examples:
         >>> capitalize("roof of ACME")

@@ -1,7 +1,7 @@
-"""Objects in a REPL and a notebook: as a text to read, as a frame, as a table in HTML.
+"""Show objects in a REPL and a notebook: as text, as a pandas frame, and as an HTML table.
 
-What is published of a run, what was lost in it, what adversaries learnt, and the law of a mechanism. pandas is imported
-when a frame is asked for. In HTML all names and texts are escaped.
+Objects are outcomes, ledgers, adversaries' reports, and laws of mechanisms. pandas is imported when a frame is needed.
+All names and texts are escaped in HTML.
 """
 
 import html
@@ -27,14 +27,14 @@ from .rows import table_of_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_ROWS: Final = 40  # of a table in a notebook; the frame has all of them
-_MOST_LINES: Final = 12  # of what is printed below a verdict
+_MOST_ROWS: Final = 40  # most rows of a table in a notebook; the frame has all
+_MOST_LINES: Final = 12  # most lines printed below a verdict
 _PLUS_MINUS: Final = "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
-_MOST_ENTRIES: Final = 1024  # of a mechanism's matrix that is shown without being asked for
+_MOST_ENTRIES: Final = 1024  # most entries of a mechanism's matrix that is shown by default
 
 
 def text_of(value: object) -> str:
-    """Return what is read of an object: one sentence, or a few; of an outcome its verdict.
+    """Return an object as one or a few sentences; for an outcome its verdict.
 
     Examples:
         >>> import msgspec
@@ -71,7 +71,7 @@ def text_of(value: object) -> str:
 
 
 def _lines_of(outcome: msgspec.Struct) -> Iterator[str]:
-    """Yield the numbers behind an outcome's verdict, a line for each of the first."""
+    """Yield the first numbers behind an outcome's verdict, one on each line."""
     briefs = [brief for brief in briefs_of(outcome) if brief.estimate is not None]
     if not briefs:
         return
@@ -81,7 +81,7 @@ def _lines_of(outcome: msgspec.Struct) -> Iterator[str]:
 
 
 def _describe_omitted(num_more: int) -> str:
-    """Return the line below estimates, of which so many more were left out."""
+    """Return a line that states how many estimates were omitted."""
     left_out = f"and {num_more:,} more, which to_frame() has; " if num_more > 0 else ""
     return f"  ({left_out}± is one standard error)"
 
@@ -98,8 +98,8 @@ def frame_of(value: object) -> "pd.DataFrame":
 
     Args:
         value: an outcome of any type, whose frame has the rows of `estimates.csv`; a ledger, with a row for each loss;
-            what an adversary learnt, with the rows of its table; a finite mechanism, with P[report | value]; or what
-            reports of a mechanism tell.
+            an adversary's report, with the rows of its table; a finite mechanism, with P[report | value]; or estimates
+            from a mechanism's reports.
 
     Examples:
         >>> import msgspec
@@ -129,7 +129,7 @@ def frame_of(value: object) -> "pd.DataFrame":
 
 
 def html_of(value: object) -> str:
-    """Return an object as a paragraph and a table, in which nothing that it holds is markup.
+    """Return an object as an HTML paragraph and table, with all content escaped.
 
     Examples:
         >>> import msgspec
@@ -156,13 +156,13 @@ def html_of(value: object) -> str:
 def html_of_outcome(
     outcome: msgspec.Struct, *, truth: Truth | None = None, gold: Mapping[str, str] | None = None
 ) -> str:
-    """Return an outcome's verdict and its table, in which each estimate stands with its error; see `Known`."""
+    """Return an outcome's verdict and its table of estimates with errors. See `Known`."""
     verdict = html.escape(verdict_of(outcome))
     return f"<p><strong>{verdict}</strong></p>{_html_of_rows(rows_of(outcome, truth=truth, gold=gold))}"
 
 
 def _html_of_rows(rows: Rows) -> str:
-    """Return a table in which each estimate stands with its error, and below it what ± is."""
+    """Return a table of estimates with errors, and below it the meaning of ±."""
     unknown = [key for key in (rows[0] if rows else ()) if all(row[key] is None for row in rows)]
     table = table_of_rows(rows, left_out=unknown) if rows else Table(columns=(), rows=())
     words = [[cell.words.replace(" ± ", _PLUS_MINUS) for cell in row] for row in table.cells]
@@ -185,14 +185,14 @@ def _html_of_law(value: FiniteMechanism) -> str:
 
 
 def _say_loss(mechanism: FiniteMechanism, *, has_zeros: bool) -> str:
-    """Return what one value costs, of whom and by which relation."""
+    """Return a phrase on the loss of one value, with its unit and relation."""
     among = " among those with the same possible reports" if has_zeros else ""
     epsilon = PureAccountant.epsilon_of(mechanism.event, NeighboringRelation.REPLACE_ONE)
     return f"ε = {at_most(epsilon)} for one value{among}: proven, replace-one neighbors, local model."
 
 
 def frame_of_rows(rows: Sequence[Mapping[str, object]]) -> "pd.DataFrame":
-    """Return rows, by their keys, as a frame.
+    """Return rows as a frame, with their keys as columns.
 
     Examples:
         >>> frame_of_rows([{"vote": 1, "yes": 12}, {"vote": 2, "yes": 7}])["yes"].tolist()
@@ -204,7 +204,7 @@ def frame_of_rows(rows: Sequence[Mapping[str, object]]) -> "pd.DataFrame":
 
 
 def frame_of_entries(entries: Iterable[LedgerEntry]) -> "pd.DataFrame":
-    """Return a row for each loss; those of a part of the unit, where there is one, in columns of their own."""
+    """Return a row for each loss; losses of a part of the unit, if any, are in separate columns."""
     rows = [_row_of_entry(entry) for entry in entries]
     columns = [*LedgerEntry.__struct_fields__]
     columns.remove("event")
@@ -223,7 +223,7 @@ def _row_of_entry(entry: LedgerEntry) -> dict[str, object]:
 
 
 def frame_of_lessons(attack_reports: Iterable[AttackReport]) -> "pd.DataFrame":
-    """Return the rows of what adversaries learnt, behind the number and the role of each; one row where it has none."""
+    """Return the rows of adversaries' reports, after each one's number and role; one row if it has no table."""
     rows = [
         {"adversary": number, "role": attack_report.role, **row}
         for number, attack_report in enumerate(attack_reports, start=1)
@@ -233,7 +233,7 @@ def frame_of_lessons(attack_reports: Iterable[AttackReport]) -> "pd.DataFrame":
 
 
 def frame_of_views(views: Iterable[View]) -> "pd.DataFrame":
-    """Return a row for each step of what parties saw, in order."""
+    """Return a row for each step of parties' views, in order."""
     return frame_of_rows([row for view in views for row in _rows_of_view(view)])
 
 
@@ -252,7 +252,7 @@ def _rows_of_view(view: View) -> Iterator[dict[str, object]]:
 
 
 def paragraph(text: str) -> str:
-    """Return a text as a paragraph of HTML, line by line; nothing for none.
+    """Return a text as an HTML paragraph with its line breaks; empty for an empty text.
 
     Examples:
         >>> paragraph("1 < 2")
@@ -262,9 +262,9 @@ def paragraph(text: str) -> str:
 
 
 def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 0) -> str:
-    """Return a frame's first rows as a table of HTML, with its index if that says something.
+    """Return a frame's first rows as an HTML table, with its index if `has_index`.
 
-    The number of rows is that of all, where the frame does not have them.
+    `num_rows` is the number of all rows, if the frame does not have all.
     """
     shown_rows = frame.head(_MOST_ROWS)
     table_html: str = shown_rows.to_html(
@@ -277,5 +277,5 @@ def table_of(frame: "pd.DataFrame", *, has_index: bool = False, num_rows: int = 
 
 
 def mark_of(entries: Iterable[LedgerEntry]) -> str:
-    """Return what has to be said of losses beside their model: that some hold against no server that lies."""
+    """Return a remark on losses' trust model: that some do not hold against a malicious server."""
     return f", {SEMI_HONEST}" if any(is_semi_honest(entry.mechanism) for entry in entries) else ""

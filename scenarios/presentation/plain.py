@@ -1,4 +1,4 @@
-"""Any outcome without a presenter of its own: tables of its fields, and bars for what it estimates."""
+"""Show an outcome without a presenter: tables of its fields, and bars for its estimates."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,18 +17,18 @@ from .numbers import capitalize, decimals_of, join_words, pluralize, rounded
 from .presenter import Brief, Known, Presenter
 from .terminal import show_note, show_table, title_of
 
-_MOST_LINES: Final = 40  # a longer table is for a file
-_MOST_SAID: Final = 4  # of what an outcome holds, in its verdict
+_MOST_LINES: Final = 40  # longer tables are only in files
+_MOST_SAID: Final = 4  # most values of an outcome in its verdict
 _MOST_PANELS: Final = 6
-_FEWEST_ROWS: Final = 6  # of a panel, however many panels there are
+_FEWEST_ROWS: Final = 6  # least rows of a panel
 _COMPARABLE: Final = 20.0
-"""Numbers of single fields stand on one axis where none reaches so many times as far as another."""
-_ROW_INCHES: Final = 0.25  # what a row takes beside the lines of its name
+"""Single fields share an axis if their magnitudes differ by at most this factor."""
+_ROW_INCHES: Final = 0.25  # height of a row in addition to the lines of its name
 _HEIGHT_OF_BARS: Final = 0.45
 
 
 def columns_of(released_outcome: msgspec.Struct, fields: Iterable[str]) -> dict[str, object]:
-    """Return fields by name, an estimate's standard error in a column of its own."""
+    """Return fields by name; an estimate's standard error is a separate column."""
     columns: dict[str, object] = {}
     for field in fields:
         value = getattr(released_outcome, field)
@@ -44,13 +44,13 @@ def _columns(column: str, field: Field) -> dict[str, object]:
 
 
 def _truth_in(table: Lines, line: OutcomeLine, column: str, known_truth: Known) -> tuple[str, Field] | None:
-    """Return what is true of a cell, and the name by which that is told; None where nobody says."""
+    """Return a cell's true value, and its key in the truth; None if there is none."""
     truth: Mapping[str, Field] = known_truth.truth or {}
     return next(((name, truth[name]) for name in truth_of(table, line, column) if name in truth), None)
 
 
 def _truths(table: Lines, column: str, known_truth: Known) -> list[Field] | None:
-    """Return what is true of a column, None where nobody says; None for a column of which nothing is told."""
+    """Return a column's true values, None for unknown ones; None if all are unknown."""
     truths = [_truth_in(table, line, column, known_truth) for line in table.lines]
     return [None if each is None else each[1] for each in truths] if any(truths) else None
 
@@ -69,7 +69,7 @@ def _show(console: Console, outcome: msgspec.Struct, known_truth: Known) -> None
 
 
 def _show_table(console: Console, table: Lines, known_truth: Known) -> None:
-    """Print a table's lines, numbers to the right and what is true beside them."""
+    """Print a table's lines, with numbers right-aligned and true values next to them."""
     texts: dict[str, Sequence[str]] = {
         title_of(key): [line.keys.get(key, "") for line in table.lines] for key in table.keys
     }
@@ -95,7 +95,7 @@ def _show_table(console: Console, table: Lines, known_truth: Known) -> None:
 
 
 def _show_fields(console: Console, tables: Sequence[Lines], known_truth: Known) -> None:
-    """Print the outcome's own fields, and what is told to be true of nothing that was shown."""
+    """Print the outcome's own fields, and true values that match nothing shown."""
     told_truths = {
         truth[0]
         for table in tables
@@ -121,7 +121,7 @@ def _show_fields(console: Console, tables: Sequence[Lines], known_truth: Known) 
 
 
 def _format_estimates(cells: Sequence[Field]) -> list[str]:
-    """Return the cells of one column, estimates with as many decimals as the least error deserves."""
+    """Return the cells of one column; estimates have as many decimals as the least error supports."""
     drawn_cells = [cell for cell in cells if isinstance(cell, Estimate) and _is_drawn(cell)]
     decimals = (
         decimals_of((each.value for each in drawn_cells), (each.standard_error for each in drawn_cells))
@@ -138,12 +138,12 @@ def _estimate(estimate: Estimate, decimals: int) -> str:
 
 
 def _number(field: Field) -> str:
-    """Return a number, or what else a cell holds."""
+    """Return a cell's number, or its content otherwise."""
     return plain(float(field) if isinstance(field, int) and not isinstance(field, bool) else field)
 
 
 def _is_drawn(estimate: Estimate) -> bool:
-    """Whether a number and its error have a place on an axis."""
+    """Return whether a number and its error are finite, and can be drawn."""
     return math.isfinite(estimate.value) and math.isfinite(estimate.standard_error)
 
 
@@ -163,7 +163,7 @@ def _rows(outcome: msgspec.Struct, known_truth: Known) -> Rows:
 
 
 def _rows_of(table: Lines, known_truth: Known) -> Rows:
-    """Return a table's lines as rows of a file, with what is true of a column behind them."""
+    """Return a table's lines as rows of a file, with true values in further columns."""
     truths = {column: _truths(table, column, known_truth) for column in table.columns}
     rows: Rows = []
     for place, line in enumerate(table.lines):
@@ -181,9 +181,9 @@ def _rows_of(table: Lines, known_truth: Known) -> Rows:
 
 
 def plain_briefs(outcome: msgspec.Struct) -> Sequence[Brief]:
-    """Return all that was released: the outcome's own fields, such as a winner, then the estimates of each table.
+    """Return all results in short: the outcome's own fields, such as a winner, then the estimates of each table.
 
-    Of a table without estimates they are its cells, where nothing else was released.
+    If nothing else was released, the cells of tables without estimates are used.
     """
     tables = tables_of(outcome)
     own_briefs = [brief for table in tables if not table.name for brief in _briefs_of_cells(table)]
@@ -213,7 +213,7 @@ def _briefs_of_estimates(table: Lines) -> list[Brief]:
 
 
 def plain_verdict(briefs: Sequence[Brief]) -> str:
-    """Return the first of what is said of an outcome as a sentence, and what ± means where it stands there."""
+    """Return a sentence with an outcome's first results, and the meaning of ± if it occurs."""
     if not briefs:
         return "Nothing was released but that the session ended."
     clauses = [f"{brief.name} is {brief.said.plain}" for brief in briefs[:_MOST_SAID]]
@@ -224,7 +224,7 @@ def plain_verdict(briefs: Sequence[Brief]) -> str:
 
 
 class _Bar(NamedTuple):
-    """One estimate, with what is true of it where somebody says."""
+    """One estimate, with its true value if known."""
 
     name: str
     estimate: Estimate
@@ -257,7 +257,7 @@ def _draw(outcome: msgspec.Struct, known_truth: Known) -> Chart | None:
 
 
 def _panels_of(table: Lines, known_truth: Known) -> Iterator[_Kind]:
-    """Yield what is drawn of a table: a panel for each column; of the outcome's own, one for what is comparable."""
+    """Yield a table's panels: one for each column; for the outcome's own fields, one for comparable numbers."""
     for column in table.measured if table.name else ():
         bars = [bar for line in table.lines if (bar := _bar(table, line, column, line.name, known_truth)) is not None]
         if bars:
@@ -290,12 +290,12 @@ def _bar(table: Lines, line: OutcomeLine, column: str, name: str, known_truth: K
 
 
 def _reach(bar: _Bar) -> float:
-    """Return how far from 0 a bar goes."""
+    """Return a bar's greatest distance from 0."""
     return abs(bar.estimate.value) + drawing.ERRORS_SHOWN * bar.estimate.standard_error
 
 
 def _draw_panel(panel: _Kind, max_rows: int) -> Panel:
-    """Return a panel with so many bars."""
+    """Return a panel of bars."""
     shown_bars = panel.bars[:max_rows]
     cut = "" if len(shown_bars) == len(panel.bars) else f" (the first {len(shown_bars)} of {len(panel.bars):,})"
     names = [drawing.fold(bar.name, most_lines=3) for bar in shown_bars]
@@ -313,4 +313,4 @@ def _draw_panel(panel: _Kind, max_rows: int) -> Panel:
 
 
 PLAIN: Presenter[msgspec.Struct] = Presenter(show=_show, rows=_rows, draw=_draw)
-"""Tables of all fields, and a bar for each estimate."""
+"""Presents any outcome by tables of its fields, and a bar for each estimate."""

@@ -1,4 +1,4 @@
-"""The interface of a presenter: how a terminal, a table and a picture show a protocol's outcome."""
+"""The interface of presenters, which show a protocol's outcome in a terminal, a table and a picture."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +15,13 @@ from .charts import Chart
 OutcomeT = TypeVar("OutcomeT", bound=msgspec.Struct)
 
 FLAGS: Final = frozenset({"wins"})
-"""Columns that have 1 for yes, and 0 for no."""
+"""Columns with 1 for yes and 0 for no."""
 VERDICT: Final = "verdict"
-"""The column of what is decided at a level: an `estimators.Verdict`."""
+"""The column of verdicts at a confidence level (`estimators.Verdict`)."""
 
 
 def error_of(column: str) -> str:
-    """Return the column of a column's standard errors: behind its name, but before what that says in brackets.
+    """Return the name of a column's standard errors: a suffix, before any text in brackets.
 
     Examples:
         >>> error_of("support"), error_of("gap (1)")
@@ -33,13 +33,13 @@ def error_of(column: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """What may be shown beside an outcome.
+    """What may be shown in addition to an outcome.
 
     Args:
-        truth: what the outcome estimates, by the name of the estimated; None where that may not be shown.
-        gold: what is true where somebody knows it, by the same names; None where nobody does.
-        table: the file that holds all of the outcome, for what a terminal leaves out.
-        is_brief: whether a terminal shows what matters most alone, in some twelve lines.
+        truth: true values by the estimates' names; None if they may not be shown.
+        gold: values of a gold standard, by the same names; None if there is none.
+        table: the file with the whole outcome, to which a shortened terminal output refers.
+        is_brief: whether a terminal shows only the main results, in about twelve lines.
 
     Examples:
         >>> Known(truth={"roof": 2.0}).table
@@ -54,13 +54,13 @@ class Known:
 
 @dataclasses.dataclass(frozen=True)
 class Brief:
-    """The shortest that is said of one thing in an outcome, where several outcomes are shown together.
+    """One result of an outcome in short, for tables of several outcomes.
 
     Args:
-        name: what is decided or estimated.
-        said: what came of it; the estimate where there is nothing shorter.
-        estimate: the number behind it, which a picture shows; None where there is none.
-        told: the same with its numbers, where `said` has none: for what is printed of an outcome, line by line.
+        name: the name of the decided or estimated thing.
+        said: the result; the estimate if there is nothing shorter.
+        estimate: the number behind it, for pictures; None if there is none.
+        told: the result with numbers, if `said` has none, for printing an outcome line by line.
 
     Examples:
         >>> Brief("roof", Text("passes"), Estimate(2.0, 0.5)).said.plain
@@ -75,17 +75,17 @@ class Brief:
 
 @dataclasses.dataclass(frozen=True)
 class Presenter(Generic[OutcomeT]):
-    """How one kind of outcome is shown.
+    """The functions that show one type of outcome.
 
     Args:
-        show: prints it.
-        rows: returns the rows of its table, which have the same keys.
-        draw: returns its picture; None where it has none.
-        say: what a line of the terminal adds of it, as its phase closes; by default nothing.
-        brief: what is said of it beside others; by default its first estimates.
-        verdict: what came of it, in a few sentences to be read aloud: computed from the outcome alone, and of how sure
-            it is only what is calibrated, with its condition; by default what `brief` says.
-        sheet: returns the table that a page shows, with percentages beside counts; by default the rows of its table.
+        show: prints the outcome.
+        rows: returns the rows of its table, all with the same keys.
+        draw: returns its picture; None if there is none.
+        say: returns it in short, for the line of a closed phase; by default empty.
+        brief: returns its results in short; by default its first estimates.
+        verdict: returns a few sentences, computed only from the outcome; confidence is stated only if it is calibrated,
+            with its condition. By default from `brief`.
+        sheet: returns the table for a page, with percentages next to counts; by default from `rows`.
     """
 
     show: Callable[[Console, OutcomeT, Known], None]

@@ -1,4 +1,4 @@
-"""Rows of a file for readers: each number with its error, and as many digits as the error supports."""
+"""Format rows of a file for readers: numbers with errors, and as many digits as errors support."""
 
 import math
 from collections.abc import Collection
@@ -10,16 +10,16 @@ from .numbers import decimals_of, format_number, rounded
 from .presenter import FLAGS, VERDICT, error_of
 from .terminal import percent, title_of
 
-_PROVEN: Final = "proven"  # what bounds a loss, which is rounded up
-MOST_ROWS: Final = 300  # that a page shows of a table; a longer one is for a file
+_PROVEN: Final = "proven"  # in columns of proven losses, which are rounded up
+MOST_ROWS: Final = 300  # most rows of a table on a page; longer tables are only in files
 
 
 def table_of_rows(
     rows: Rows, *, caption: str = "", name: str = "", left_out: Collection[str] = (), is_mixed: bool = False
 ) -> Table:
-    """Return rows of a file, at least one, as a table: a number and its standard error are one cell.
+    """Return at least one row of a file as a table, with a number and its standard error in one cell.
 
-    With `is_mixed` each row has numbers of another size, and therefore digits of its own.
+    With `is_mixed`, numbers' magnitudes differ by row, and so do digits.
 
     Examples:
         >>> table = table_of_rows([{"candidate": "roof", "support": 17.27, "support_standard_error": 5.4}])
@@ -39,7 +39,7 @@ def table_of_rows(
 
 
 def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
-    """Return a column's cells, with as many digits as its errors deserve.
+    """Return a column's cells, with as many digits as its errors support.
 
     Examples:
         >>> [cell.words for cell in column_of("epsilon_proven", [{"epsilon_proven": 1.5}, {"epsilon_proven": "inf"}])]
@@ -57,7 +57,7 @@ def column_of(key: str, rows: Rows, *, is_name: bool = False) -> list[Cell]:
     decimals = decimals_of(numbers, known_errors) if known_errors else 0
     cells: list[Cell] = []
     for value, error in zip(values, errors, strict=True):
-        if value == "inf":  # as files have what nothing bounds
+        if value == "inf":  # infinite losses in files
             cells.append(Cell("∞", math.inf))
         elif isinstance(value, float) and _PROVEN in key and not error:
             cells.append(Cell(at_most(value), value))

@@ -1,8 +1,7 @@
-"""Authenticate a folder's pictures: a code for each shows that this user's Psephos drew it, and from which files.
+"""Authenticate a folder's pictures: a code (MAC) proves that this user's Psephos drew a picture, and from which files.
 
-The rule that holds here: a code is made with a key that the user alone has, and covers the picture, its name, and all
-files of CSV and JSON that lay in the folder as it was drawn. Somebody else can make none, and one that was made for
-another picture, or of other results, does not hold.
+The key is private to the user. The code covers the picture, its name, and all CSV and JSON files in the folder at the
+time of drawing. Nobody else can make a code, and a code for another picture or other results is invalid.
 """
 
 import fcntl
@@ -22,22 +21,22 @@ from ...transports.own_files import replace_private
 
 SEALS: Final = "pictures.json"
 _RESULTS: Final = frozenset({"adversaries.json", "reproduction.json", "result.json", "study.json", "summary.json"})
-"""One of these is in each folder of which a page has pictures; no other folder gets codes."""
+"""Files of which each folder of results has one; only such folders get codes."""
 _KEY_BYTES: Final = 32
 
 
 class Seal(msgspec.Struct, frozen=True):
-    """What shows that a picture was drawn here: the names of the files that lay beside it, and the code."""
+    """A picture's seal: the names of the covered files, and the code."""
 
     of: tuple[str, ...]
     code: str
 
 
 def seal(folder: Path, pictures: Iterable[Path]) -> None:
-    """Keep in a folder of results that these pictures in it were drawn from what lies there now.
+    """Write seals of these pictures in a folder of results, for the folder's current files.
 
     Raises:
-        OSError: something cannot be read or written.
+        OSError: a file cannot be read or written.
     """
     names = {path.name for path in folder.iterdir() if path.suffix in {".csv", ".json"}} - {SEALS}
     if names.isdisjoint(_RESULTS):
@@ -54,10 +53,10 @@ def seal(folder: Path, pictures: Iterable[Path]) -> None:
 
 
 def is_sealed(picture: Path, content: bytes, picture_seal: Seal) -> bool:
-    """Return whether a picture with this content was drawn here, from the files that now lie beside it.
+    """Return whether this picture was drawn here, from the folder's current files.
 
     Raises:
-        OSError: one of these cannot be read.
+        OSError: a file cannot be read.
     """
     present_names = {path.name for path in picture.parent.iterdir() if path.is_file()}
     return present_names.issuperset(picture_seal.of) and hmac.compare_digest(
@@ -75,13 +74,13 @@ def _code(picture: Path, content: bytes, sources: Iterable[str]) -> str:
 
 
 def _key() -> bytes:
-    """Return the user's key, which is made at first use; where none can be kept, this process's own."""
+    """Return the user's key, created on first use; if it cannot be stored, a key of this process."""
     folder = platformdirs.user_state_path("psephos", appauthor=False)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         with os.fdopen(os.open(folder / "pictures.key", flags, 0o600), "r+b", buffering=0) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)  # of two that use it first, one makes it
+            fcntl.flock(file, fcntl.LOCK_EX)  # of two concurrent first uses, only one creates it
             if len(key := file.read()) != _KEY_BYTES:
                 key = secrets.token_bytes(_KEY_BYTES)
                 os.ftruncate(file.fileno(), os.pwrite(file.fileno(), key, 0))
@@ -92,5 +91,5 @@ def _key() -> bytes:
 
 @functools.cache
 def key_of_this_process() -> bytes:
-    """Return a key that nobody keeps."""
+    """Return a key that is not stored."""
     return secrets.token_bytes(_KEY_BYTES)

@@ -1,4 +1,4 @@
-"""Consoles, tables and cells for everything that a terminal shows; plain text where nobody watches."""
+"""Consoles, tables and cells for terminal output; plain text if the output is not a terminal."""
 
 import os
 import re
@@ -28,11 +28,11 @@ STYLES: Final[Mapping[Tone, str]] = {
     "strong": "bold",
     "open": "cyan",
 }
-"""How a terminal shows a tone."""
+"""Styles of tones in a terminal."""
 _WIDTH_WHEN_PIPED = 110
 _LEAST_WIDTH_WHEN_PIPED = 40
 _PADDING = 2
-_SPACE_BETWEEN_COLUMNS = _PADDING + 1  # and the box's own, which is blank
+_SPACE_BETWEEN_COLUMNS = _PADDING + 1  # plus the box's blank border
 _LEAST_WIDTH = 8
 _LARGE = 100
 _WIDTH = re.compile(r"[1-9][0-9]{0,3}")
@@ -40,11 +40,10 @@ _BLANKS = re.compile(r" +\n")
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console that takes no text for markup.
+    """Return a console that does not interpret markup in text.
 
-    Where its stream is no terminal, it writes with the width of the variable COLUMNS, or else with a fixed one.
-
-    Names of parties, candidates, tasks, files and phases are other people's: whatever they hold is shown as it is.
+    If its stream is not a terminal, the width is that of the variable COLUMNS, or else fixed. Names of parties,
+    candidates, tasks, files and phases come from other people, and are shown literally.
     """
     console = _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
     if not console.is_terminal:
@@ -56,15 +55,14 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 class _Console(Console):
-    """A console that shows text and obeys none, and whose reader may leave.
+    """A console that removes control sequences, and whose reader may close the stream.
 
-    All that is printed passes `render`: what a terminal would obey, in a name or a title of somebody else's, is taken
-    out there, and blanks at the end of a line. Where the reader leaves, as `head` does, what is under way goes on,
-    unseen.
+    All output passes `render`, which removes what a terminal would interpret in a name or title, and trailing blanks.
+    If the reader closes the stream, as `head` does, the command continues without output.
     """
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        blanks: list[Segment] = []  # which are told once something follows in their line
+        blanks: list[Segment] = []  # written only if text follows in the line
         for segment in self._make_printable(renderable, options):
             text = segment.text
             if segment.control:
@@ -79,7 +77,7 @@ class _Console(Console):
                 yield from blanks
             blanks = [Segment(text[len(stripped) :], segment.style)] if len(stripped) < len(text) else []
             yield Segment(_BLANKS.sub("\n", stripped), segment.style)
-        yield from blanks  # the line may go on in what is printed next
+        yield from blanks  # the next output may continue the line
 
     def _make_printable(self, renderable: RenderableType, options: ConsoleOptions | None) -> Iterator[Segment]:
         printable_text = _shown(self, renderable) if isinstance(renderable, Text) else renderable
@@ -93,12 +91,12 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         self.quiet = True
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.file.fileno())  # which also takes what is left in the buffer
+        os.dup2(nowhere, self.file.fileno())  # also discards the buffer's rest
         os.close(nowhere)
 
 
 def _shown(console: Console, text: Text) -> Text:
-    """Return a text in the signs that a console can show, in the same colors."""
+    """Return a text with only characters that the console can show, in the same colors."""
     encoding = console.encoding
     if replace_unencodable(encoding, text.plain) == text.plain:
         return text
@@ -107,14 +105,14 @@ def _shown(console: Console, text: Text) -> Text:
 
 
 def lines_of(console: Console, show: Callable[[], object]) -> list[Text]:
-    """Return the lines that something prints, without printing them."""
+    """Return the lines that a function prints, without printing them."""
     with console.capture() as captured:
         show()
     return [Text.from_ansi(line) for line in captured.get().splitlines()]
 
 
 def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0, spaced: bool = True) -> None:
-    """Print a line for each fact, behind what it is a fact of, and an empty line below them if `spaced`."""
+    """Print a line for each labeled fact, followed by an empty line if `spaced`."""
     grid = rich.table.Table.grid(padding=(0, 0, 0, _PADDING))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -126,13 +124,13 @@ def show_facts(console: Console, facts: Mapping[str, Entry], *, indent: int = 0,
 
 
 def show_note(console: Console, text: str | Text, *, style: str = "dim") -> None:
-    """Print what the reader of a table needs to know below it, said again: lines stay below their beginning."""
+    """Print a note below a table, with wrapped lines indented."""
     note = Text(text, style=style) if isinstance(text, str) else text
     console.print(Padding(_shown(console, note), (0, 0, 0, _PADDING), expand=False))
 
 
 def show_label(console: Console, label: str, text: str, *, style: str = "dim", is_apart: bool = True) -> None:
-    """Print a paragraph behind what it is about, below an empty line if it stands apart; nothing without a text."""
+    """Print a labeled paragraph, after an empty line if separate; nothing for an empty text."""
     if text.strip():
         if is_apart:
             console.print()
@@ -140,10 +138,10 @@ def show_label(console: Console, label: str, text: str, *, style: str = "dim", i
 
 
 def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whole: str = "") -> None:
-    """Print all rows of a table; it never breaks a number, nor a word where there is any other way.
+    """Print all rows of a table, without breaking numbers, nor words if avoidable.
 
-    A console that is too narrow goes without the columns to `drop`, in their order, and a line below names them, and
-    `whole`, which has them all. Where even the others do not fit, each row is a block with a line for each of them.
+    If the console is too narrow, the columns in `drop` are omitted in order, and a line names them and the file `whole`
+    that has them. If the others still do not fit, each row becomes a block with a line for each column.
     """
     headers = [replace_unencodable(console.encoding, header) for header in table.columns]
     columns = {
@@ -179,7 +177,7 @@ def show_table(console: Console, table: Table, *, drop: Sequence[str] = (), whol
 
 
 def _show_blocks(console: Console, columns: Mapping[str, Sequence[Text]]) -> None:
-    """Print each row as a block: its first entry, and below it a line for each other one that is not empty."""
+    """Print each row as a block: its first cell, and below it a line for each other nonempty cell."""
     names = [Text(" ".join(header.split()), style="bold") for header in columns]
     for first, *other_entries in zip(*columns.values(), strict=True):
         console.print(first if first.plain else names[0], style="bold")
@@ -189,7 +187,7 @@ def _show_blocks(console: Console, columns: Mapping[str, Sequence[Text]]) -> Non
 
 
 def show_sheet(console: Console, table: Table) -> None:
-    """Print a wide table, below its caption and above its note."""
+    """Print a wide table with its caption above and its note below."""
     console.print()
     console.print(Text(table.caption, style="bold"))
     columns = {
@@ -218,13 +216,13 @@ def _drawn(*, padding: int) -> rich.table.Table:
 
 
 def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
-    """Return an estimate with its standard error, where it has one, as tables write it.
+    """Format an estimate with its standard error, if it has one, for tables.
 
     Examples:
         >>> estimate_text(Estimate(12.34, 5.67)).plain, estimate_text(Estimate(3.0, 1.0), signed=True).plain
         ('12.3 ± 5.7', '+3.0 ± 1.0')
     """
-    # As many decimals as the larger of value and error deserves: a tenth of a vote in a thousand says nothing.
+    # As many decimals as the larger of value and error supports.
     decimals = 0 if max(abs(estimate.value), estimate.standard_error) >= _LARGE else 1
     if not estimate.standard_error:
         return Text(six_digits(estimate.value))
@@ -233,7 +231,7 @@ def estimate_text(estimate: Estimate, *, signed: bool = False) -> Text:
 
 
 def title_of(key: str) -> str:
-    """Return a table's header for a key: with spaces, the first letter large, Greek as it is written.
+    """Return a table's heading for a key: with spaces, a capital first letter, and Greek letters.
 
     Examples:
         >>> title_of("true_margin")
@@ -244,7 +242,7 @@ def title_of(key: str) -> str:
 
 
 def percent(probability: float | None) -> str:
-    """Return a probability as everything that shows one writes it.
+    """Format a probability in percent, the same everywhere.
 
     Examples:
         >>> percent(0.25), percent(0.00001), percent(None)
@@ -257,19 +255,19 @@ def percent(probability: float | None) -> str:
 
 
 def _spare_width(console: Console, columns: Mapping[str, Sequence[Text]], texts: Sequence[str]) -> int:
-    """Return how much of a line these columns leave at their narrowest; negative where they do not fit."""
+    """Return the spare width of a line with these columns at their narrowest; negative if they do not fit."""
     min_widths = (_least_width(header, cells, may_wrap=header in texts) for header, cells in columns.items())
     return console.width - sum(min_widths) - _SPACE_BETWEEN_COLUMNS * len(columns)
 
 
 def _least_width(header: str, cells: Iterable[Text], *, may_wrap: bool) -> int:
-    """Return the width of the longest word of a column that may wrap, or of the longest cell of another."""
+    """Return the width of the longest word in a column that wraps, or of the longest cell otherwise."""
     texts = (header, *(cell.plain for cell in cells))
     return max(cell_len(part) for text in texts for part in (text.split() or [""] if may_wrap else [text]))
 
 
 def style_entry(entry: Entry) -> Text:
-    """Return an entry of a table in the colors of its tone.
+    """Return a table's cell in the style of its tone.
 
     Examples:
         >>> style_entry(Cell("passes", tone="good")).plain

@@ -1,6 +1,6 @@
-"""Pages that a browser opens from disk: of a run, and of whatever is none.
+"""HTML pages on disk: of runs, series, audits, trials and reproductions.
 
-A page is computed from the files in a folder alone, so that it can be made again at any time (`psephos report`).
+A page is computed only from the files in a folder, so it can be made again at any time (`psephos report`).
 """
 
 from pathlib import Path
@@ -13,14 +13,14 @@ from .study_pages import page_of_study, sections_of_studies
 
 __all__ = ["REPORT", "write_report"]
 
-REPORT: Final = "report.html"  # the name of a page in the folder that it is of
+REPORT: Final = "report.html"  # file name of a page in its folder
 
 
 def write_report(folder: Path, path: Path | None = None) -> Path:
-    """Write the page of what a run, a series, an audit, trials or a reproduction left; by default in its folder.
+    """Write the page of a run, a series, an audit, trials or a reproduction; by default into its folder.
 
     Raises:
-        ConfigurationError: it is no run's folder, something in it is damaged, or the file cannot be written.
+        ConfigurationError: the folder is none of these, a file in it is damaged, or the page cannot be written.
     """
     path = folder / REPORT if path is None else path
     page = page_of_study(folder)

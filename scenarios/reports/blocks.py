@@ -1,4 +1,4 @@
-"""What a run left, as blocks of a page: estimates with their errors, and the exchange of messages."""
+"""Blocks of a run's page: estimates with their errors, and the exchange of messages."""
 
 import contextlib
 import dataclasses
@@ -17,20 +17,21 @@ from ..words import say_number
 from .page import SequenceStep, SequenceSteps, epsilon_text
 
 _ERROR: Final = "_standard_error"
-_UNSAID: Final = frozenset({"level", "bias"})  # where all rows share them, a verdict says more
+# columns that are omitted if all rows share them, since the verdict has them
+_UNSAID: Final = frozenset({"level", "bias"})
 
 
 def estimates_in(artifacts: RunArtifacts, *, is_whole: bool = False) -> tuple[Table | None, str]:
-    """Return what was estimated as a table, and what all its rows share and the table therefore leaves out.
+    """Return the table of estimates, and a sentence with values that all rows share, which the table omits.
 
-    The table is None where nothing was estimated. If it is whole, it leaves nothing out but what no row has.
+    The table is None without estimates. If it is whole, it omits only columns that are empty in all rows.
     """
     rows = _estimates(artifacts)
     if not rows:
         return None, ""
     if not is_whole and artifacts.outcome is not None:
         truth, gold = None if artifacts.result is None else artifacts.result.truth, _known_in(rows)
-        # Of an outcome that somebody changed the rows of its file are shown as they are.
+        # If the outcome was edited, its file's rows are shown as they are.
         with contextlib.suppress(ArithmeticError, LookupError, TypeError, ValueError):
             if (sheet := sheet_of(artifacts.outcome, truth=truth, gold=gold)) is not None:
                 return dataclasses.replace(sheet, caption="What was estimated", name="estimates", full=rows), ""
@@ -42,7 +43,7 @@ def estimates_in(artifacts: RunArtifacts, *, is_whole: bool = False) -> tuple[Ta
 
 
 def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
-    """Return the exact numbers that all rows share, by their columns: a sentence says them once."""
+    """Return the exact numbers that all rows share, by column, to be stated once."""
     if len(rows) < 2:  # noqa: PLR2004  a single row has nothing to share
         return {}
     columns = {key: [row.get(key) for row in rows] for key in list(rows[0])[1:]}
@@ -58,7 +59,7 @@ def _same_in_all(rows: Rows) -> Mapping[str, Cell]:
 
 
 def _known_in(rows: Rows) -> Mapping[str, str] | None:
-    """Return what somebody knows to be true, as a table of tasks tells it; None where it does not."""
+    """Return the gold standard in a table of tasks; None if it has none."""
     key = next(iter(rows[0]))
     truth_of_name = {str(row[key]): str(row["gold"]) for row in rows if row.get("gold") is not None}
     return truth_of_name or None
@@ -73,7 +74,7 @@ def _estimates(artifacts: RunArtifacts) -> Rows:
 
 
 def exchange_of(artifacts: RunArtifacts, facts: SessionFacts) -> SequenceSteps:
-    """Return the messages of a session in their order, as parties and server send them."""
+    """Return a session's messages between parties and server, in order."""
     num_received = {} if artifacts.result is None else artifacts.result.received
     num = (
         None

@@ -1,7 +1,7 @@
-"""Runs side by side: what differs in their scenarios, what came of each, their estimates and their prices.
+"""Compare runs: differences of their scenarios, outcomes, estimates and privacy costs.
 
-The rule that holds here: only what means the same is put side by side. So the runs are of one protocol and came to an
-outcome, and an estimate stands in the line of its own name.
+Only comparable values are in one line: all runs have the same protocol and an outcome, and estimates are matched by
+name.
 """
 
 import dataclasses
@@ -26,24 +26,24 @@ _RUN: Final = "RUN"
 _FEWEST: Final = 2
 _NOT_SAID: Final = "–"
 _SAME: Final = "The scenarios have the same settings."
-_MOST_CHARACTERS: Final = 60  # of a setting in a terminal
+_MOST_CHARACTERS: Final = 60  # most characters of a setting in a terminal
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Comparison:
     """Runs side by side."""
 
-    names: Sequence[str]  # what each is called here
-    runs: Sequence[RunArtifacts]  # what each left
-    prices: Table  # what one party pays at most, a column for each
-    trust: Sequence[str]  # against whom, a line for each
-    estimates: Table  # what each estimates of what
-    shared: str  # what that leaves out since all lines share it, in a sentence; empty where that is nothing
-    settings: Table  # what differs in their scenarios
+    names: Sequence[str]  # names of the runs
+    runs: Sequence[RunArtifacts]  # artifacts of the runs
+    prices: Table  # greatest loss of a party, one column for each run
+    trust: Sequence[str]  # trust statements, one line for each run
+    estimates: Table  # estimates, one column for each run
+    shared: str  # a sentence with values that all lines share; empty if there are none
+    settings: Table  # differences of the scenarios
 
 
 def compare_runs(paths: Sequence[Path]) -> Comparison:
-    """Read runs from two folders or more, and put them side by side; ConfigurationError if they cannot be compared."""
+    """Read runs from at least two folders, and compare them; ConfigurationError if they are not comparable."""
     refuse(len(paths) < _FEWEST, _RUN, paths, f"Name another run to compare {' '.join(map(str, paths))} with.")
     runs = [read_run(path) for path in paths]
     _check(paths, runs)
@@ -91,7 +91,7 @@ def _check(paths: Sequence[Path], runs: Sequence[RunArtifacts]) -> None:
 
 
 def _names(paths: Sequence[Path]) -> Sequence[str]:
-    """Return the folders' names, or their paths where two have the same."""
+    """Return the folders' names, or their paths if two names are equal."""
     names = [path.resolve().name for path in paths]
     return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
@@ -108,7 +108,7 @@ def _estimates(runs: Sequence[RunArtifacts]) -> Mapping[tuple[str, str], Sequenc
 
 
 def _shared_values(estimates: Mapping[tuple[str, str], Sequence[Cell]]) -> Mapping[str, str]:
-    """Return the exact numbers that all lines of a name have, by that name: a sentence says them once."""
+    """Return the exact numbers that all lines with a name share, by name, to be stated once."""
     lines: dict[str, list[Cell]] = {}
     for (_, column), cells in estimates.items():
         lines.setdefault(column, []).extend(cells)
@@ -139,7 +139,7 @@ def _prices(runs: Sequence[RunArtifacts]) -> list[list[Entry]]:
 
 
 def _trust(names: Sequence[str], runs: Sequence[RunArtifacts]) -> list[str]:
-    """Return of each run against whom its losses are bounded, as far as it says that."""
+    """Return each run's trust statement, if it has one."""
     phases_of_run = {name: run.about.phases for name, run in zip(names, runs, strict=True) if run.about is not None}
     losses = {name: [loss for phase in phases for loss in phase.losses] for name, phases in phases_of_run.items()}
     return [
@@ -149,7 +149,7 @@ def _trust(names: Sequence[str], runs: Sequence[RunArtifacts]) -> list[str]:
 
 
 def show_comparison(console: Console, comparison: Comparison) -> None:
-    """Print runs side by side."""
+    """Print a comparison."""
     for name, run in zip(comparison.names, comparison.runs, strict=True):
         console.print()
         console.print(Text(name, style="bold"))
@@ -180,10 +180,10 @@ def _short(cell: Cell) -> str:
 
 
 def write_comparison(comparison: Comparison, path: Path) -> None:
-    """Write the tables as one file of CSV: a column for each run, a line for each number of any table.
+    """Write the tables as one CSV file: a column for each run, a line for each number.
 
     Raises:
-        ConfigurationError: it is there already, or cannot be written.
+        ConfigurationError: the file exists already, or cannot be written.
     """
     refuse(path.exists(), "--out", str(path), "a new file")
     tables = (comparison.prices, comparison.estimates, comparison.settings)

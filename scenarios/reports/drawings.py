@@ -1,7 +1,7 @@
-"""A picture's SVG as a part of a page: nothing in it acts or loads, its names are its own, and its colors the page's.
+"""Embed a picture's SVG in a page: without scripts and loading, with unique identifiers, and in the page's colors.
 
-A picture has a style beside each mark. A page allows no such styles, so each becomes a class; the frame's own
-colors become the page's, which are others in the dark.
+A picture has inline styles. A page does not allow them, so each becomes a class; the frame's colors become those of the
+page, which has others in dark mode.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ _VALUE: Final = re.compile(r"[#\w\s.,()%+-]*")
 _LOCAL: Final = re.compile(r"url\(#([\w.-]+)\)")
 _RASTER: Final = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*")
 _PIXELS: Final = re.compile(r"([\d.]+)pt")
-_MOST_LEVELS: Final = 50  # of marks in marks
+_MOST_LEVELS: Final = 50  # greatest nesting depth of elements
 _NAMED: Final = {
     INK: "ink",
     MUTED: "muted",
@@ -53,15 +53,15 @@ _NAMED: Final = {
     **{color: name for name, color in COLORS.items()},
     **{INKS[color]: f"{name}-ink" for name, color in COLORS.items() if color in INKS},
 }
-"""The frame's colors, and what the page calls them."""
+"""Maps the frame's colors to the page's variables."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Drawing:
-    """A picture: the content of an SVG file, and what it shows in words, for who does not see it, and below it.
+    """A picture: the content of an SVG file, with a description for screen readers and a caption.
 
-    `svg` is empty where it is not known to be ours: a page leaves it out, and says so. `narrow` is the same for phones;
-    empty where there is none.
+    `svg` is empty if its seal is not valid; then a page omits it and says so. `narrow` is the version for phones; empty
+    if there is none.
     """
 
     svg: bytes
@@ -70,24 +70,24 @@ class Drawing:
 
 
 class Classes:
-    """Styles of marks, each of which a class stands for."""
+    """Classes that replace inline styles."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self.num_drawings = 0
 
     def name_of(self, style: str) -> str:
-        """Return the class of a style."""
+        """Return the class for a style."""
         return self._names.setdefault(style, f"m{len(self._names)}")
 
     @property
     def style(self) -> str:
-        """The sheet of all of them."""
+        """The style sheet of all classes."""
         return "".join(f".{name}{{{style}}}\n" for style, name in self._names.items())
 
 
 def inline_picture(drawing: Drawing, classes: Classes) -> str:
-    """Return a picture's elements, and give the page its classes; ConfigurationError if it is no picture."""
+    """Return a picture's elements, and add their classes; ConfigurationError if it is not a picture."""
     wide = f'<div class="wide">{_inline_elements(drawing, classes)}</div>'
     if not drawing.narrow:
         return wide
@@ -99,7 +99,7 @@ def _inline_elements(drawing: Drawing, classes: Classes) -> str:
     field, allowed = "an SVG file of RUN", "a picture as a run draws it, in UTF-8, flat and without entities"
     refuse(b"<!ENTITY" in drawing.svg, field, drawing.words, allowed)
     try:
-        # As text, so that no other encoding, which the file may name, hides an entity from the line above.
+        # Parsed as text, so that an encoding named in the file cannot hide an entity from the check above.
         root = ET.fromstring(drawing.svg.decode())  # noqa: S314  as above
     except (ET.ParseError, UnicodeDecodeError) as error:
         allowed = f"{allowed}, and whole ({error})"
@@ -118,7 +118,7 @@ def _inline_elements(drawing: Drawing, classes: Classes) -> str:
 
 
 def _is_deep(root: ET.Element) -> bool:
-    """Return whether marks stand in each other deeper than any that matplotlib draws."""
+    """Return whether elements are nested deeper than any that matplotlib draws."""
     level = [root]
     for _ in range(_MOST_LEVELS):
         level = [child for element in level for child in element]
@@ -140,7 +140,7 @@ def _write(element: ET.Element, prefix: str, classes: Classes, parts: list[str])
 
 
 def _text(text: str | None) -> str:
-    """Return what stands between elements, as a terminal would show it."""
+    """Return the text between elements, without control characters."""
     return html.escape(printable(" ".join(text.split()))) if text else ""
 
 
@@ -164,7 +164,7 @@ def _attributes(element: ET.Element, name: str, prefix: str, classes: Classes) -
 
 
 def _style(style_text: str, prefix: str) -> str:
-    """Return what is allowed of a style, in the page's colors."""
+    """Return the allowed part of a style, in the page's colors."""
     declarations: list[str] = []
     for declaration in style_text.split(";"):
         key, _, value = (part.strip() for part in declaration.partition(":"))
@@ -177,10 +177,10 @@ def _style(style_text: str, prefix: str) -> str:
 
 
 def _loads(value: str) -> bool:
-    """Return whether a value names anything but a part of the picture."""
+    """Return whether a value refers to anything outside the picture."""
     return "url(" in _LOCAL.sub("", value).lower()
 
 
 def _rename_reference(value: str, prefix: str) -> str:
-    """Return a value that names a part of the picture by the part's new name."""
+    """Return a reference with the part's new identifier."""
     return _LOCAL.sub(lambda match: f"url(#{prefix}{match[1]})", value)

@@ -1,8 +1,8 @@
-"""A page: blocks of words, tables and pictures, and the one HTML file that they become.
+"""A page: blocks of text, tables and pictures, written as a single HTML file.
 
-The rules that hold here: the file needs nothing beside itself, and may load nothing (its Content-Security-Policy allows
-the one style and the one script in it, by their digests); all text passes Jinja's escaping, and what a browser would
-obey in a name, such as marks that turn the direction of what follows, is taken out as in a terminal.
+The file is self-contained and may load nothing: its Content-Security-Policy allows only the one style and the one
+script in it, by their digests. All text passes Jinja's escaping. Control characters in names, such as marks that
+reverse the text direction, are removed as in a terminal.
 """
 
 import base64
@@ -28,10 +28,10 @@ from ..tables import Cell, Table, Tone, csv_of
 from ..verdicts import at_most
 from .drawings import Classes, Drawing, inline_picture
 
-_MOST_DOWNLOADED: Final = 5_000  # rows that a page carries to be downloaded
+_MOST_DOWNLOADED: Final = 5_000  # most rows of a table that can be downloaded from the page
 _MARK: Final = b'<meta name="generator" content="Psephos'
 _HEAD_BYTES: Final = 2_048
-_TOGETHER: Final = re.compile(r"ε = |(?<=\d) ± |(?<=\d) %| (?=[:;?!](?:\s|$))")  # what a line does not end within
+_TOGETHER: Final = re.compile(r"ε = |(?<=\d) ± |(?<=\d) %| (?=[:;?!](?:\s|$))")  # text without line breaks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,14 +44,14 @@ class Text:
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """What is said in pairs: of what, and what."""
+    """Pairs of labels and facts."""
 
     facts: Mapping[str, str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SequenceStep:
-    """A step of a sequence of messages: from the parties up to the server, down to them, or with one side."""
+    """A step in a sequence of messages: to the server, to the parties, or on one side."""
 
     way: Literal["up", "down", "server", "parties"]
     title: str
@@ -60,7 +60,7 @@ class SequenceStep:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SequenceSteps:
-    """Messages in their order, between parties, at the left, and a server."""
+    """Messages in order, between parties at the left and a server."""
 
     parties: str
     server: str
@@ -69,7 +69,7 @@ class SequenceSteps:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Code:
-    """Something to be copied, such as a command, and what it does in words."""
+    """A text to copy, such as a command, with its explanation."""
 
     text: str
     words: str
@@ -80,7 +80,7 @@ Block: TypeAlias = Text | Facts | Table | Drawing | SequenceSteps | Code
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Section:
-    """Blocks under a heading; a part of the section before it or not, with an anchor where a cell leads to it."""
+    """Blocks under a heading, possibly a subsection, with an anchor if a cell links to it."""
 
     title: str
     blocks: Sequence[Block]
@@ -90,7 +90,7 @@ class Section:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Page:
-    """All of a page: what it is, of what, short facts in one line, what came of it sentence by sentence, the rest."""
+    """A page: its kind, title, short facts, verdict sentences, and sections."""
 
     kind: str
     title: str
@@ -102,19 +102,19 @@ class Page:
 
 
 def epsilon_text(epsilon: object) -> str:
-    """Return a loss as sentences have it, rounded up; what nothing bounds is written as null, and is ∞."""
+    """Format a loss for sentences, rounded up; null means unbounded, and is ∞."""
     return at_most(epsilon) if isinstance(epsilon, (int, float)) and math.isfinite(epsilon) else "∞"
 
 
 def epsilon_cell(epsilon: float | None) -> Cell:
-    """Return a loss as tables have it."""
+    """Format a loss for tables."""
     return Cell(epsilon_text(epsilon), math.inf if epsilon is None else epsilon)
 
 
 def drawn(pictures: Mapping[str, bytes], name: str, words: str) -> Iterator[Drawing]:
-    """Yield a picture by its name, with what it shows; nothing where there is none.
+    """Yield a picture by its name, with its description; nothing if it does not exist.
 
-    Of pictures that are not known to be ours, as `reader.pictures_in` says it, there are no bytes.
+    Pictures without a valid seal (`reader.pictures_in`) have no content.
     """
     if name in pictures:
         narrow = pictures.get(f"{name}{NARROW}")
@@ -122,17 +122,17 @@ def drawn(pictures: Mapping[str, bytes], name: str, words: str) -> Iterator[Draw
 
 
 def repeat_section(command: str) -> Iterator[Section]:
-    """Yield how to repeat what left a folder; nothing where the command is not known, and empty."""
+    """Yield the section with the command that repeats a folder's results; nothing if it is unknown."""
     if command:
         code = Code(text=command, words="In the folder in which it was given, the command that repeats it:")
         yield Section(title="How to repeat it", blocks=[code])
 
 
 def write_page(page: Page, path: Path) -> None:
-    """Write a page, all of it or nothing, for its owner alone; one that was there is replaced, and another file is not.
+    """Write a page atomically, readable only by its owner; replace an earlier page, but no other file.
 
     Raises:
-        ConfigurationError: the file is something else than a page, or cannot be written.
+        ConfigurationError: the file exists and is not a page, or cannot be written.
     """
     data = _render(page).encode()
     try:
@@ -151,7 +151,7 @@ def _is_page(path: Path) -> bool:
 
 
 def download_of(table: Table) -> str:
-    """Return a table as the address of a file; empty where it is too long to be carried."""
+    """Return a table as a data URL; empty if it is too long."""
     if not table.rows or table.num_rows > _MOST_DOWNLOADED:
         return ""
     lines = [[cell.written for cell in row] for row in table.cells]
@@ -188,7 +188,7 @@ def _render(page: Page) -> str:
 
 
 def _describe_omitted(number: int) -> str:
-    """Return what a page says of so many pictures of its folder that are not known to be ours."""
+    """Return a sentence on the number of pictures without a valid seal."""
     if not number:
         return ""
     verb, pronoun = ("is", "it") if number == 1 else ("are", "them")
@@ -221,13 +221,13 @@ def _template() -> jinja2.Template:
 
 
 class _Sentence(str):
-    """What is broken into lines, where a number stays with its sign, such as in "ε = 1"."""
+    """Text that is wrapped without separating numbers from signs, as in "ε = 1"."""
 
     __slots__ = ()
 
 
 def _harmless(value: Any) -> Any:
-    """Return text as a terminal would show it; what is HTML already stays so."""
+    """Return text without control characters; HTML stays unchanged."""
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     text = "\n".join(map(printable, value.split("\n")))

@@ -1,7 +1,7 @@
-"""A run's page: its verdict, what it released, what that cost, who is trusted, what happened, how to repeat it.
+"""A run's page: verdict, release, privacy cost, trust, course of the session, and how to repeat it.
 
-The rule that holds here: of a deployment a page has the release and, of a party, its own losses; nobody's name, values
-or reports, no seed, and nothing of who took part where that is private. `private/` is never opened.
+The page of a deployment has the release and, for a party, its own losses. It has no names, values, reports or seeds,
+and nothing about participation if that is private. `private/` is never read.
 """
 
 import contextlib
@@ -33,12 +33,12 @@ from .page import (
     repeat_section,
 )
 
-_MOST_CHARACTERS: Final = 160  # of a setting
+_MOST_CHARACTERS: Final = 160  # most characters of a setting
 _NOT_SETTINGS: Final = ("name", "title", "description", "trust")
 
 
 def page_of_run(artifacts: RunArtifacts, studies: Sequence[Section]) -> Page:
-    """Return the page of a run, with what is said of studies in its folder."""
+    """Return a run's page, with sections on studies in its folder."""
     facts = list(_facts(artifacts))
     verdict, tone = verdict_in(artifacts)
     sections = [
@@ -63,7 +63,7 @@ def page_of_run(artifacts: RunArtifacts, studies: Sequence[Section]) -> Page:
 
 
 def verdict_in(artifacts: RunArtifacts) -> tuple[Sequence[str], Tone]:
-    """Return what came of a run, in sentences, and how good that is."""
+    """Return a run's verdict in sentences, and its tone."""
     has_failed = artifacts.run is not None and artifacts.run.failure is not None
     sentences: list[str] = []
     if artifacts.outcome is not None:
@@ -87,7 +87,7 @@ def verdict_in(artifacts: RunArtifacts) -> tuple[Sequence[str], Tone]:
 
 
 def _facts(artifacts: RunArtifacts) -> Iterator[str]:
-    """Yield the day, how many took part of how many, and whether it was real."""
+    """Yield the date, the number of participants, and whether the session was a simulation."""
     with contextlib.suppress(ValueError, OverflowError):
         yield f"{dt.datetime.fromisoformat('' if artifacts.run is None else artifacts.run.at):%-d %B %Y}"
     num = None if artifacts.result is None else artifacts.result.num_parties
@@ -107,7 +107,7 @@ def _facts(artifacts: RunArtifacts) -> Iterator[str]:
 
 
 def _technical(artifacts: RunArtifacts) -> dict[str, str]:
-    """Return by what it was computed, and with which noise."""
+    """Return how the run was computed, and its kind of noise."""
     scenario, run = artifacts.scenario or {}, artifacts.run
     manner = ""
     if artifacts.kind == "party" or (run is not None and run.kind):
@@ -124,7 +124,7 @@ def _technical(artifacts: RunArtifacts) -> dict[str, str]:
 
 
 def _is_rehearsal(artifacts: RunArtifacts) -> bool:
-    """Return whether processes took part with simulated noise."""
+    """Return whether the run used processes with simulated noise."""
     kinds = {
         artifacts.run.kind if artifacts.run is not None else "",
         artifacts.result.kind if artifacts.result is not None else "",
@@ -174,14 +174,14 @@ def _cost(artifacts: RunArtifacts) -> Iterator[Block]:
 
 
 def _ledger(artifacts: RunArtifacts, entries: Sequence[LedgerEntry]) -> Iterator[Block]:
-    """Yield the ledger: what each person lost by phase and unit; where that differs, the least and the most."""
+    """Yield the ledger: losses by phase and unit; if persons differ, the least and the greatest."""
     kinds: dict[tuple[str, ...], list[LedgerEntry]] = {}
     for entry in entries:
         against = trust_model_of(entry.mechanism, entry.model.value)
         kind = entry.phase, entry.mechanism, entry.unit, entry.relation.value, against
         kinds.setdefault(kind, []).append(entry)
     hides = artifacts.kind == "party" or artifacts.about is None or artifacts.about.hides_participation
-    is_alike = len({kind[3:] for kind in kinds}) == 1  # then a sentence says it once
+    is_alike = len({kind[3:] for kind in kinds}) == 1  # stated once in a sentence
     rows: list[Sequence[Entry]] = []
     for kind, kind_entries in kinds.items():
         entries_of_kind: dict[tuple[str, str], list[LedgerEntry]] = {}
@@ -244,7 +244,7 @@ def _trust(artifacts: RunArtifacts) -> Iterator[Block]:
         yield Text(_too_old(artifacts), "quiet")
     else:
         yield Text(" ".join(trust_of(facts)))
-    if " " in own_trust:  # a word alone is the model, which has been said
+    if " " in own_trust:  # a single word is the model, which is already stated
         yield Text(own_trust)
     if not artifacts.is_deployment or _is_rehearsal(artifacts):
         yield Text("This was a simulation: it protects nobody.", "quiet")
@@ -283,7 +283,7 @@ def _trace_blocks(artifacts: RunArtifacts) -> Iterator[Block]:
 
 
 def _loss_blocks(artifacts: RunArtifacts) -> Iterator[Block]:
-    """Yield which parties of a simulation were dropped, or did not hear the outcome."""
+    """Yield the parties of a simulation that were dropped, or did not receive the outcome."""
     if artifacts.dropped:
         rows = [[Cell.of(each.get(key)) for key in ("party", "phase", "reason")] for each in artifacts.dropped]
         yield Table(caption="Parties that were dropped", name="dropped", columns=("Party", "Phase", "Why"), rows=rows)
@@ -321,7 +321,7 @@ def _report_blocks(attack_report: AttackReportJSON, place: int) -> Iterator[Bloc
 
 
 def settings_of(scenario: Mapping[str, Any]) -> dict[str, str]:
-    """Return a scenario's settings by their dotted names, as they are written in a file, in its order.
+    """Return a scenario's settings by dotted name, in the file's format and order.
 
     Examples:
         >>> settings_of({"name": "tea", "parameters": {"epsilon": 1.0}, "parties": [{}, {}]})

@@ -1,4 +1,4 @@
-"""The one page of whatever is no single run: its verdict, its tables and its pictures (`running.studies`)."""
+"""The page of a study that is not a single run: its verdict, tables and pictures (`running.studies`)."""
 
 import re
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from ..running.reader import pictures_in, read_as, read_command
 from ..running.studies import STUDY, Study
 from .page import Block, Page, Section, Text, drawn, repeat_section
 
-_NAME: Final = re.compile(r"[\w-]+")  # of a table, whose file is called so: it names no other folder's
+_NAME: Final = re.compile(r"[\w-]+")  # a table's name, which is also its file's, and so must not contain a path
 
 
 def page_of_study(folder: Path) -> Page | None:
-    """Return the page of a study; None where the folder is of none."""
+    """Return the page of a study; None if the folder has no study."""
     if not (folder / STUDY).exists():
         return None
     study = _study_in(folder)
@@ -33,7 +33,7 @@ def page_of_study(folder: Path) -> Page | None:
 
 
 def sections_of_studies(folder: Path) -> Iterator[Section]:
-    """Yield what studies say that lie in the folder of a run, each in a folder of its own."""
+    """Yield the sections of studies in subfolders of a run's folder."""
     for file in sorted(folder.glob(f"*/{STUDY}")):
         study = _study_in(file.parent)
         summary = Text(" ".join([f"{study.title}: {', '.join(study.facts)}.", *study.verdict]))
@@ -47,7 +47,7 @@ def _study_in(folder: Path) -> Study:
 
 
 def _blocks_of(study: Study, folder: Path) -> Iterator[Block]:
-    """Yield the pictures, the tables and the notes of a study."""
+    """Yield a study's pictures, tables and notes."""
     pictures = pictures_in(folder)
     for table in study.tables:
         require(_NAME.fullmatch(table.name), f"{STUDY}.tables", table.name, "names of letters, digits, - and _ alone")

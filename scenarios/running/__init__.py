@@ -1,3 +1,3 @@
-"""From a scenario's text to a folder with everything that came of its run."""
+"""Run scenarios: from a scenario's text to a folder with the results of its run."""
 
 __all__: tuple[str, ...] = ()

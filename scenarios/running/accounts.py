@@ -1,8 +1,8 @@
-"""One ledger a person over all votes of a series, and who may take part in the next one.
+"""One ledger for each person over all votes of a series, and the persons who can take part in the next vote.
 
-The rule that holds here: what a vote costs is checked against all limits before anybody is asked, and by a party's own
-ledger again before it draws. Whoever has not enough left is not on that vote's roster. What anybody pays follows from
-what is public of them, so that nobody's values are told by who is not there.
+A vote's losses are checked against all budgets before any party is asked, and again by each party's ledger before it
+draws. Persons without enough budget are not on the vote's roster. Losses depend only on public values, so absences
+reveal nothing about private values.
 """
 
 import datetime as dt
@@ -14,11 +14,11 @@ from ...protocol.privacy import Budget, Ledger, LedgerEntry, PrivacyLoss
 from ...protocol.privacy.periods import keep_recent
 from .series import Allowance
 
-_NO_CLOCK: Final = 0.0  # the time of every vote of a series without a clock, whose budget has no period
+_NO_CLOCK: Final = 0.0  # time of every vote in a series without a clock, whose budget has no period
 
 
 class Accounts:
-    """The ledgers of everybody who ever takes part, of whom each may lose what the allowance says."""
+    """The ledgers of all persons in a series, each with the budget of the allowance."""
 
     def __init__(self, allowance: Allowance) -> None:
         self._allowance = allowance
@@ -26,7 +26,7 @@ class Accounts:
 
     @property
     def persons(self) -> Sequence[str]:
-        """Who has paid anything, in the order in which they first did."""
+        """The persons with losses, in the order of their first loss."""
         return tuple(self._paid)
 
     @property
@@ -35,11 +35,11 @@ class Accounts:
         return tuple(entry for person_entries in self._paid.values() for _, entry in person_entries)
 
     def entries_of(self, person: str) -> Sequence[LedgerEntry]:
-        """Return all that a person has paid, in order."""
+        """Return a person's losses, in order."""
         return tuple(entry for _, entry in self._paid.get(person, ()))
 
     def ledger(self, person: str, moment: dt.datetime | None) -> Ledger:
-        """Return a person's ledger as of a vote: with all that counts against the budget, or against its period's."""
+        """Return a person's ledger at a vote, with the losses that count against the budget, or against its period."""
         person_entries = self._paid.get(person, [])
         seconds = self._allowance.period_seconds
         counted_entries = [entry for _, entry in person_entries]
@@ -50,7 +50,7 @@ class Accounts:
     def refusal(
         self, person: str, losses: Iterable[PrivacyLoss], moment: dt.datetime | None
     ) -> BudgetExceededError | None:
-        """Return why a person cannot take part in a vote that costs this; None where there is room for it."""
+        """Return why a person cannot take part in a vote with these losses; None if the budget suffices."""
         needed_losses = list(losses)
         try:
             self.ledger(person, moment).check(needed_losses)
@@ -61,7 +61,7 @@ class Accounts:
         return None
 
     def remaining(self, person: str, moment: dt.datetime | None) -> float:
-        """Return the greatest loss that a person can still have at a time; infinity without a budget."""
+        """Return a person's remaining budget at a time; infinite without a budget."""
         remaining_budget = self.ledger(person, moment).remaining
         return (
             remaining_budget
@@ -70,7 +70,7 @@ class Accounts:
         )
 
     def book(self, entries: Iterable[LedgerEntry], moment: dt.datetime | None) -> None:
-        """Take up what was charged at a time, each loss by its person."""
+        """Add losses that were charged at a time, each to its person."""
         for entry in entries:
             self._paid.setdefault(entry.person, []).append((_seconds(moment), entry))
 

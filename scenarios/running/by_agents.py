@@ -1,4 +1,4 @@
-"""One session by agents, one for each party, over a transport and all in this process."""
+"""Run a session in this process by agents, one for each party, over a transport."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ __all__ = ["Adversity", "AgentClasses", "run_agents"]
 
 
 class AgentClasses(msgspec.Struct, frozen=True):
-    """Which agents play the two sides.
+    """The agent classes of the two sides.
 
     Examples:
         >>> from psephos.agents import CloudServer, Partner
@@ -42,7 +42,7 @@ class AgentClasses(msgspec.Struct, frozen=True):
 
 
 class Adversity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session meets beside honest parties and a calm network.
+    """Deviating parties, strangers and network faults in a session.
 
     Examples:
         >>> from psephos.agents.adversaries import Deviation
@@ -50,11 +50,11 @@ class Adversity(msgspec.Struct, frozen=True, kw_only=True):
         ['ann']
     """
 
-    # What parties do that do not follow the protocol, by name; the server's under `SERVER`.
+    # Deviations of parties from the protocol, by name; the server's under `SERVER`.
     deviations: Mapping[str, Deviation] = {}
-    strangers: Strangers | None = None  # who else tries to take part
-    plugins: Sequence[Plugin] = ()  # whose code runs besides, to be blamed for what it raises
-    # What the network does to payloads; a party whose connection is lost does not come back.
+    strangers: Strangers | None = None  # connections of strangers that try to take part
+    plugins: Sequence[Plugin] = ()  # plug-ins whose code also runs, to be named for exceptions
+    # Faults of the network; a party whose connection is lost does not reconnect.
     weather: Weather | None = None
 
 
@@ -74,27 +74,27 @@ async def run_agents(
     observers: SessionObservers | None = None,
     adversity: Adversity = _NONE,
 ) -> SessionRecord:
-    """Run a session with one agent a party, all in this process, over `transport`.
+    """Run a session with one agent for each party, all in this process, over `transport`.
 
-    No deadline is waited for once all parties have answered or gone, even where a deployment waits since who takes part
-    is private: the server, which knows when its machine waits for nobody else, lets it pass. A clock that jumps as
-    soon as all tasks are idle would not do: over sockets a report may be on its way then.
+    Deadlines pass as soon as all parties have answered or left, even if a deployment would wait because participation
+    is private: the server skips the rest when its machine waits for nobody. A clock that jumps when all tasks are idle
+    would not work, since a report may still be on its way over a socket.
 
     Args:
-        names: the parties, in roster order.
-        inputs: their rows, in the same order.
-        classes: who plays the sides; by default the roles that the protocol names.
-        ledgers: by name, where a party's losses are charged; by default new ones, without a budget.
-        observers: who observes it, and gets what it leaves.
-        adversity: who does not follow the protocol, and what else goes wrong.
+        names: the parties' names, in roster order.
+        inputs: the parties' rows, in the same order.
+        classes: the agent classes; by default the roles that the protocol names.
+        ledgers: maps parties to the ledgers that are charged; by default new ones without a budget.
+        observers: observers, which also receive the results.
+        adversity: deviations and faults.
 
     Raises:
         QuorumError: a phase closed without its quorum.
-        PluginError: the code of the protocol, of the transport, of an agent or of a plug-in of the adversity raised
-            something, or the protocol's breaks its contract.
-        ConfigurationError: the roster or a rule is not allowed, the system has too few descriptors, or a kept report is
-            of another law, or of values that have changed.
-        OSError: no listener can be opened, or a party cannot connect.
+        PluginError: the code of the protocol, of the transport, of an agent or of a plug-in raised an exception, or the
+            protocol breaks its contract.
+        ConfigurationError: the roster or a rule is not allowed, the system has too few file descriptors, or a memoized
+            report has another law or changed values.
+        OSError: a listener cannot be opened, or a party cannot connect.
 
     Examples:
         >>> import trio
@@ -134,7 +134,7 @@ async def run_agents(
             memoized_reports=earlier_reports.received(),
             observers=observers,
         )
-        # Their server is in this process, and busy rather than silent.
+        # The server is in this process, so it may be busy, but not dead.
         clients = {
             party.name: classes.client(protocol, party, mode, patience_seconds=math.inf, log=observers.log)
             for party in earlier_reports.parties(ledgers, signers)

@@ -1,4 +1,4 @@
-"""One session by array computations, all parties at once or batch by batch."""
+"""Run a session by array computations, all parties at once or batch by batch."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,14 +26,14 @@ def run_arrays(
     names: Sequence[str] = (),
     observers: SessionObservers | None = None,
 ) -> SessionRecord:
-    """Run the same session as array computations; the ledger gets one line for each loss, for all parties together.
+    """Run the session of all parties as array computations; the ledger gets one entry for each loss of all parties.
 
-    Losses are charged before anything is drawn. Names, in roster order, are needed where reports are kept.
+    Losses are charged before anything is drawn. `names`, in roster order, are required if reports are memoized.
 
     Raises:
-        ValueError: as `run_population`, or reports are kept and the parties have no names.
-        ConfigurationError: a kept report is of another law, or of values that have changed.
-        PluginError: as `run_population`, and where the protocol's mechanisms raise something.
+        ValueError: as `run_population`; or reports are memoized and `names` are missing.
+        ConfigurationError: a memoized report has another law, or changed values.
+        PluginError: as `run_population`; also if the protocol's mechanisms raise an exception.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -88,14 +88,14 @@ def run_streamed(
     noise: SimulatedNoise,
     observers: SessionObservers,
 ) -> SessionRecord:
-    """Run a session as array computations over parties that come in batches; see `run_arrays`.
+    """Run a session as array computations over batches of parties; see `run_arrays`.
 
-    `num_left` is `PartyStream.num_left`. Whoever tallies the batches, and tells its argument how many parties there
-    were so far, knows what was charged.
+    `num_left` is `PartyStream.num_left`. `tally` tallies the batches, and calls its argument with the number of parties
+    so far; losses are charged by this number.
     """
     name = " and ".join(phase.name for phase in protocol.phases)
     tell = _make_teller(noise.session, observers)
-    if observers.log is not None:  # how many will be asked is not always known
+    if observers.log is not None:  # the number of parties is not always known in advance
         for phase in protocol.phases:
             observers.log.info("phase_opened", session=noise.session, party="arrays", phase=phase.name)
 
@@ -118,13 +118,13 @@ def run_streamed(
 
 
 def _make_closed(phase: Phase, tally: Tally, outcome: msgspec.Struct | None) -> Closed:
-    """Return what the server's machine would say as a phase closes in which all parties have reported."""
+    """Return the effect of the server's machine when a phase closes in which all parties have reported."""
     counts = (None, None) if phase.hides_participation else (tally.num_reports, 0)
     return Closed(phase.name, *counts, outcome)
 
 
 def _report_counts(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally]) -> tuple[int | None, ...]:
-    """Return each phase's number of reports; None where that is private."""
+    """Return each phase's number of reports; None if it is private."""
     return tuple(
         None if phase.hides_participation else tally.num_reports
         for phase, tally in zip(protocol.phases, tallies, strict=True)
@@ -132,7 +132,7 @@ def _report_counts(protocol: PhasedProtocol[Any, Any], tallies: Sequence[Tally])
 
 
 def _make_teller(session: str, observers: SessionObservers) -> EffectListener:
-    """Return what tells of the effects that the server's machine would have."""
+    """Return a function that reports the effects that the server's machine would have."""
 
     def tell(effect: Effect) -> None:
         if observers.log is not None:

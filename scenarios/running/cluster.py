@@ -1,8 +1,8 @@
-"""A cluster of Dask (the extra `cluster`) as a pool: its workers run what other processes of this machine would run.
+"""A Dask cluster (the extra `cluster`) as a pool, whose workers run tasks in place of local processes.
 
-A task's key digests the task: module, parameters, places and files. What it gives depends on nothing else, so that one
-that is run again, since its worker died, has the same bits. Three times it is tried. Secure noise is drawn in no task.
-Addresses, certificates and all else of the network are Dask's own configuration.
+A task's key is a digest of its module, parameters, indices and files. Its result depends on nothing else, so a task
+that is repeated after its worker died gives the same bits. Each task is tried three times. Tasks never draw secure
+noise. The network, with addresses and certificates, is configured in Dask.
 """
 
 import contextlib
@@ -24,35 +24,35 @@ LOCAL: Final = "local"
 _TRIES: Final = 3
 _OF_LOCAL: Final = {
     "distributed.scheduler.allowed-failures": _TRIES - 1,
-    "distributed.deploy.lost-worker-timeout": "1 hour",  # within which one may come again, however busy the machine is
+    "distributed.deploy.lost-worker-timeout": "1 hour",  # time in which a busy worker may return
 }
 _SECONDS_WORTH_A_TASK: Final = 5.0
 _SECONDS_TO_FIND: Final = 10.0
 _SECONDS_FOR_WORKERS: Final = 60.0
-_SECONDS_TO_LOOK: Final = 5.0  # whether there are any, while none has answered
-_AHEAD: Final = 32  # tasks beside two for each worker: so many see a cluster that grows with its work
+_SECONDS_TO_LOOK: Final = 5.0  # interval of checks for workers while there is no answer
+_AHEAD: Final = 32  # tasks in addition to two for each worker, for clusters that grow with their queue
 
 
 @contextlib.contextmanager
 def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
-    """Reach the workers of a scheduler, or start some here.
+    """Connect to the workers of a scheduler, or start local ones.
 
     Args:
-        address: the scheduler's, as "tcp://10.0.0.1:8786"; or `LOCAL`.
-        workers: of `LOCAL`, how many processes; 0 for one on each core.
+        address: the scheduler's address, such as "tcp://10.0.0.1:8786"; or `LOCAL`.
+        workers: number of processes for `LOCAL`; 0 for one on each core.
 
     Raises:
-        ConfigurationError: Dask is not installed, no scheduler or worker is there, or a worker is of another version.
+        ConfigurationError: Dask is not installed, there is no scheduler or worker, or a worker has another version.
     """
     allowed = "left out; or pip install 'psephos[cluster]'"
-    distributed: Any = None  # an extra, which one machine does not need
+    distributed: Any = None  # an optional dependency
     with contextlib.suppress(ImportError):
         distributed = importlib.import_module("distributed")
     require(distributed, "--cluster", address, allowed)
     allowed = f"{LOCAL!r}, or the address of a scheduler, as tcp://10.0.0.1:8786"
     require(address == LOCAL or _is_address(address), "--cluster", address, allowed)
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what it has to say is said in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # errors are reported in one line instead
     with contextlib.ExitStack() as stack:
         cluster_address: Any = address
         if address == LOCAL:
@@ -62,14 +62,15 @@ def open_cluster(address: str, *, workers: int = 0) -> Generator[Pool]:
                 distributed.LocalCluster(
                     n_workers=workers or num_cores(),
                     threads_per_worker=1,
-                    dashboard_address="127.0.0.1:0",  # else it would answer to everybody
+                    dashboard_address="127.0.0.1:0",  # otherwise it would listen on all interfaces
                     silence_logs=logging.CRITICAL,
                 )
             )
-        gc.collect()  # an earlier client that was refused would close while Dask's lock is held for this one: for ever
+        gc.collect()  # otherwise a refused earlier client may be closed while Dask's lock is held, and deadlock
         try:
             client = stack.enter_context(distributed.Client(cluster_address, timeout=_SECONDS_TO_FIND))
-        except (OSError, RuntimeError, TypeError, ValueError) as error:  # the two in the middle are of encryption
+        # RuntimeError and TypeError come from encryption
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
             allowed = f"{LOCAL!r}, or the address of a scheduler that is there ({error})"
             raise ConfigurationError(field="--cluster", value=address, allowed=allowed) from None
         yield _Cluster(client, distributed, address)
@@ -102,7 +103,7 @@ class _Cluster:
 
     def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
         remaining_tasks, own_versions_here = enumerate(tasks), installed_versions()
-        numbers: dict[Any, int] = {}  # of futures that are waited for
+        numbers: dict[Any, int] = {}  # numbers of pending futures
 
         def hand() -> None:
             if (next_task := next(remaining_tasks, None)) is not None:
@@ -128,7 +129,7 @@ class _Cluster:
                 yield number, answer
 
     def _done_of(self, numbers: Mapping[Any, int]) -> Collection[Any]:
-        """Wait for some of these futures, but not for workers that are all gone."""
+        """Wait for some of these futures; stop if all workers are gone."""
         since = time.monotonic()
         while True:
             try:
@@ -145,9 +146,9 @@ class _Cluster:
 
 
 def answer_task(module: str, task: bytes, versions: Mapping[str, str]) -> tuple[str, Mapping[str, str], bytes]:
-    """Run by a worker: do a task, if it is of these versions; return its address, its versions, and the answer.
+    """Run a task on a worker with matching versions; return the worker's address and versions, and the answer.
 
-    RuntimeError: what somebody should read, whatever was raised, since not every error can travel.
+    RuntimeError: any exception, as text, since not every exception can be pickled.
     """
     worker = str(importlib.import_module("distributed").get_worker().address)
     if installed_versions() != versions:

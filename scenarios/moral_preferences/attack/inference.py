@@ -95,8 +95,7 @@ class MoralAttack(Attack):
         return Candidates(rows, places, tuple(f"candidate {place + 1}" for place in places.tolist()))
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return the indices of the parties' rows in the line-up; for membership, of suspect or other. See
-        `Attack.truths`."""
+        """Return the indices of true labels; for membership, an unknown row is "other". See `Attack.truths`."""
         truths = super().truths(secret, inputs)
         return np.maximum(truths, 0) if secret == _MEMBERSHIP else truths
 

@@ -1,8 +1,8 @@
-"""The societies of the experiments: made-up voters, drawn afresh for each repetition, and what is right for them.
+"""The experiments' societies: synthetic voters, redrawn for each repetition, and the truth for them.
 
-Section 5.1's voters are judged by isotropic Gaussian pairs, for which 1 − angle/π is exactly the share of pairs on
-which two preferences agree (reading M1). Voters like the Moral Machine's are judged by held-out dilemmas, which belong
-to nobody. Either way the truth is the mean of the voters' own true preferences.
+Accuracy on Section 5.1's voters uses isotropic Gaussian pairs, for which 1 − angle/π is exactly the fraction of pairs
+on which two preferences agree (reading M1). Accuracy on voters like the Moral Machine's uses held-out dilemmas, which
+no voter answered. In both cases the truth is the mean of the voters' true preferences.
 """
 
 import dataclasses
@@ -34,28 +34,28 @@ _FEWEST_VOTERS: Final = 16
 class Kind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A kind of society."""
 
-    kind: str = "synthetic"  # or MACHINE_LIKE, or OWN, of a file
-    records: int = 50  # n, of each voter
-    features: int = 10  # d
-    file: str = ""  # somebody's own
+    kind: str = "synthetic"  # or MACHINE_LIKE, or OWN for a file
+    records: int = 50  # number n of records of each voter
+    features: int = 10  # number of features d
+    file: str = ""  # the user's file
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RepeatedSociety:
-    """The voters of some repetitions, one repetition after the other."""
+    """The voters of some repetitions, concatenated."""
 
-    records: Records  # of all voters
-    # float64, shape (repetitions, voters, d): at place i the mean of the first i + 1 voters' true preferences; None
-    # where nobody knows them
+    records: Records  # the records of all voters
+    # float64, shape (repetitions, voters, d): at index i the mean of the first i + 1 voters' true preferences; None if
+    # unknown
     means: FloatArray | None
-    # Differences of alternatives on which preferences are judged, float64, shape (repetitions or 1, pairs, d): chosen
-    # less rejected where nobody knows the truth. None stands for pairs that spread alike in all directions.
+    # Differences of alternatives for accuracy, float64, shape (repetitions or 1, pairs, d): chosen minus rejected if
+    # the truth is unknown. None for isotropic pairs.
     pairs: FloatArray | None
 
     def accuracies(self, estimates: FloatArray, voters: int) -> FloatArray:
-        """Return the share of pairs on which each repetition's estimate, shape (repetitions, d), decides rightly.
+        """Return the fraction of pairs on which repetitions' estimates, shape (repetitions, d), agree with the truth.
 
-        That is as the truth of the first so many voters does (reading M1); an estimate of 0 tosses a coin.
+        The truth is that of the first `voters` voters (reading M1). An estimate of 0 counts ½.
         """
         truth = np.zeros_like(estimates) if self.means is None else self.means[:, voters - 1]
         if self.pairs is None:
@@ -67,7 +67,7 @@ class RepeatedSociety:
 
 
 def seed_of(seed: int, repetition: int) -> int:
-    """Return the generators' seed of a repetition; no two seeds share one, as there are fewer than 10⁶ repetitions."""
+    """Return the generators' seed of a repetition; all are distinct, since there are fewer than 10⁶ repetitions."""
     return seed * 1_000_000 + repetition
 
 
@@ -89,7 +89,7 @@ def draw_society(kind: Kind, seed: int, repetitions: range, *, num_voters: int) 
 
 
 def make_survey(kind: Kind, *, num_voters: int, seed: int) -> Survey:
-    """Return one made-up society's voters."""
+    """Return one synthetic society's voters."""
     if kind.kind == MACHINE_LIKE:
         return make_machine_like(MoralMachineLike(voters=num_voters, records=kind.records, seed=seed))
     spec = SyntheticPreferences(voters=num_voters, records=kind.records, features=kind.features, seed=seed)
@@ -101,9 +101,9 @@ def _records(kind: Kind, chosen: FloatArray, rejected: FloatArray) -> Records:
 
 
 def _draw_own_society(kind: Kind, num_voters: int, seeds: Sequence[int]) -> RepeatedSociety:
-    """Return voters of a file, drawn anew for each repetition, and what those chose who were not drawn (M1)."""
+    """Return voters drawn from a file for each repetition, and the choices of those who were not drawn (M1)."""
     records = _read_records(kind.file)
-    # Which records are the first n of the voters who have so many: shape (voters, n).
+    # Indices of the first n records of voters who have at least n, shape (voters, n).
     indices = records.offsets[:-1][records.num_records >= kind.records][:, None] + np.arange(kind.records)
     uniforms = [draw_uniforms("moral-own-data", seed, "voters", start=0, stop=1, slots=len(indices)) for seed in seeds]
     orders = np.argsort(np.concatenate(uniforms), axis=1, kind="stable")
@@ -117,10 +117,10 @@ def _draw_own_society(kind: Kind, num_voters: int, seeds: Sequence[int]) -> Repe
 
 
 def kind_of_file(path: str) -> tuple[Kind, int]:
-    """Return the kind of a file, with as many records as enough of its voters have, at most 13; and their number."""
+    """Return the kind of a file, with the number of records (at most 13) that enough voters have, and their number."""
     records = _read_records(path)
     counts = np.sort(records.num_records)[::-1]
-    # Of 400 voters 200 are drawn, and as many are held out; in Section 5.2 a voter has n = 13 records.
+    # With 400 voters, 200 are drawn and 200 held out; in Section 5.2 a voter has n = 13 records.
     max_own = min(400, (len(records) + 1) // 2)
     num_records = min(int(counts[max_own - 1]), 13)
     number = num_records and int(np.sum(counts >= num_records))
@@ -137,22 +137,22 @@ def _read_records(path: str) -> Records:
 
 @functools.cache
 def covariance_of_dilemmas() -> FloatArray:
-    """Return the covariance of the differences that dilemmas in general have: float64, shape (23, 23).
+    """Return the covariance of dilemmas' differences, float64, shape (23, 23).
 
-    Which side a voter chose changes a difference's sign alone, and so not the covariance: it is a fact on dilemmas, not
-    on voters. Those that are held out are not in it.
+    A voter's choice changes only a difference's sign, and so not the covariance: it depends on dilemmas, not on voters.
+    Held-out dilemmas are excluded.
     """
     differences = _dilemmas()[_HELD_OUT:]
-    # Added in order, so that no processor changes a bit.
+    # Summed in a fixed order, so that bits are the same on all processors.
     sums = [[np.cumsum(one * other)[-1] for other in differences.T] for one in differences.T]
     return np.array(sums) / len(differences)
 
 
 @functools.cache
 def _dilemmas() -> FloatArray:
-    """Return the differences of dilemmas in general, shape (dilemmas, 23): the first are held out.
+    """Return the differences of generated dilemmas, shape (dilemmas, 23), of which the first are held out.
 
-    The other 20,000 are what the public covariance is of. They are no experiment's own: they have one seed, the
-    default, and nobody's choices count.
+    The other 20,000 give the public covariance. They have the default seed, do not belong to an experiment, and do not
+    depend on choices.
     """
     return make_machine_like(MoralMachineLike(voters=_HELD_OUT + 20_000, records=1)).records.differences

@@ -1,12 +1,12 @@
-"""Many sessions at once: cells are measured with the protocol's own mechanisms, tallies and decisions.
+"""Measure cells in many sessions at once, with the protocol's mechanisms, tallies and decisions.
 
-All cells of a repetition have the same first voters and, mechanism by mechanism, the same noise, whatever ε is: so what
-one thing changes is known far better than an accuracy is. And each repetition is two sessions, one with the noise and
-one with its mirror image, which is as likely: of the noise on what is linear in β the sign is turned. Where there is
-little signal the two choose opposite preferences, and their mean tells the signal from much fewer repetitions.
+All cells of a repetition have the same first voters and, for each mechanism, the same noise at every ε. So differences
+between cells are estimated much more precisely than accuracies. Each repetition is two sessions, with antithetic noise:
+the second has the opposite sign of the noise in what is linear in β, which has the same law. If there is little signal,
+the two choose opposite preferences, so their mean shows the signal with far fewer repetitions.
 
-A voter's records become a row of integers once, whatever ε is, and reports of all repetitions are randomized together.
-A result depends on the seed alone, and not on how repetitions are split over processes.
+A voter's records are summarized once for all ε, and the reports of all repetitions are randomized together. Results
+depend only on the seed, not on the number of processes.
 """
 
 import functools
@@ -31,33 +31,33 @@ from ...running.processes import make_worker, run_in_shares
 from ..data.privacy_groups import PrivacyGroups, draw_epsilons
 from .societies import Kind, covariance_of_dilemmas, draw_society, seed_of
 
-_AT_ONCE: Final = 64  # repetitions
-_LARGEST: Final = 1 - 2.0**-53  # of uniforms
+_AT_ONCE: Final = 64  # repetitions in a batch
+_LARGEST: Final = 1 - 2.0**-53  # the largest uniform
 
 METHODS: Final = msgspec.toml.decode(text_beside(__name__, "methods.toml"), type=dict[str, dict[str, Any]])
-"""By their names, parameters of the protocol, and whether records are whitened."""
+"""Methods by name: parameters of the protocol, and whether records are whitened."""
 
 
 class CellToMeasure(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured in one go; what may be set of it, `page.toml` limits."""
+    """A cell; `page.toml` limits the values that can be set."""
 
     society: Kind = Kind()
-    voters: int = 50  # N
+    voters: int = 50  # number N of voters
     method: str = "algorithm-1"
-    epsilon: float = math.inf  # everybody's ε; infinite for what would be released without noise
-    groups: PrivacyGroups | None = None  # voters with an ε of their own (reading M11), whatever the seed
-    bound: float = 0.0  # B; 0 for the method's own
-    times: int = 1  # as many repetitions as of others, where effects are small
+    epsilon: float = math.inf  # ε of all voters; infinite for a release without noise
+    groups: PrivacyGroups | None = None  # voters with personalized ε (reading M11), independent of the seed
+    bound: float = 0.0  # radius B; 0 for the method's default
+    times: int = 1  # multiplies the number of repetitions, for small effects
 
     @property
     def without_noise(self) -> "CellToMeasure":
-        """What the paper compares with: the mean of all voters' fits."""
+        """The paper's baseline: the mean of all voters' fits."""
         return CellToMeasure(society=self.society, voters=self.voters, times=self.times)
 
 
 @functools.lru_cache(maxsize=64)
 def protocol_of(cell: CellToMeasure) -> MoralPreferences:
-    """Return a cell's protocol; without noise, one of any ε."""
+    """Return a cell's protocol; without noise, at any ε."""
     method = {"mean": "plain", **METHODS[cell.method]}
     if method.pop("whitened", False):
         method["covariance"] = covariance_of_dilemmas().tolist()
@@ -83,7 +83,7 @@ def measure(cells: Iterable[CellToMeasure], *, seed: int, start: int, stop: int)
 
 
 def _report_key(cell: CellToMeasure) -> object:
-    """Return what all cells have in common that are made of the same reports."""
+    """Return a key that is equal for cells computed from the same reports."""
     return repr({**METHODS[cell.method], "mean": "", "project": ""}), cell.epsilon, cell.groups, cell.bound
 
 
@@ -97,7 +97,7 @@ def _group_cells(
 
 
 class _Bench:
-    """Measures cells of one kind of society in some repetitions."""
+    """Measures the cells of one kind of society in some repetitions."""
 
     def __init__(self, kind: Kind, seed: int, repetitions: range, num_voters: int) -> None:
         self._kind, self._seed, self._repetitions = kind, seed, repetitions
@@ -105,7 +105,7 @@ class _Bench:
         self._rows: dict[object, IntArray] = {}
 
     def measure(self, cells: Sequence[CellToMeasure]) -> dict[CellToMeasure, FloatArray]:
-        """Return the accuracies in each repetition, float64, of cells that are made of the same reports."""
+        """Return the accuracies, float64, in each repetition of cells computed from the same reports."""
         protocol = protocol_of(cells[0])
         phase, rows = protocol.phase, self._rows_of(protocol)
         public = self._public(protocol, cells[0].groups, rows.shape[1])
@@ -125,7 +125,7 @@ class _Bench:
     def _uniforms(
         self, protocol: MoralPreferences, sign: int, phase: str, mechanism: RowMechanism, number: int
     ) -> FloatArray:
-        """Return what so many rows are randomized by in each repetition, float64, shape (repetitions, rows, slots)."""
+        """Return the uniforms of rows in each repetition, float64, shape (repetitions, rows, slots)."""
         kind, parameters = self._kind, protocol.parameters
         session = f"{kind.kind}/{kind.features}/{parameters.paradigm.model.value}/{parameters.mechanism}"
         noise = SimulatedNoise(self._seed, session=session).make_rounds(self._repetitions)
@@ -136,7 +136,7 @@ class _Bench:
         return uniforms
 
     def _rows_of(self, protocol: MoralPreferences) -> IntArray:
-        """Return the rows of all voters, which depend on no ε: int64, shape (repetitions, voters, numbers)."""
+        """Return the rows of all voters, which do not depend on ε, int64, shape (repetitions, voters, numbers)."""
         parameters, summary = protocol.parameters, protocol.summary
         key = (
             parameters.mechanism,
@@ -152,7 +152,7 @@ class _Bench:
         return self._rows[key]
 
     def _public(self, protocol: MoralPreferences, groups: PrivacyGroups | None, voters: int) -> IntArray:
-        """Return all public rows: int64, shape (repetitions, voters, 0 or 1)."""
+        """Return all public rows, int64, shape (repetitions, voters, 0 or 1)."""
         if not groups:
             return np.empty((len(self._repetitions), voters, 0), dtype=np.int64)
         tables: list[IntArray] = []
@@ -164,7 +164,7 @@ class _Bench:
 
 
 def _release(cell: CellToMeasure, reports: IntArray, public: IntArray, draw: Callable[..., FloatArray]) -> FloatArray:
-    """Return what is released in each repetition, shape (repetitions, d)."""
+    """Return the release of each repetition, shape (repetitions, d)."""
     protocol = protocol_of(cell)
     phase = protocol.phase
     tallies = [phase.tally(rows, earlier=[], public=places) for rows, places in zip(reports, public, strict=True)]
@@ -187,7 +187,7 @@ class _CellTask(msgspec.Struct, frozen=True):
 def measure_all(
     cells: Iterable[CellToMeasure], *, trials: int, seed: int, workers: int
 ) -> dict[CellToMeasure, list[float]]:
-    """Return the accuracies of all cells, by so many processes at most; RuntimeError where another one failed."""
+    """Return the accuracies of all cells, using at most `workers` processes; RuntimeError: a process failed."""
     members = list(dict.fromkeys(cells))
     shares = run_in_shares(
         __name__,
@@ -205,4 +205,4 @@ def _measure_share(task: _CellTask) -> list[list[float]]:
 
 
 work: Final = make_worker(_CellTask, _measure_share)
-"""Run by other processes."""
+"""The function that other processes run."""
