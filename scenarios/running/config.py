@@ -1,8 +1,8 @@
-"""Scenarios: what is run, as data.
+"""Scenarios: the description of a run, as data.
 
-A scenario is a TOML file (or the `scenario.json` of a run): who decides what by which protocol, over which
-transport. Every value may be set from the command line by its name. What is wrong is said before anything runs,
-with the field, the value and what is allowed.
+A scenario is a TOML file, or the `scenario.json` of a run. It names the parties, the protocol with its parameters, and
+the transport. Every value can be set from the command line by its name. Errors are found before anything runs, and name
+the field, the value and what is allowed.
 """
 
 import contextlib
@@ -32,16 +32,16 @@ from ..system import find_protocol
 from .parties import sources_of
 from .synthetic import check_synthetic
 
-VOTES: Final = "votes"  # the key by which a file is a series, which `series.load_series` reads
+VOTES: Final = "votes"  # a file with this key is a series (`series.load_series`)
 
 
 _TABLES: Final = frozenset({".csv", ".tsv"})
-_MAX_BYTES: Final = 1 << 26  # of a scenario: its parties stand in a file of their own where they are many
-_BEST: Final = "auto"  # of parameters: whatever is best, so that trust may say it
+_MAX_BYTES: Final = 1 << 26  # size of a scenario's file; many parties belong in a separate file
+_BEST: Final = "auto"  # a parameter's value for an automatic choice, which may follow from `trust`
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is run.
+    """A scenario's fields.
 
     Examples:
         >>> scenario = Scenario(name="tea", protocol="dpwevote", trust="central", budget=2.0)
@@ -49,48 +49,48 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ('central', 2.0)
     """
 
-    name: str  # one word; names the session and the run folder
-    protocol: str  # as registered
+    name: str  # one word, which names the session and the run's folder
+    protocol: str  # the protocol's registered name
     title: str = ""  # one line
-    description: str = ""  # what it is about; what is made up is said to be
-    # "local" (nobody is trusted), "distributed" (nor here: values are masked) or "central" (the server is), which the
-    # protocol's parameters then follow; or else a text: who trusts whom, and what a coalition can learn.
+    description: str = ""  # the subject, and what in it is synthetic
+    # The trust model, from which the protocol's parameters follow: "local" (no trusted party), "distributed" (secure
+    # aggregation) or "central" (trusted server). Or a text on who trusts whom, and what a coalition can learn.
     trust: str = ""
-    parameters: dict[str, Any] = {}  # the protocol's own
-    # A CSV file's path, a table for the protocol's generator, a table that names a data set, or the parties themselves,
-    # a table each. In a file the key is the plural of the protocol's client role (partners, voters), and a path is
-    # relative to it.
+    parameters: dict[str, Any] = {}  # the protocol's parameters
+    # A CSV file's path, a table for the protocol's generator, a table that names a data set, or a list of tables, one
+    # for each party. In a file, the key is the plural of the protocol's client role (partners, voters), and paths are
+    # relative to the file.
     parties: str | dict[str, Any] | list[dict[str, Any]] = {}
-    # The folder of data sets, in a file relative to it; where a data set is named and this is empty, the environment's
-    # PSEPHOS_DATA.
+    # The folder of data sets, relative to the file; by default the environment's PSEPHOS_DATA.
     data: str = ""
-    # Nobody real stands behind the parties, so the truth may be shown beside the estimates; generated parties always
-    # are. Of files it is their digest (`synthetic`).
+    # Whether the parties are synthetic, so that the truth may be shown; generated parties always are. For files it is
+    # their digest (`synthetic`).
     synthetic: bool | str = False
-    # Everybody may know the parties' values already, so the truth may be shown as well; some data sets always are.
+    # Whether the parties' values are public already, so that the truth may be shown; true for some data sets.
     public_record: bool = False
-    # "memory", "tcp" or another that is registered; "array" for no agents at all; by default "auto": agents over
-    # memory, and arrays above 10,000 parties.
+    # "memory", "tcp" or another registered transport; "array" for no agents; by default "auto": agents over memory up
+    # to 10,000 parties, else arrays.
     transport: str = AUTO
-    # "simulated" (from the seed) or "secure" (as in a deployment); by default "auto": secure of values of real people,
-    # but where a simulation is asked for, or arrays are to draw what parties do.
+    # "simulated" (from the seed) or "secure" (as in a deployment); by default "auto": secure for real participants,
+    # unless a simulation is requested, or arrays draw the parties' reports.
     noise: Literal["auto", "simulated", "secure"] = AUTO
-    seed: int | None = None  # of the simulated noise; without one, every run draws another
-    round: int = 0  # tells repeated votes of one session apart
-    # The most that each party may lose (ε, replace-one neighbors); without one, nothing is refused.
+    seed: int | None = None  # seed of simulated noise; by default every run draws a new one
+    round: int = 0  # distinguishes repeated votes of one session
+    # Each party's budget (ε, replace-one neighbors); by default no limit.
     budget: float | None = None
-    # At which the budget is meant: 0 for a sum of pure losses, or in (0, 1), where more small ones fit.
+    # The δ of the budget: 0 for the sum of pure losses; in (0, 1) for tighter composition, which allows more small
+    # losses.
     budget_delta: float = 0.0
-    # The most that one datum may lose (ε): what a party says about one question or record, in all votes of a series.
+    # The budget (ε) of one datum: a party's answer to one question, or one record, over all votes of a series.
     budget_datum: float | None = None
-    deadline_seconds: float = 300.0  # for every phase
-    # For every phase: a number of parties, or a share of them; everybody by default. Left out where who takes part is
-    # private: there is none.
+    deadline_seconds: float = 300.0  # deadline of every phase
+    # Quorum of every phase: a number or a fraction of parties; by default all. There is none if participation is
+    # private.
     quorum: int | float | None = None
     phases: dict[str, Any] = {}  # rules for single phases by name ("join" is the time before the first)
-    # How bad the network between agents is (`transports.faults.Faults`), from the seed; simulations only.
+    # Faults of the network between agents (`transports.faults.Faults`), drawn from the seed; simulations only.
     network: dict[str, float] = {}
-    # Who deviates, watches or infers, a table each (`adversaries.Role`); simulations only.
+    # Adversaries, one table each (`adversaries.Role`); simulations only.
     adversary: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
@@ -103,11 +103,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             refuse(self.budget is None and value is not None, field, value, "left out without a budget")
         require(0 <= self.budget_delta < 1, "budget_delta", self.budget_delta, "in [0, 1)")
         if self.budget is not None:
-            Budget(epsilon=self.budget, datum=self._most_of_datum)  # which says what is wrong with it
+            Budget(epsilon=self.budget, datum=self._most_of_datum)  # raises an error for an invalid budget
         for field, value in (("seed", self.seed), ("round", self.round)):
-            # A seed is a secret, so it is not shown.
+            # Seeds are secret, so errors do not show them.
             refuse(value is not None and value < 0, field, "negative", "at least 0")
-        words = self.trust.split()  # a single one is no text about trust, and else the other model would be run
+        words = self.trust.split()  # a single word is not a text, and a misspelled model would be ignored
         models = [model.value for model in TrustModel]
         if len(words) == 1 and words[0] not in models:
             raise ConfigurationError(
@@ -124,26 +124,26 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         for key in self.network:
             refuse(key not in known_faults, "network", key, list_choices(known_faults, key))
         refuse(self.transport == ARRAY, "network", self.network, "left out for arrays, which have none")
-        _ = self.faults  # which says what is wrong with a number
+        _ = self.faults  # raises an error for invalid numbers
 
     def __repr__(self) -> str:
-        """Return what tells it from others: neither its seed nor anybody's values."""
+        """Return a short representation, without seed and parties' values."""
         facts = {"protocol": self.protocol, "parameters": self.parameters, "transport": self.transport}
         return f"Scenario({self.name!r}, {', '.join(f'{key}={brief(value)}' for key, value in facts.items())})"
 
     @property
     def model(self) -> TrustModel | None:
-        """The model of trust that is asked for; None where the parameters say it."""
+        """The requested trust model; None if the parameters decide it."""
         return next((model for model in TrustModel if model.value == self.trust.strip()), None)
 
     @property
     def trust_note(self) -> str:
-        """What is said about trust, for people."""
+        """The text on trust."""
         return "" if self.model else self.trust
 
     @property
     def faults(self) -> Faults | None:
-        """How bad the network is; None where it is as it is."""
+        """The network's faults; None for none."""
         if not self.network:
             return None
         try:
@@ -153,7 +153,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def budget_of_parties(self) -> Budget | None:
-        """The budget of each party; None for no limit."""
+        """Each party's budget; None for no limit."""
         if self.budget is None:
             return None
         return Budget(epsilon=self.budget, delta=self.budget_delta, datum=self._most_of_datum)
@@ -164,7 +164,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def list_scenarios() -> dict[str, Path]:
-    """Return the scenarios that come with Psephos: name → file, sorted by name.
+    """Return the files of shipped scenarios by name, sorted.
 
     Examples:
         >>> {"consortium", "eu-council"} <= list_scenarios().keys()
@@ -174,7 +174,7 @@ def list_scenarios() -> dict[str, Path]:
 
 
 def list_series() -> dict[str, Path]:
-    """Return the series of votes that come with Psephos: name → file, sorted by name.
+    """Return the files of shipped series by name, sorted.
 
     Examples:
         >>> list(list_series())
@@ -189,12 +189,12 @@ def _list_shipped(pattern: str) -> dict[str, Path]:
 
 
 def load_scenario(source: str, settings: Settings = ()) -> Scenario:
-    """Return a scenario with some values set anew.
+    """Load a scenario, with some values changed.
 
     Args:
         source: a shipped scenario's name, or the path of a TOML or JSON file.
-        settings: "key=value" each. A key is a name that only one table has, or a dotted path; a value is read as
-            TOML where that is possible, else as text. Or a mapping of such keys to values as they are.
+        settings: strings "key=value", or a mapping from keys to values. A key is a name that is unique among tables, or
+            a dotted path; a string's value is parsed as TOML if possible, else it is text.
 
     Raises:
         ConfigurationError: there is no such scenario, it cannot be read, or a key or a value is not allowed.
@@ -213,10 +213,10 @@ def load_scenario(source: str, settings: Settings = ()) -> Scenario:
 
 
 def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Scenario:
-    """Return the scenario of tables as a file in a folder holds them, which are changed, with some values set anew."""
+    """Return the scenario from a file's tables in a folder, with changed values; the tables are modified."""
     pairs = read_settings(settings)
     all_settings = dict(pairs)
-    # First of all, since the other keys' meaning depends on it.
+    # First, since the meaning of other keys depends on it.
     protocol = protocol_of(tables, all_settings)
     word = f"{protocol.client_role}s"
     own_keys = {*Scenario.__struct_fields__, word}
@@ -230,24 +230,24 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
     own_table: Any = tables[word]
     pairs = [each for pair in pairs for each in _expand_setting(*pair, own_table, words=words, sources=known_sources)]
     all_settings = dict(pairs)
-    if isinstance(settings, Mapping):  # where a word and its key may stand for the same
+    if isinstance(settings, Mapping):  # a mapping may have both a word and its key
         for place, (key, _) in enumerate(pairs):
             refuse(key in dict(pairs[:place]), "settings", key, "set once")
     if isinstance(tables.get("data"), str) and tables["data"]:
         tables["data"] = str(folder / tables["data"])
     sources = {source for key in all_settings for source in known_sources.keys if _is_below(key, source, words)}
     if sources - _sources_of(tables.get(word), all_settings, words):
-        tables[word] = {}  # from elsewhere: what was said of the others means nothing here
+        tables[word] = {}  # another source, to which the old source's settings do not apply
     has_others = bool(sources or {*words} & all_settings.keys())
-    if has_others:  # what the scenario says of its own parties no longer holds
+    if has_others:  # the scenario's statements on its own parties no longer apply
         for field in ("title", "description", "synthetic", "public_record"):
             tables.pop(field, None)
         _drop_parameters(tables, known_sources.parameters_of_table)
     drop_replaced(tables, all_settings, words, known_sources)
     if all_settings.get("noise") == "secure":
-        tables.pop("seed", None)  # the scenario's own; one that is set beside it is refused
+        tables.pop("seed", None)  # drop the scenario's seed; a seed that is set together with secure noise is refused
     of_protocol = protocol.parameters_type.__struct_fields__
-    pairs.sort(key=lambda pair: pair[0] not in words)  # the whole first: it would undo its parts
+    pairs.sort(key=lambda pair: pair[0] not in words)  # whole tables before their parts
     for key, value in pairs:
         first, dot, remainder = key.partition(".")
         known_word = word if first == "parties" else first
@@ -261,7 +261,7 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
         )
     tables["parties"] = tables.pop(word, {})
     if has_others and "seed" not in all_settings and not is_synthetic(tables["parties"], known_sources):
-        tables.pop("seed", None)  # everybody knows the scenario's own, and could take the noise off somebody's values
+        tables.pop("seed", None)  # the scenario's seed is public, and would allow to remove the noise from real values
     scenario: Scenario = convert(tables, Scenario, "")
     if scenario.synthetic is True:
         check_synthetic(scenario.parties, known_sources, synthetic=True, is_chosen="synthetic" in all_settings)
@@ -271,7 +271,7 @@ def scenario_of(tables: Tables, settings: Settings = (), *, folder: Path) -> Sce
 def _expand_setting(
     key: str, value: Any, own_keys: Collection[str], *, words: Sequence[str], sources: PartySources
 ) -> Iterator[tuple[str, object]]:
-    """Yield a setting by its whole key, beside a scenario's own table of parties, with frames in place of files."""
+    """Yield a setting by its full key, with frames in place of files."""
     unpacked_value = sources.unpack(value) if key in sources.words and sources.unpack is not None else None
     if unpacked_value is not None:
         yield from unpacked_value.items()
@@ -289,12 +289,12 @@ def _expand_setting(
 
 
 def _is_below(key: str, source: str, words: Collection[str]) -> bool:
-    """Return whether a key of a setting is a source of parties, or stands in its table."""
+    """Return whether a setting's key is a source of parties, or in its table."""
     return any(key == f"{word}.{source}" or key.startswith(f"{word}.{source}.") for word in words)
 
 
 def _sources_of(parties: object, chosen_tables: Tables, words: Collection[str]) -> set[str]:
-    """Return where a scenario's own parties are from, but for a data set in place of which another one is chosen."""
+    """Return the source of a scenario's own parties, unless it is a data set that is replaced by another one."""
     if not isinstance(parties, dict):
         return set()
     own_tables = cast("Tables", parties)
@@ -305,19 +305,19 @@ def _sources_of(parties: object, chosen_tables: Tables, words: Collection[str]) 
 
 
 def _to_table(parties: object, sources: PartySources) -> object:
-    """Return a path as the table that it stands for; all else as it is."""
+    """Return a path as its equivalent table; other values unchanged."""
     return sources.table_of(parties) if isinstance(parties, str) else parties
 
 
 def is_synthetic(parties: object, sources: PartySources) -> bool:
-    """Return whether parties are a generator's."""
+    """Return whether a generator makes the parties."""
     return isinstance(parties, dict) and not (sources.keys - sources.synthetic) & cast("Tables", parties).keys()
 
 
 def drop_replaced(tables: Tables, chosen_tables: Tables, words: Collection[str], sources: PartySources) -> None:
-    """Drop the scenario's own parameters in place of which others are chosen, or each party's own.
+    """Drop the scenario's parameters that chosen parameters, or the parties' own, replace.
 
-    `words` are what its parties may be called.
+    `words` are possible keys of its parties.
     """
     _drop_alternatives(tables, sources, {key.removeprefix("parameters.") for key in chosen_tables})
     for key, replaced_keys in sources.own_parameters.items():
@@ -335,7 +335,7 @@ def drop_replaced(tables: Tables, chosen_tables: Tables, words: Collection[str],
 
 
 def _drop_alternatives(tables: Tables, sources: PartySources, chosen_names: Collection[str]) -> None:
-    """Drop the scenario's own parameters in place of which others are chosen, and who chooses among dropped levels."""
+    """Drop the scenario's parameters that chosen ones replace, and with levels also who chooses them."""
     groups = (group for group in sources.alternatives if group & set(chosen_names))
     dropped_names = {name for group in groups for name in group - set(chosen_names)}
     _drop_parameters(
@@ -344,7 +344,7 @@ def _drop_alternatives(tables: Tables, sources: PartySources, chosen_names: Coll
 
 
 def _is_chosen(name: str, chosen_tables: Tables, words: Collection[str]) -> bool:
-    """Return whether a key of the parties' table is set, by itself or with the whole table."""
+    """Return whether a key of the parties' table is set, separately or with the table."""
     for key, value in chosen_tables.items():
         first, _, remainder = key.partition(".")
         if first in words and remainder.partition(".")[0] == name:
@@ -355,7 +355,7 @@ def _is_chosen(name: str, chosen_tables: Tables, words: Collection[str]) -> bool
 
 
 def _drop_parameters(tables: Tables, names: Collection[str]) -> None:
-    """Drop some of the scenario's own parameters."""
+    """Drop some of the scenario's parameters."""
     parameters = tables.get("parameters")
     if isinstance(parameters, dict):
         own_parameters = cast("Tables", parameters)
@@ -363,7 +363,7 @@ def _drop_parameters(tables: Tables, names: Collection[str]) -> None:
 
 
 def protocol_of(tables: Tables, chosen_tables: Tables) -> type[PhasedProtocol[Any, Any]]:
-    """Return the protocol that a scenario's tables name, or what was set."""
+    """Return the protocol that a scenario's tables or settings name."""
     name = chosen_tables.get("protocol", tables.get("protocol"))
     if name is None:
         for key in tables:
@@ -376,7 +376,7 @@ def protocol_of(tables: Tables, chosen_tables: Tables) -> type[PhasedProtocol[An
 def unknown_key(
     key: str, known_keys: Collection[str], protocol: type[PhasedProtocol[Any, Any]] | None
 ) -> ConfigurationError:
-    """Return the error for a key that is none of these; parameters of a known protocol have their own table."""
+    """Return the error for an unknown key; it points to the protocol's parameters if the key is one of them."""
     allowed = f"left out{did_you_mean(key, sorted(known_keys))}"
     if protocol is not None and key in protocol.parameters_type.__struct_fields__:
         allowed = f"left out: it is a parameter, as in parameters = {{ {key} = ... }}"
@@ -384,7 +384,7 @@ def unknown_key(
 
 
 def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySources) -> None:
-    """Put the parties under `word`, as errors name them, a path being relative to the file's folder."""
+    """Move the parties to the key `word`, which errors name, with paths relative to the file's folder."""
     if "parties" in tables and word != "parties":
         refuse(word in tables, "parties", "given", f"left out beside {word}")
         tables[word] = tables.pop("parties")
@@ -396,7 +396,7 @@ def name_parties(tables: Tables, word: str, *, folder: Path, sources: PartySourc
 
 
 def with_absolute_paths(scenario: Scenario) -> Scenario:
-    """Return a scenario for a process that runs in another folder."""
+    """Return a scenario with absolute paths, for a process in another folder."""
     return with_paths(scenario, lambda path: str(Path(path).absolute()))
 
 
@@ -411,7 +411,7 @@ def with_paths(scenario: Scenario, move: Callable[[str], str]) -> Scenario:
 
 
 def _move_paths(parties: Tables, move: Callable[[str], str], sources: PartySources) -> Tables:
-    """Return a table of parties with every path in it, which the sources' keys hold, replaced."""
+    """Return a table of parties with the paths in its sources' keys replaced."""
     moved_paths = dict(parties)
     for key in sources.paths:
         if isinstance(parties.get(key), str) and parties[key]:
@@ -426,7 +426,7 @@ def _move_paths(parties: Tables, move: Callable[[str], str], sources: PartySourc
 
 
 def settable_keys(source: str) -> list[str]:
-    """Return the keys by which values of a scenario can be set, sorted: its own, its parameters' and its parties'.
+    """Return the sorted keys of values that can be set: the scenario's, its parameters' and its parties'.
 
     Examples:
         >>> {"epsilon", "quorum", "count"} <= {*settable_keys("consortium")}
@@ -442,11 +442,11 @@ def settable_keys(source: str) -> list[str]:
 
 
 def find_source(source: str) -> Path:
-    """Return the file of a scenario or a series: one that is shipped, or a path."""
+    """Return the file of a scenario or series, by shipped name or path."""
     shipped_sources = {**list_scenarios(), **list_series()}
     if source in shipped_sources:
         return shipped_sources[source]
-    with contextlib.suppress(OSError):  # a name too long for a file
+    with contextlib.suppress(OSError):  # the name is too long for a file
         path = Path(source)
         if path.is_file():
             return path
@@ -462,7 +462,7 @@ def find_source(source: str) -> Path:
 
 
 def read_tables(path: Path) -> Tables:
-    """Return what a TOML or JSON file holds, with the file's name where it names nothing."""
+    """Read the tables of a TOML or JSON file; by default the file's name is the scenario's."""
     return {"name": path.stem, **_read(path)}
 
 
@@ -474,7 +474,8 @@ def _read(path: Path) -> Tables:
         return msgspec.json.decode(text, type=Tables) if path.suffix == ".json" else read_toml(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(field="scenario", value=str(path), allowed=f"a readable file ({error})") from None
-    except (ValueError, msgspec.DecodeError, RecursionError) as error:  # TOML's, or an integer of too many digits
+    # invalid TOML, or an integer with too many digits
+    except (ValueError, msgspec.DecodeError, RecursionError) as error:
         allowed = f"well-formed ({error}); texts stand in quotes, lists in [ ], and decimals take a point"
         if path.suffix.lower() in _TABLES:
             allowed = f"This is a table, and no scenario. Make one of it: psephos new {shlex.quote(str(path))}"
@@ -482,7 +483,7 @@ def _read(path: Path) -> Tables:
 
 
 def with_trust(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
-    """Return a scenario whose parameters follow the model of trust that it asks for, where they do not say.
+    """Return a scenario with parameters for its requested trust model, if they do not state one.
 
     Examples:
         >>> from psephos.scenarios import load_scenario

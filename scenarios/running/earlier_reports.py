@@ -1,7 +1,7 @@
-"""Memoized reports of all parties in one process, from session to session of a scope.
+"""Memoized reports of all parties in one process, over the sessions of a scope.
 
-Each party gets its own earlier report alone, and the server what it received. Where a party's values have changed in a
-scope, or the scope's law has, nothing begins.
+Each party gets only its own earlier report, and the server those that it received. If a party's values or the scope's
+law have changed, the session does not start.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,13 +17,13 @@ from ...protocol.sides import Party
 
 
 class EarlierReports:
-    """The kept reports of one session: what its parties bring along, and what they leave (`all`).
+    """The memoized reports of one session: those from earlier sessions, and all after it (`all`).
 
-    `kept` is the caller's, by scope and phase, and gets what the session leaves; None where nobody asks for that.
+    `kept` has reports by scope and phase, and receives those of this session; None to ignore memoized reports.
 
     Raises:
-        ConfigurationError: a report is of another law, or of values that have changed.
-        ValueError: reports are kept and the parties have no names.
+        ConfigurationError: a report has another law, or changed values.
+        ValueError: reports are memoized and the parties have no names.
     """
 
     def __init__(
@@ -50,15 +50,15 @@ class EarlierReports:
 
     @property
     def is_asked(self) -> bool:
-        """Whether anything is kept at all."""
+        """Whether any phase memoizes reports."""
         return bool(self._phases)
 
     def parties(
         self, ledgers: Mapping[str, Ledger] | None = None, signers: Sequence[Callable[[bytes], bytes]] = ()
     ) -> list[Party]:
-        """Return all parties with what they bring along, in roster order, and with new ledgers unless given.
+        """Return all parties with their memoized reports, in roster order, by default with new ledgers.
 
-        `signers` sign by the keys that the roster has for them, in masked sessions.
+        `signers` sign with the roster's keys, in masked sessions.
         """
         private: list[list[int]] = self._inputs.private.tolist()
         public: list[list[int]] = self._inputs.public.tolist()
@@ -80,11 +80,11 @@ class EarlierReports:
         ]
 
     def received(self) -> ReceivedReports:
-        """Return what the server has of earlier sessions, by phase and name."""
+        """Return the server's reports from earlier sessions, by phase and name."""
         return {phase: phase_reports.received for phase, phase_reports in self._kept.items() if phase_reports.received}
 
     def reports_by_place(self) -> dict[str, dict[int, tuple[int, ...]]]:
-        """Return all parties' reports by phase and place."""
+        """Return all parties' reports by phase and index."""
         return {
             phase: {
                 place: phase_reports.drawn[name]
@@ -95,7 +95,7 @@ class EarlierReports:
         }
 
     def public_of_new(self, phase: Phase) -> IntArray:
-        """Return the public rows of those who pay for a phase: all but those whose reports are kept."""
+        """Return the public rows of parties that are charged for a phase: those without a memoized report."""
         if (phase_reports := self._kept.get(phase.name)) is None or not phase_reports.drawn:
             return self._inputs.public
         return self._inputs.public[np.array([name not in phase_reports.drawn for name in self._names], dtype=np.bool_)]
@@ -103,7 +103,7 @@ class EarlierReports:
     def take_up(
         self, drawn_reports: Mapping[str, Mapping[str, tuple[int, ...]]], received_reports: ReceivedReports
     ) -> None:
-        """Keep what a session of agents leaves: drawn by name and phase, received by phase and name."""
+        """Store the reports of a session of agents: drawn ones by name and phase, received ones by phase and name."""
         for phase, scope in self._phases:
             phase_reports = self._kept[phase.name]
             values = dict(self._values(phase))
@@ -116,7 +116,7 @@ class EarlierReports:
             self.all[scope.name, phase.name] = phase_reports
 
     def take_up_arrays(self, reports: Mapping[str, IntArray]) -> None:
-        """Keep what a session of arrays leaves: everybody's reports by phase, in roster order."""
+        """Store the reports of a session of arrays: all parties' reports by phase, in roster order."""
         drawn_reports: dict[str, dict[str, tuple[int, ...]]] = {name: {} for name in self._names if reports}
         received_reports: dict[str, dict[str, tuple[int, ...]]] = {}
         for phase, table in reports.items() if self._phases else ():

@@ -1,21 +1,22 @@
-"""The folder that a run leaves: everything shown anywhere is computed from it.
+"""A run's folder, from which everything else is computed.
 
 | file | holds |
 |---|---|
-| `scenario.json` | the scenario with what was set, which `psephos run` takes again; no seed, nobody's values |
-| `run.json` | how it ran: transport, seconds, versions, traffic, trust and price in words, or why it failed |
+| `scenario.json` | the scenario with settings, which `psephos run` accepts; without seed and parties' values |
+| `run.json` | how it ran: transport, seconds, versions, traffic, trust and privacy cost in words, or why it failed |
 | `events.jsonl` | structlog events, in order |
 | `ledger.jsonl` | every privacy loss |
 | `result.json` | the outcome; the same bytes for the same seed on every path |
 | `estimates.csv`, `estimates.svg` | the outcome as a table and a picture; `estimates-narrow.svg`: for phones |
-| `pictures.json` | which pictures this user drew from these results (`presentation.seals`); a page has these alone |
-| `workers.csv` | of a crowd that is made up or public, in a simulation: each worker's weight, error and importance |
-| `evidence/` | of a masked session's server: what proves who has lied in it, a file each, for `examples/verdict.py` |
+| `pictures.json` | seals of pictures that this user drew from these results (`presentation.seals`); pages show only
+    these |
+| `workers.csv` | for a synthetic or public crowd, in a simulation: each worker's weight, error and importance |
+| `evidence/` | from a masked session's server: evidence against tampering parties, for `examples/verdict.py` |
 | `report.html` | all of this as one page (`psephos report`) |
 | `private/` | only with `--record`, only for simulations: seed, private inputs, the truth, every party's view |
 
-Where it is private who takes part, no folder of a server says who or how many did. Whoever runs all parties knows: of
-such a run, `events.jsonl`, `ledger.jsonl` and what adversaries learnt are for nobody else.
+If participation is private, a server's folder does not reveal who or how many took part. A run of all parties in one
+process does: keep its `events.jsonl`, `ledger.jsonl` and adversaries' reports confidential.
 """
 
 import collections
@@ -41,9 +42,9 @@ from ..reading.files import check_regular
 from ..tables import csv_of, snapped
 
 SCHEMA: Final = 2
-"""How `run.json` and `result.json` are written, which both say; a folder that says nothing is older, and is 0."""
+"""The schema that `run.json` and `result.json` state; 0 for older folders, which state none."""
 COMMAND: Final = "command.json"
-"""Holds the command that left a folder without a `scenario.json`: an audit's, trials', a paper's, a series'."""
+"""File with the command of a folder without a `scenario.json`: of an audit, trials, a reproduction or a series."""
 EVIDENCE: Final = "evidence"
 _WARNING: Final = "simulation only: holds private inputs and the seed that takes the noise off again"
 _IS_LOSS: Final = b'"event":"privacy_loss"'
@@ -53,7 +54,7 @@ _entries: Final = msgspec.json.Decoder(LedgerEntry)
 
 
 def to_json(value: object) -> bytes:
-    r"""Return a value as one line of JSON, in which what a terminal would obey is escaped.
+    r"""Return a value as one line of JSON, with control characters escaped.
 
     Examples:
         >>> to_json({"name": "\x1b[2J", "epsilon": 1.0})
@@ -69,8 +70,8 @@ def to_json(value: object) -> bytes:
 class _LineLogger:
     """A structlog logger that writes encoded lines to a file.
 
-    Why lines could not be written, and how many, is counted; each is an error for its caller as well. If it is live, a
-    line is there before the call returns, and a privacy loss on the disk itself.
+    Failed lines are counted by reason, and also raise an error. A live logger writes a line before the call returns,
+    and syncs privacy losses to disk.
     """
 
     def __init__(self, file: BinaryIO, *, path: Path, failures: collections.Counter[str], is_live: bool) -> None:
@@ -78,14 +79,14 @@ class _LineLogger:
         self._path = path
         self._failures = failures
         self._is_live = is_live
-        self._num_bytes = 0  # of whole lines: where the next one begins
+        self._num_bytes = 0  # size of all complete lines
 
     def msg(self, line: bytes) -> None:
-        """Write a line, all of it or nothing."""
+        """Write a line completely or not at all."""
         remainder = memoryview(line + b"\n")
         num_bytes = len(remainder)
         try:
-            while remainder:  # without a buffer a file may take less than it is given, and say why the next time
+            while remainder:  # an unbuffered write may be partial, and raise the error on the next call
                 remainder = remainder[self._file.write(remainder) :]
             if self._is_live and _IS_LOSS in line:
                 os.fsync(self._file.fileno())
@@ -93,7 +94,7 @@ class _LineLogger:
             with contextlib.suppress(OSError):
                 self._file.truncate(self._num_bytes)
                 self._file.seek(self._num_bytes)
-            with contextlib.suppress(OSError):  # where the piece cannot be taken back, the next line begins after it
+            with contextlib.suppress(OSError):  # if the partial line cannot be removed, the next one is appended to it
                 self._num_bytes = self._file.tell()
             error.filename = str(self._path)
             self._failures[error.strerror or type(error).__name__] += 1
@@ -107,11 +108,10 @@ class _LineLogger:
 def open_event_log(
     path: Path, *, is_live: bool = False, failures: collections.Counter[str] | None = None
 ) -> Generator[Log]:
-    """Yield a structlog logger whose events become lines of JSON in a file that is made anew.
+    """Yield a structlog logger that writes events as JSON lines to a new file.
 
-    Why lines could not be written, and how many, is counted; each is an error for whoever logs it, who may go on
-    without it. A live log writes each line at once, for a process that may be watched, or killed: a privacy loss is
-    then on file before its report leaves.
+    Failed lines are counted by reason in `failures`, and raise an error, which callers may ignore. A live log writes
+    each line at once, for a process that may be watched or killed: a privacy loss is on disk before its report is sent.
     """
     failures = collections.Counter() if failures is None else failures
     with _open_own(path, buffering=0 if is_live else 1 << 16) as file:
@@ -124,7 +124,7 @@ def open_event_log(
 
 
 def _render(_logger: object, level: str, fields: MutableMapping[str, Any]) -> bytes:
-    """Return an event as a line: its fields, then its level, when it was, and what it is."""
+    """Return an event as a line: its fields, level, time and name."""
     event = fields.pop("event")
     fields["level"] = level
     fields["timestamp"] = dt.datetime.now(tz=dt.UTC)
@@ -133,7 +133,7 @@ def _render(_logger: object, level: str, fields: MutableMapping[str, Any]) -> by
 
 
 def _open_own(path: Path, *, buffering: int = -1) -> BinaryIO:
-    """Open a new file that is its owner's alone: it may hold losses, values, or a roster; no link is followed."""
+    """Open a new file that only its owner can access, without following links; it may contain private data."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     return os.fdopen(os.open(path, flags, 0o600), "wb", buffering=buffering)
 
@@ -142,12 +142,11 @@ class RunFolder:
     """Writes one run's folder.
 
     Args:
-        path: a folder that does not exist yet or is empty; made with its parents, and then its owner's alone, as the
-            files in it are.
-        resumes: whether it is that of a run that was interrupted: what is written takes the place of what it wrote.
+        path: a new or empty folder, created with its parents; only its owner can access it and its files.
+        resumes: whether the folder is that of an interrupted run, whose files are replaced.
 
     Raises:
-        ConfigurationError: it holds something, or cannot be made, or others may write to it.
+        ConfigurationError: the folder is not empty, cannot be created, or is writable by others.
     """
 
     def __init__(self, path: Path, *, resumes: bool = False) -> None:
@@ -165,16 +164,16 @@ class RunFolder:
 
     @property
     def events(self) -> Path:
-        """Where the event log goes."""
+        """The path of the event log."""
         return self.path / "events.jsonl"
 
     def begin(self) -> None:
-        """Take away what a run that was interrupted here has logged: it is gone on with, and logs anew."""
+        """Remove the logs of an interrupted run that is resumed."""
         if self._resumes:
             self.events.unlink(missing_ok=True)
 
     def write_json(self, name: str, value: object) -> None:
-        """Write one value as indented JSON."""
+        """Write a value as indented JSON."""
         self.write_bytes(name, msgspec.json.format(to_json(value), indent=2) + b"\n")
 
     def write_bytes(self, name: str, data: bytes) -> None:
@@ -187,29 +186,29 @@ class RunFolder:
         self.write_bytes(name, text.encode())
 
     def write_evidence(self, evidence: bytes, number: int) -> str:
-        """Write what proves that a party has lied, as the so many-th; return the file's name, from here."""
+        """Write evidence against a tampering party, with a number; return the file's relative name."""
         (self.path / EVIDENCE).mkdir(mode=0o700, exist_ok=True)
         name = f"{EVIDENCE}/{number}.json"
         self.write_bytes(name, msgspec.json.format(evidence, indent=2) + b"\n")
         return name
 
     def write_command(self, command: str) -> None:
-        """Keep the command that leaves the folder, as a shell takes it, without a seed that hides anybody's values."""
+        """Write the folder's command in shell syntax, without a seed that protects real values."""
         self.write_json(COMMAND, {"schema": SCHEMA, "command": command})
 
     def write_ledger(self, entries: Iterable[LedgerEntry]) -> None:
-        """Write every privacy loss, a line each."""
+        """Write each privacy loss as a line."""
         with self._open("ledger.jsonl") as file:
             file.writelines(to_json(entry) + b"\n" for entry in entries)
 
     def write_table(self, name: str, rows: Sequence[Mapping[str, object]], *, is_exact: bool = False) -> None:
-        """Write rows with the same keys as CSV, `snapped` but where numbers are exact. No cell is a formula."""
+        """Write rows with the same keys as CSV, with numbers `snapped` unless exact, and without formulas in cells."""
         columns = list(rows[0])
         rows = rows if is_exact else snapped(rows)
         self.write_bytes(name, csv_of([columns, *([row[name] for name in columns] for row in rows)]).encode())
 
     def write_recording(self, recording: Mapping[str, object], views: Iterable[View]) -> None:
-        """Write what only a simulation may write: seed, private inputs, the truth, views."""
+        """Write the private record of a simulation: seed, private inputs, truth and views."""
         (self.path / "private").mkdir(mode=0o700)
         self.write_json("private/simulation.json", {"warning": _WARNING, **recording})
         with self._open("private/views.jsonl") as file:
@@ -219,7 +218,7 @@ class RunFolder:
 
     @contextlib.contextmanager
     def _open(self, name: str) -> Generator[BinaryIO]:
-        """Yield a new file; what the system says against it (a full disk) then names it, and there is none."""
+        """Yield a new file; after a system error, such as a full disk, remove it, and name it in the error."""
         path = self.path / name
         try:
             if self._resumes:
@@ -228,13 +227,13 @@ class RunFolder:
                 yield file
         except OSError as error:
             if not isinstance(error, FileExistsError):
-                path.unlink(missing_ok=True)  # half a file would be read as if it were one
+                path.unlink(missing_ok=True)  # a partial file could be read as complete
             error.filename = error.filename or str(path)
             raise
 
 
 def _lines_of(view: View) -> Generator[dict[str, object]]:
-    """Yield a view: who saw it, then what was seen, in order."""
+    """Yield a view's lines: its party, then the messages in order."""
     yield {"party": view.party, "side": view.side.value, "session": view.session, "private_row": view.private_row}
     for step, observation in enumerate(view.observations):
         message = None if observation.message is None else describe(observation.message)
@@ -248,7 +247,7 @@ def _lines_of(view: View) -> Generator[dict[str, object]]:
 
 
 def check_schema(fields: Mapping[str, Any], name: str) -> None:
-    """Refuse the content of a file of JSON that another Psephos wrote, by the schema that it states.
+    """Refuse the content of a JSON file that states another schema.
 
     Examples:
         >>> check_schema({"schema": SCHEMA}, "run.json")
@@ -267,7 +266,7 @@ def read_ledger(run: Path) -> list[LedgerEntry]:
 
 
 def entries_in(run: Path) -> Iterator[LedgerEntry]:
-    """Yield the entries of a run's ledger, as they are read."""
+    """Yield the entries of a run's ledger while reading it."""
     for number, line in ledger_lines(run):
         yield read_entry(line, number)
 
@@ -276,11 +275,11 @@ def ledger_lines(run: Path) -> Iterator[tuple[int, bytes]]:
     """Yield the lines of a run's ledger, and their numbers from 1.
 
     Raises:
-        ConfigurationError: it cannot be read, or a later version wrote it.
+        ConfigurationError: the ledger cannot be read, or a later version wrote it.
     """
     for name in ("run.json", _LEDGER):
         check_regular(run / name, field=name)
-    # A run that was killed has none.
+    # A run that was killed has no `run.json`.
     with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         check_schema(msgspec.json.decode((run / "run.json").read_bytes(), type=dict[str, Any]), "run.json")
     path = run / _LEDGER
@@ -294,9 +293,9 @@ def ledger_lines(run: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def read_entry(line: bytes, number: int) -> LedgerEntry:
-    """Return the entry of a line of a run's ledger; ConfigurationError where it is none.
+    """Parse a line of a run's ledger; ConfigurationError if it is not an entry.
 
-    JSON has no infinity: a loss that nothing bounds is written as null.
+    An unbounded loss is written as null, since JSON has no infinity.
     """
     try:
         try:

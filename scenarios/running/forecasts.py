@@ -1,7 +1,7 @@
-"""Warn before a session is held if it can tell little at its price.
+"""Warn before a session if its accuracy is low at its ε.
 
-A system brings `forecasts` (`system.System`): of the session first, and then of sessions that trust somebody else. Each
-depends on nobody's values. A session that nobody holds may not be allowed: that never refuses the one that is held
+A system declares `forecasts` (`system.System`): of the session itself, then of sessions with other trust models. They
+do not depend on private values. A hypothetical session may not be allowed; that does not refuse the actual one
 (`try_forecast`).
 """
 
@@ -19,16 +19,16 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 AIM: Final = 0.1
-"""A session that tells margins of such a share of the whole is worth having, and nothing is said."""
+"""The margin, as a fraction of the whole, that a session should be able to decide; otherwise a warning is given."""
 
 
 _HALF: Final = 0.5
-_ROUNDING: Final = 1e-9  # of shares: 3 of 10 is 30 %
+_ROUNDING: Final = 1e-9  # rounding of fractions: 3 of 10 is 30 %
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Forecast:
-    """What a session can tell.
+    """The margins that a session can decide.
 
     Examples:
         >>> own = Forecast(epsilon=1.0, share=0.4, most=1.0, price=3.56, by="joint", whole="of all votes")
@@ -36,17 +36,17 @@ class Forecast:
         True
     """
 
-    trust: str = ""  # what to do to trust somebody, as words; empty for nobody
-    epsilon: float  # what it costs a party in all
-    share: float  # from which margin on a decision is wrong as often as a verdict at most, as a share of the whole
-    most: float  # the greatest margin that there can be, likewise
-    price: float | None  # ε in all at which `AIM` is told; None where none is known
-    by: str  # which variant tells it at that price
-    whole: str  # what shares are of, as words
+    trust: str = ""  # the change to another trust model, in words; empty for the session itself
+    epsilon: float  # a party's total proven ε
+    share: float  # margin, as a fraction of the whole, from which decisions are wrong at most as often as verdicts
+    most: float  # the greatest possible margin, as a fraction of the whole
+    price: float | None  # total ε at which `AIM` is reached; None if none is known
+    by: str  # the variant that reaches it at that ε
+    whole: str  # the whole, in words
 
 
 Forecasts = Callable[[PhasedProtocol[Any, Any], Inputs], Sequence[Forecast]]
-"""A system's part: protocol, the parties' rows → what is told, of the session itself first."""
+"""A system's part: maps protocol and parties' rows to forecasts, first of the session itself."""
 
 
 def try_forecast(ask: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T | None:
@@ -64,9 +64,9 @@ def try_forecast(ask: Callable[P, T], *args: P.args, **settings: P.kwargs) -> T 
 
 
 def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bool = False) -> str:
-    """Return what a session can tell, as a sentence, and what would tell more; empty where that is enough.
+    """Return a sentence on the margins that a session can decide, and on what would improve this; empty if it suffices.
 
-    Briefly, it is without what becomes of closer votes.
+    With `is_brief`, the part on closer votes is omitted.
     """
     forecasts: Forecasts | None = part_of(type(protocol), "forecasts", Callable)
     forecasts_found = None if forecasts is None else try_forecast(forecasts, protocol, inputs)
@@ -86,7 +86,7 @@ def forecast(protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, is_brief: bo
 
 
 def _results(forecast: Forecast, share: float) -> str:
-    """Return what margins of a share and more are, with yes and no where more than one half passes."""
+    """Describe results with at least a margin; as yes : no if more than one half passes."""
     percent = math.ceil(100 * share - _ROUNDING)
     ratio = f" ({50 + percent} : {50 - percent})" if forecast.most == _HALF else ""
     return f"margins of {percent} %{ratio} and more"

@@ -1,7 +1,7 @@
-"""From a frame alone to a scenario: of which system it is, by its columns, as `psephos new` looks at a file.
+"""Make a scenario from a frame: find its system by the columns, as `psephos new` does for a file.
 
-The rule that holds here: nothing is guessed. A frame is a system's if that one's beginning drafts a scenario of it, and
-no other's does, or none whose own column names are all there; else an error says what each of them looked for.
+Nothing is guessed. A frame belongs to a system if only that system can draft a scenario from it, or if only that
+system's column names are all present. Otherwise an error says which columns each system expects.
 """
 
 from ...protocol.errors import ConfigurationError, require
@@ -13,22 +13,22 @@ from .parties import sources_of
 
 
 def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | None) -> tuple[Scenario, tuple[str, ...]]:
-    """Return a scenario of a frame's parties, and what was found in it, whom it trusts and its price, as sentences.
+    """Return a scenario for a frame's parties, and sentences on its content, trust and ε.
 
     Args:
-        frame: of pandas, polars or pyarrow.
-        epsilon: by default as `psephos new` has it.
+        frame: a frame of pandas, polars or pyarrow.
+        epsilon: the proven ε of a party; by default that of `psephos new`.
         trust: "local" or "central"; by default "local".
 
     Raises:
-        ConfigurationError: no system, or not one alone, is told by its columns; something in it or said is not allowed.
+        ConfigurationError: the columns match no system or several; or a value or argument is not allowed.
     """
     frame_text = FrameText.of("parties", frame)
     with name_rows_in_errors(frame_text):
         protocol, beginning, draft = _told(frame_text)
     has_models = bool(find_protocol(protocol).settings_by_trust)
     allowed = "local or central" if has_models else f"left out: {protocol} has one model"
-    is_known = has_models and any(trust == each for each in ("local", "central"))  # it may have no hash
+    is_known = has_models and any(trust == each for each in ("local", "central"))  # `trust` may be unhashable
     require(trust is None or is_known, "trust", trust, allowed)
     price = price_line(draft, beginning.epsilon if epsilon is None else epsilon)
     lines = [trust_line(trust or "local")] if has_models else []
@@ -43,13 +43,13 @@ def scenario_of_frame(frame: AnyFrame, *, epsilon: float | None, trust: str | No
 
 
 def _told(frame_text: FrameText) -> tuple[str, ScenarioTemplate, Draft]:
-    """Return whose frame it is, and the draft of its scenario."""
+    """Return the frame's system, and the draft of its scenario."""
     drafts = dict[str, tuple[str, ScenarioTemplate, Draft]]()
     named_protocols, understood_protocols = (
         set[str](),
         set[str](),
-    )  # whose own column names are all there; who refuse something else
-    unclear = set[str]()  # who ask something
+    )  # systems whose column names are all present; systems that refuse for another reason
+    unclear = set[str]()  # systems with open questions
     looked_for, words, header = list[str](), list[str](), list[str]()
     fault: ConfigurationError | None = None
     for protocol, beginning in load_each("beginning", ScenarioTemplate):
@@ -67,7 +67,7 @@ def _told(frame_text: FrameText) -> tuple[str, ScenarioTemplate, Draft]:
             unclear.add(word)
         except ConfigurationError as error:
             looked_for.append(f"{word} ({error.allowed})")
-            if error.field != f"{frame_text} line 1":  # so it is nothing about the columns
+            if error.field != f"{frame_text} line 1":  # the error is not about columns
                 understood_protocols.add(word)
                 fault = error
     fitting = (drafts.keys() | unclear) & named_protocols or {*drafts}

@@ -1,8 +1,8 @@
-"""Scenarios from Python: `run(load("sybil"))` returns all that a run leaves, in memory.
+"""Run scenarios from Python: `run(load("sybil"))` returns all results in memory.
 
-Each part of it prints as a text, is a table in a notebook, and has a frame by `to_frame()`. A run in memory is a run of
-`psephos run`: the same checks, the same bits. Views hold what parties keep private; so they are recorded in simulations
-alone, and leave memory only where somebody writes them down.
+Each part of the result prints as text, is a table in a notebook, and converts to a frame by `to_frame()`. A run in
+memory has the same checks and the same bits as `psephos run`. Views contain private values, so they are recorded only
+in simulations, and written only by the caller.
 """
 
 import contextlib
@@ -52,7 +52,7 @@ _SOURCES: Final = "a shipped scenario's name, a file's path, or what `load` retu
 
 
 class RunPart(Sequence[_T], Generic[_T]):
-    """What a run left of one kind, in order: losses, views, or what adversaries learnt.
+    """A sequence of one kind of results: losses, views, or adversaries' reports.
 
     Examples:
         >>> part = RunPart("words", ["yes", "no"], to_text=" or ".join, to_frame=frame_of_rows)
@@ -95,7 +95,7 @@ class RunPart(Sequence[_T], Generic[_T]):
         return f"<{self._name}: {len(self):,}>"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return all of it as a pandas frame."""
+        """Return the part as a pandas frame."""
         return self._to_frame(self._items)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -107,20 +107,20 @@ class RunPart(Sequence[_T], Generic[_T]):
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RunResult:
-    """All that a run left.
+    """All results of a run.
 
     Args:
-        scenario: what was run, as it was resolved.
-        outcome: what was released.
-        own_outcomes: what single parties were told, each alone, by their names.
-        ledger: every privacy loss: of each party, or one line for all of them (arrays).
-        views: what each party saw, the server's first; of agents in simulations alone. Private.
-        findings: what the scenario's adversaries learnt, or did.
-        truth: what the outcome estimates, where that may be shown: in simulations of nobody real.
-        seconds: the session's own time.
-        folder: where everything was written; None where it was not.
-        gold: what is true, by somebody who knows; None where nobody does.
-        said: of a run of a frame alone: what was found in it, whom the session trusts, and its price.
+        scenario: the resolved scenario.
+        outcome: the released outcome.
+        own_outcomes: private outcomes of single parties, by name.
+        ledger: all privacy losses: of each party, or one entry for all parties (arrays).
+        views: the parties' views, the server's first; only of agents in simulations. Private.
+        findings: reports of the scenario's adversaries.
+        truth: true values of the estimates, if they may be shown: in simulations of synthetic parties.
+        seconds: duration of the session.
+        folder: the folder with all results; None if nothing was written.
+        gold: values of a gold standard; None if there is none.
+        said: for a frame: sentences on its content, the trust model, and ε.
 
     Examples:
         >>> left = run(load("consortium", {"partners.count": 30}), seed=7, transport="array")
@@ -143,11 +143,11 @@ class RunResult:
     said: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return the outcome as a frame, the rows of `estimates.csv`: with the truth beside, where it may be shown."""
+        """Return the outcome as a frame with the rows of `estimates.csv`, and the truth if it may be shown."""
         return frame_of_rows(rows_of(self.outcome, truth=self.truth, gold=self.gold))
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Hand the frame to other libraries: `polars.from_dataframe(left)`, `pyarrow.table(left)`."""
+        """Export the frame to other libraries: `polars.from_dataframe(left)`, `pyarrow.table(left)`."""
         return cast("Any", self.to_frame()).__arrow_c_stream__(requested_schema)
 
     def __str__(self) -> str:
@@ -166,15 +166,15 @@ class RunResult:
 
 
 def load(source: str | os.PathLike[str], settings: Mapping[str, object] | None = None, **more: object) -> Scenario:
-    """Return a scenario with some values set anew.
+    """Load a scenario, with some values changed.
 
     Args:
         source: a shipped scenario's name, as in `psephos scenarios`, or the path of a TOML or JSON file.
-        settings: values by key, as `--set` takes them: a name that only one table has, or a dotted path. Where parties
-            are from a file, its path or a frame of pandas or polars: as `votes`, `answers` (a `Crowd` as well) and
-            `truth`, `rankings` or `records`, as the protocol has it, or by the key that names the file. Parties may
-            also be a list of rows.
-        **more: the same, by names without a dot.
+        settings: values by key, as in `--set`: a name that is unique among tables, or a dotted path. A file of parties
+            may be its path, or a frame of pandas or polars, under `votes`, `answers` (also a `Crowd`) and `truth`,
+            `rankings` or `records`, depending on the protocol, or under the file's key. Parties may also be a list of
+            rows.
+        **more: further settings, by names without a dot.
 
     Raises:
         ConfigurationError: there is no such scenario, it cannot be read, a key is set twice, or a key or a value is not
@@ -214,29 +214,29 @@ def run(
     views: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> RunResult:
-    """Run a scenario, or a frame of parties, with all of them in this process, and return what it left.
+    """Run a scenario, or a frame of parties, in this process, and return the results.
 
     Args:
-        scenario: from `load`; or a name or a path that `load` takes; or a frame of pandas, polars or pyarrow, of which
-            its columns tell what it is, as of a file of `psephos new`: a vote (name, weight or none, one for each
-            motion), a crowd's answers (task, worker, label), rankings (voter, group, ranking) or a survey's records
-            (voter, record, choice, and features).
-        epsilon: of a frame: by default that of `psephos new`, 2, or 1 for a survey; the result says the price of what.
-        trust: of a frame: "local" by default, where nobody is trusted, or "central", where who counts sees the values.
-        synthetic: of a frame: whether nobody real stands behind it; else its noise is secure where it can be, and takes
-            no seed.
-        seed: of the simulated noise; by default the scenario's own, or else a new one that nobody is told.
-        transport: "memory", "tcp" or another that is registered, or "array" for no agents; by default the scenario's
-            own. The outcome is the same.
-        views: whether to keep what parties see, where there are agents and the noise is simulated.
-        out: a new or an empty folder that also gets everything, as from `psephos run`; by default nothing is written.
+        scenario: a scenario from `load`, a name or a path for `load`, or a frame of pandas, polars or pyarrow, whose
+            columns show its kind, as for a file of `psephos new`: a vote (name, optional weight, a column for each
+            motion), a crowd's answers (task, worker, label), rankings (voter, group, ranking), or a survey's records
+            (voter, record, choice, features).
+        epsilon: for a frame: the ε; by default that of `psephos new`, 2, or 1 for a survey. The result states its unit.
+        trust: for a frame: "local" (default), without a trusted party, or "central", where the server sees the values.
+        synthetic: for a frame: whether its parties are synthetic. Otherwise its noise is secure if possible, without a
+            seed.
+        seed: the seed of simulated noise; by default the scenario's, or else a new secret one.
+        transport: "memory", "tcp" or another registered transport, or "array" for no agents; by default the scenario's.
+            It does not change the outcome.
+        views: whether to record views, with agents and simulated noise.
+        out: a new or empty folder for all results, as by `psephos run`; by default nothing is written.
 
     Raises:
         ConfigurationError: the scenario, the seed, the transport or the folder is not allowed.
-        QuorumError: a phase closed without its quorum. What adversaries learnt is among the error's notes.
-        PluginError: the code of a protocol, a transport or a role raised something.
-        UnheardError: nobody heard the outcome.
-        OSError: the network or the disk does not work.
+        QuorumError: a phase closed without its quorum. Adversaries' reports are in the error's notes.
+        PluginError: the code of a protocol, a transport or a role raised an exception.
+        UnheardError: no party received the outcome.
+        OSError: the network or the disk fails.
 
     Examples:
         >>> left = run(load("consortium", {"partners.count": 30}), seed=7, transport="array")
@@ -271,7 +271,7 @@ def run(
     return RunResult(
         scenario=setup.scenario,
         outcome=record.outcome,
-        own_outcomes={  # nobody is named who is streamed
+        own_outcomes={  # streamed parties have no names
             setup.names[place]: own_outcome
             for place, own_outcome in record.own_outcomes.items()
             if place < len(setup.names)
@@ -288,7 +288,7 @@ def run(
 
 
 def _say_losses(entries: Sequence[LedgerEntry]) -> str:
-    """Return what the person lost who lost most, of whom, and by which relation."""
+    """Return a sentence on the greatest loss of a person, with its unit and relation."""
     if not entries:
         return "Nobody lost any privacy: nothing was reported."
     by_person: dict[str, list[LedgerEntry]] = {}
@@ -317,8 +317,8 @@ def _say_findings(attack_reports: Sequence[AttackReport]) -> str:
 def _seed_of(seed: Any) -> int:
     if not isinstance(seed, bool):
         with contextlib.suppress(TypeError):
-            return operator.index(seed)  # also of numpy's integers
-    # A seed is a secret, so it is not shown.
+            return operator.index(seed)  # also accepts numpy's integers
+    # Seeds are secret, so errors do not show them.
     raise ConfigurationError(field="seed", value=f"a {type(seed).__name__}", allowed="an integer of at least 0")
 
 
@@ -339,7 +339,7 @@ def _text_of(field: str, value: object) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return a setting's value as a file would hold it: arrays as lists, paths as text."""
+    """Return a setting's value as in a file: arrays as lists, paths as text."""
     value_given = cast("Any", value)
     if isinstance(value, np.ndarray | np.generic):
         return value_given.tolist()

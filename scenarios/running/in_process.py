@@ -1,4 +1,4 @@
-"""A meeting: a server and its clients hold their session over a transport, in one process."""
+"""Run a server and its clients over a transport, in one process."""
 
 import contextlib
 import dataclasses
@@ -24,14 +24,14 @@ __all__ = ["Strangers", "hold_in_process"]
 _SECONDS_BETWEEN_PROGRESS: Final = 0.2
 _MOST_CONNECTING: Final = 16
 _PARTIES_FOR_EACH: Final = 60
-_SECONDS_BETWEEN_LOOKS: Final = 0.01  # so long strangers wait before they look again whether everybody else has joined
+_SECONDS_BETWEEN_LOOKS: Final = 0.01  # interval at which strangers check whether all others have joined
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Strangers:
-    """Connections that are nobody's of the session, made while all parties but one have joined and before it begins.
+    """Connections from outside the session, made before it begins, while all parties but one have joined.
 
-    Each says its Hello first; the caller's list gets what came of it.
+    Each first sends its Hello; the results are appended to the caller's list.
     """
 
     hellos: Sequence[Hello]
@@ -46,19 +46,19 @@ async def hold_in_process(
     deviations: Mapping[str, Deviation],
     strangers: Strangers | None = None,
 ) -> tuple[SessionResult, dict[str, PsephosError]]:
-    """Let a server and its clients hold their session.
+    """Run a session of a server and its clients.
 
     Returns:
-        What it leaves with the server, and for each client that did not end with the outcome, why.
+        The server's result, and for each client without the outcome the reason.
 
     Raises:
         PsephosError: the server ended without a result.
         OSError: no listener could be opened, or a client could not connect while the session lasted.
 
-    Cancelled, it closes every channel at once.
+    A cancellation closes all channels at once.
     """
     result: SessionResult | None = None
-    failure: PsephosError | OSError | None = None  # kept until the nursery has closed, which would wrap it
+    failure: PsephosError | OSError | None = None  # raised after the nursery has closed, which would wrap it
     parties = _Parties(clients)
     scope = trio.CancelScope()
 
@@ -66,7 +66,7 @@ async def hold_in_process(
         with scope:
             while True:
                 phase, num_received, outstanding = server.progress
-                if num_received is not None and outstanding is not None:  # else how many there are is private
+                if num_received is not None and outstanding is not None:  # otherwise the number is private
                     report(phase, num_received, outstanding)
                 await trio.sleep(_SECONDS_BETWEEN_PROGRESS)
 
@@ -76,7 +76,7 @@ async def hold_in_process(
             """Let strangers try their luck, once all parties but one have joined or nobody joins any more."""
             while server.progress[0] == JOIN and sum(each.has_joined for each in clients.values()) < len(clients) - 1:  # noqa: ASYNC110  who joins sets no event
                 await trio.sleep(_SECONDS_BETWEEN_LOOKS)
-            with contextlib.suppress(OSError):  # the session has ended before
+            with contextlib.suppress(OSError):  # the session has already ended
                 strangers.attempts.extend(await try_to_join(transport, listening.address, strangers.hellos))
 
         async def connect(names: Iterator[str]) -> None:
@@ -88,7 +88,7 @@ async def hold_in_process(
                 try:
                     channel = await transport.connect(listening.address)
                 except OSError as error:
-                    if not server.has_ended:  # else it came late, and the others have their outcome
+                    if not server.has_ended:  # otherwise the client came late, and the others have their outcome
                         failure = error
                         nursery.cancel_scope.cancel()
                     return
@@ -108,7 +108,7 @@ async def hold_in_process(
         except PsephosError as error:
             failure = error
         scope.cancel()
-        if isinstance(transport, FaultyTransport):  # some may wait on connections that are half open, for ever
+        if isinstance(transport, FaultyTransport):  # some may wait forever on half-open connections
             await parties.wait_for_a_while()
             nursery.cancel_scope.cancel()
     if failure is not None:
@@ -118,7 +118,7 @@ async def hold_in_process(
 
 
 class _Parties:
-    """Who takes part, and how those clients end, and why, who do not hear the outcome."""
+    """The participants, and why clients did not receive the outcome."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.endings: dict[str, PsephosError] = {}
@@ -126,7 +126,7 @@ class _Parties:
         self._all_done = trio.Event()
 
     async def take_part(self, name: str, client: Client, channel: Channel) -> None:
-        """Take part in one party's name."""
+        """Take part as one party."""
         try:
             await client.take_part(channel)
         except PsephosError as error:
@@ -136,7 +136,7 @@ class _Parties:
             self._all_done.set()
 
     async def wait_for_a_while(self) -> None:
-        """Wait for those who are at work, and take the others' connections for lost; they can then be cancelled."""
+        """Wait for active clients, and treat other connections as lost, so that they can be cancelled."""
         with trio.move_on_after(LINGER_SECONDS):
             await self._all_done.wait()
         lost_error = ConnectionLostError(reason="the connection was lost before the release", by=SERVER)
@@ -144,16 +144,16 @@ class _Parties:
 
 
 def _num_connecting(transport: Transport, num_parties: int) -> int:
-    """Return how many parties connect at a time: of many some in memory, which takes fewer turns of all tasks.
+    """Return how many parties connect at a time: several in memory if there are many, to save task switches.
 
-    Never so many that a party which leaves as it joins would not be missed before nearly all have joined. Over
-    anything else it is one, since a listener may have room for few who wait.
+    The number is small enough that a party which leaves on joining is noticed early. Over other transports it is one,
+    since a listener's queue may be short.
     """
     num_at_once = min(_MOST_CONNECTING, num_parties // _PARTIES_FOR_EACH)
     return max(num_at_once, 1) if isinstance(transport, MemoryTransport) else 1
 
 
 def _one_held_back(names: Iterable[str], strangers: Strangers) -> list[str]:
-    """Return the parties with one at the end in whose name no stranger speaks, if there is one."""
+    """Return the parties, with one at the end that no stranger impersonates, if possible."""
     speaking_names = {hello.party for hello in strangers.hellos}
     return sorted(names, key=lambda name: name not in speaking_names)

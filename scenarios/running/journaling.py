@@ -1,8 +1,8 @@
-"""A long run's finished parts, written to disk as they come, so that an interrupted run resumes.
+"""Write a long run's finished parts to disk, so that an interrupted run can resume.
 
-A line of `finished.jsonl` says of what run it is; each further one has a part's key, its answer, and a digest. Whoever
-is killed leaves half a line at most, which is dropped. A part that comes twice must be the same, or the run stops:
-parts are pure, and their noise is addressed.
+The first line of `finished.jsonl` identifies the run; each further line has a part's key, its answer, and a digest. A
+killed process leaves at most one partial line, which is dropped. Parts are pure, with addressed noise, so a repeated
+part must be equal; otherwise the run stops.
 """
 
 import fcntl
@@ -20,28 +20,28 @@ import msgspec
 from ...protocol.errors import ConfigurationError, JournalError, PsephosError, require
 
 FINISHED: Final = "finished.jsonl"
-"""The file's name; it goes when the run's results are there."""
+"""Name of the file, which is removed when the run is complete."""
 _ROOMS: Final = ("protocol", "transports", "agents", "scenarios")
 
 
 class ConflictingCopyError(PsephosError):
-    """A part of a run came out otherwise than another time."""
+    """A part of a run differs from its earlier result."""
 
     def __init__(self, part: str) -> None:
         super().__init__(f"{part} came out otherwise than before: it is pure, so that nobody knows which copy is right")
 
 
 class FinishedParts:
-    """The parts of a run that are finished: `finished` has their answers by their keys.
+    """The finished parts of a run: `finished` has their answers by key.
 
     Args:
-        heading: of what run it is: its facts, all of which have to be those of the run that goes on with it.
-        resumes: whether it is there already, or made.
+        heading: the run's identifying facts, which must be equal when it is resumed.
+        resumes: whether to continue an existing file, instead of creating one.
 
     Raises:
-        ConfigurationError: there is none in the folder, or it is of another run.
-        JournalError: it is damaged.
-        ConflictingCopyError: two copies of a part differ.
+        ConfigurationError: the folder has no such file, or one of another run.
+        JournalError: the file is damaged.
+        ConflictingCopyError: two results of a part differ.
     """
 
     def __init__(self, folder: Path, heading: Mapping[str, str], *, resumes: bool) -> None:
@@ -68,7 +68,7 @@ class FinishedParts:
             self._write(heading)
 
     def _read(self, folder: Path, heading: Mapping[str, str]) -> int:
-        """Take up all whole lines; return how many bytes they are."""
+        """Read all complete lines; return their size in bytes."""
         known_heading = _heading_in(folder)
         for name, heading_value in heading.items():
             allowed = f"the folder of this run: its {name} is {known_heading.get(name)!r}, and not {heading_value!r}"
@@ -93,7 +93,7 @@ class FinishedParts:
             raise ConflictingCopyError(key)
 
     def add(self, key: str, answer: bytes) -> None:
-        """Keep what a part gave, on the disk itself; ConflictingCopyError: it gave something else before."""
+        """Write a part's answer durably; ConflictingCopyError: it differs from an earlier one."""
         is_new = key not in self.finished
         self._take(key, answer)
         if is_new:
@@ -110,11 +110,11 @@ class FinishedParts:
             raise
 
     def close(self) -> None:
-        """Close the file, and leave it."""
+        """Close the file without removing it."""
         self._file.close()
 
     def drop(self) -> None:
-        """Remove it: all results are there."""
+        """Remove the file, after the run is complete."""
         self.close()
         self._path.unlink()
 
@@ -133,7 +133,7 @@ def _heading_in(folder: Path) -> dict[str, str]:
 
 
 def seed_in(folder: Path) -> int:
-    """Return the seed of a run that was interrupted; ConfigurationError: the folder is of none."""
+    """Return the seed of an interrupted run; ConfigurationError: the folder has none."""
     seed_text = _heading_in(folder).get("seed", "")
     require(
         seed_text.isdecimal(), "--resume", str(folder), "the folder of a run that was interrupted, whose seed it says"
@@ -143,7 +143,7 @@ def seed_in(folder: Path) -> int:
 
 @functools.cache
 def installed_versions() -> dict[str, str]:
-    """Return of which versions this process is, with a digest of all code: bits are promised among equal ones alone."""
+    """Return the software versions with a digest of all code; equal bits are guaranteed only for equal versions."""
     code = hashlib.sha256()
     for room in _ROOMS:
         spec = importlib.util.find_spec(f"psephos.{room}")

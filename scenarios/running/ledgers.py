@@ -1,8 +1,8 @@
-"""Ledgers of any size, read line by line: what each person lost, held as 12 bytes for each line.
+"""Summarize ledgers of any size, read line by line, with 12 bytes of memory for each line.
 
-Persons whose lines say the same but for their names are counted, and one stands for all of them: what is shown of a
-ledger needs no more. A person is known by 64 bits of its name, by a key of this process's own: of a million persons two
-are taken for one, whose losses then add up, once in 40 million times.
+Persons whose lines differ only in their names are counted, and one represents them, which suffices to show a ledger. A
+person is identified by a keyed 64-bit hash of its name. Among a million persons, a collision, which adds up the losses
+of two, has a probability of 1 in 40 million.
 """
 
 import array
@@ -22,7 +22,7 @@ from .folder import entries_in, ledger_lines, read_entry, to_json
 
 _BEGINNING: Final = b'{"person":"'
 _NUM_PARTS: Final = 64
-"""Persons are told apart in so many parts, so that sorting them takes little memory."""
+"""Persons are processed in this number of parts, so that sorting needs little memory."""
 _MOST_ENDS: Final = 1 << 14
 _KEY: Final = hash(_BEGINNING) % 2**63
 _OF_A_GROUP: Final = re.compile(r"each of \d+ ")
@@ -30,12 +30,12 @@ _OF_A_GROUP: Final = re.compile(r"each of \d+ ")
 
 @dataclasses.dataclass(frozen=True)
 class LedgerSummary:
-    """What a ledger says, without telling apart persons who paid alike.
+    """A summary of a ledger, with one representative for all persons with equal losses.
 
     Args:
-        entries: of one person, or group of unnamed persons, for each way to pay; but for a party that was asked for,
-            and a person who is alone, it has no name of theirs.
-        num_alike: for how many each stands, by its name there.
+        entries: entries of one representative for each distinct list of losses. The representative has no person's
+            name, except for the requested party, or a unique person.
+        num_alike: maps each representative's name to the number of persons.
     """
 
     entries: Sequence[LedgerEntry]
@@ -43,18 +43,18 @@ class LedgerSummary:
 
 
 def summarize_ledgers(runs: Sequence[Path], *, party: str | None) -> LedgerSummary:
-    """Return what the ledgers of several runs of the same persons say, whose losses then add up by their names.
+    """Summarize the ledgers of several runs of the same persons, whose losses add up by name.
 
-    Where runs by arrays have one line for all persons, these are taken for the same in all of the runs: for one person
-    that is never too little.
+    If runs by arrays have one line for all persons, these are assumed to be the same in all runs, which never
+    understates a person's loss.
 
     Args:
-        runs: their folders.
-        party: who is told apart from all others.
+        runs: the runs' folders.
+        party: a party that is not merged with others.
 
     Raises:
-        ConfigurationError: as `read_ledger`, a run is named twice, or a person's entries in one of them cannot be told
-            from those of others.
+        ConfigurationError: as `read_ledger`; a run is given twice; or a person's entries cannot be separated from
+            others'.
     """
     lines = _LedgerLines()
     first_reported: tuple[Path, dict[str, int]] | None = None
@@ -72,7 +72,7 @@ def summarize_ledgers(runs: Sequence[Path], *, party: str | None) -> LedgerSumma
 
 
 def entries_of(runs: Sequence[Path]) -> Iterator[LedgerEntry]:
-    """Yield the entries of several runs; each names its run beside its session, where there are several."""
+    """Yield the entries of several runs; with several, session names include the run."""
     for run in runs:
         suffix = _suffix_of(run, runs)
         for entry in entries_in(run):
@@ -88,7 +88,7 @@ def _said(groups: Mapping[str, int]) -> str:
 
 
 class _LedgerLines:
-    """Of each line whose it is, and which of the kinds of line, which all but the person makes."""
+    """For each line, its person and its kind, which consists of everything but the person."""
 
     def __init__(self) -> None:
         self._persons = array.array("q")
@@ -101,9 +101,9 @@ class _LedgerLines:
         return len(self._numbers)
 
     def read(self, run: Path, *, suffix: str) -> dict[str, int]:
-        """Take the lines of a run's ledger; return those that stand for unnamed persons: how many, by their name.
+        """Read the lines of a run's ledger; return the numbers of unnamed persons by the name in their line.
 
-        A line as this program writes it begins with its person: where its end has come before, only the name is new.
+        Psephos writes the person first, so a line whose rest has occurred before is parsed only for its name.
         """
         ends: dict[bytes, int] = {}
         groups: dict[str, int] = {}
@@ -137,10 +137,10 @@ class _LedgerLines:
         return number
 
     def summary(self, party: str | None) -> LedgerSummary:
-        """Return what the lines say."""
+        """Return the summary of all lines."""
         persons, numbers = np.frombuffer(self._persons, dtype=np.int64), np.frombuffer(self._numbers, dtype=np.int32)
         own_hash = None if party is None else hash(party.encode())
-        # By whether they were asked for and how they paid: the first line of those who paid alike, and their number.
+        # By being requested and by losses: the first line of persons with equal losses, and their number.
         first_and_count: dict[tuple[bool, bytes], tuple[int, int]] = {}
         for part in range(_NUM_PARTS):
             part_places = np.flatnonzero(persons & (_NUM_PARTS - 1) == part)
@@ -176,7 +176,7 @@ class _LedgerLines:
 
 
 def _is_plain(name: bytes) -> bool:
-    """Return whether JSON has a name as it is."""
+    """Return whether a name needs no escapes in JSON."""
     try:
         return name.decode().isprintable() and b"\\" not in name
     except UnicodeDecodeError:
@@ -184,7 +184,7 @@ def _is_plain(name: bytes) -> bool:
 
 
 def _mix(numbers: IntArray) -> Any:
-    """Return 64 bits for each number, which nobody who wrote a ledger knows: SplitMix64 from a key of this process."""
+    """Return 64-bit hashes that a ledger's writer cannot predict: SplitMix64 with a key of this process."""
     hashes = (numbers.astype(np.uint64) + np.uint64(_KEY)) * np.uint64(0x9E3779B97F4A7C15)
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -1,4 +1,4 @@
-"""Limits of a session of agents: open descriptors, and Python's garbage collector kept out of the way."""
+"""Limits of a session of agents: open file descriptors, and the frequency of garbage collection."""
 
 import contextlib
 import gc
@@ -12,26 +12,27 @@ from ...transports.abc import Transport
 from ...transports.tap import TappedTransport
 from ..plugins import ARRAY
 
-# Descriptors of a session over sockets that are not its channels: listener, files, trio's own.
+# File descriptors of a session over sockets besides its channels: listener, files, and those of trio.
 _SPARE_DESCRIPTORS: Final = 64
-# Connections that have not said who they are: fewer, and a party could not come where a handful of strangers are.
+# Least number of unauthenticated connections, so that a few strangers cannot block a party.
 _LEAST_PLACES: Final = 64
-_OBJECTS_BETWEEN_COLLECTIONS: Final = 200  # new container objects for each party between two walks of the collector
+_OBJECTS_BETWEEN_COLLECTIONS: Final = 200  # new container objects for each party between two collections
 
 
 @contextlib.contextmanager
 def calm_collector(num_parties: int) -> Generator[None]:
-    """Let Python's cyclic collector run rarely while a large session is under way.
+    """Run Python's cyclic garbage collector rarely during a large session.
 
-    A session makes objects that live until its end, and the collector would walk all of them again and again: half
-    of the time of a session of 10,000 parties. Nothing of a session waits for the collector to be freed.
+    A session creates objects that live until its end, and the collector would visit all of them repeatedly: half of the
+    time of a session of 10,000 parties. No object of a session needs the collector to be freed.
     """
     thresholds_before = gc.get_threshold()
     gc.set_threshold(max(thresholds_before[0], _OBJECTS_BETWEEN_COLLECTIONS * num_parties), *thresholds_before[1:])
     try:
         yield
     finally:
-        # As if it had just walked them: else it would, at once, though most are to go. Few, it walks soon enough.
+        # Reset the counter as after a collection; otherwise one would start at once, although most objects are about to
+        # be freed.
         if _OBJECTS_BETWEEN_COLLECTIONS * num_parties > 100 * thresholds_before[0] and not gc.get_freeze_count():
             gc.freeze()
             gc.unfreeze()
@@ -39,7 +40,7 @@ def calm_collector(num_parties: int) -> Generator[None]:
 
 
 def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = False) -> None:
-    """Raise ConfigurationError if the system allows too few descriptors for a session over this transport, or a tap."""
+    """Raise ConfigurationError if the system allows too few file descriptors for a session over this transport."""
     number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
@@ -47,7 +48,7 @@ def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = Fal
 
 
 def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
-    """Raise this process's limit of open descriptors to what a session needs, if it is lower, and if that can be."""
+    """Raise this process's limit of file descriptors to a session's needs, if necessary and possible."""
     is_tapped = isinstance(transport, TappedTransport)
     check_descriptors(transport.name, num_parties=num_parties, is_tapped=is_tapped)
     number = _descriptors_needed(transport.name, num_parties, is_tapped=is_tapped)
@@ -57,16 +58,16 @@ def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
 
 
 def reserve_for_server(*, num_parties: int, num_others: int = 0) -> Places:
-    """Raise this process's limit of open descriptors to what a server needs whose parties are elsewhere.
+    """Raise this process's limit of file descriptors to a server's needs.
 
-    Each of the roster, or its host, has one that nobody else can take.
+    Each party of the roster, or its host, has one that others cannot take.
 
     Args:
-        num_parties: how many; a host counts once.
-        num_others: how many connections for pages there may be beside theirs.
+        num_parties: number of parties; a host counts once.
+        num_others: number of further connections for pages.
 
     Returns:
-        How many connections may be without a Hello at a time.
+        The most simultaneous connections without a Hello.
     """
     reserved = num_parties + num_others + _SPARE_DESCRIPTORS
     num_wanted = reserved + Places.make_for_roster(num_parties).in_all
@@ -80,6 +81,6 @@ def reserve_for_server(*, num_parties: int, num_others: int = 0) -> Places:
 
 
 def _descriptors_needed(transport: str, num_parties: int, *, is_tapped: bool) -> int:
-    """Return how many descriptors a session opens: two for each channel, four with a relay, none without sockets."""
+    """Return the file descriptors of a session: two for each channel, four with a relay, none without sockets."""
     of_party = 4 if is_tapped else 2
     return 0 if transport in {ARRAY, "memory"} else of_party * num_parties + _SPARE_DESCRIPTORS

@@ -1,7 +1,7 @@
-"""The parties of a scenario: from a CSV file, a generator or a data set, or written down in the scenario.
+"""Read the parties of a scenario: from a CSV file, a generator, a data set, or the scenario itself.
 
-A file has a header: the role's name (partner, voter), then the protocol's columns; one of a crowd's answers has a line
-for each answer instead. Every fault is named with its line before anything runs.
+A file has a header with the role's name (partner, voter) and the protocol's columns; a crowd's file has a line for each
+answer. Errors name the line, and are found before anything runs.
 """
 
 import collections
@@ -26,8 +26,8 @@ from ..reading.sources import PartiesTable, PartySources
 from ..reading.text_forms import PLAIN, form_of, open_table
 from ..system import part_of
 
-_LARGE_BYTES: Final = 1 << 20  # from these on a file is read by columns, by pandas, which takes half a second to import
-_NAME: Final = "name"  # what a column of names may be called too
+_LARGE_BYTES: Final = 1 << 20  # from this size on, pandas, whose import takes half a second, reads a file by columns
+_NAME: Final = "name"  # alternative heading of the column of names
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -38,13 +38,14 @@ def read_parties(
     protocol: type[PhasedProtocol[Any, Any]],
     data: str = "",
 ) -> PartiesTable:
-    """Return the parties that a scenario, whose parameters are yet to be checked, names.
+    """Return the parties of a scenario, whose parameters are not yet checked.
 
-    They are a CSV file's path, a generator's table, one that names a data set, or a table for each party.
+    `parties` is a CSV file's path, a generator's table, a table that names a data set, or a list of tables, one for
+    each party.
 
     Raises:
-        ConfigurationError: there are none, a file cannot be read, a column or an entry is missing, a party is named
-            twice.
+        ConfigurationError: there are no parties, a file cannot be read, a column or an entry is missing, or a party is
+            repeated.
     """
     role = protocol.client_role
     advice = f"a run's scenario.json keeps none that its scenario listed: give --set {role}s=FILE"
@@ -74,7 +75,7 @@ def read_parties(
 
 
 def sources_of(protocol: type[PhasedProtocol[Any, Any]]) -> PartySources:
-    """Return what a protocol's system says of where parties are from; nothing where there is no system.
+    """Return the sources of parties of a protocol's system; empty without a system.
 
     Examples:
         >>> from psephos.scenarios.system import find_protocol
@@ -114,13 +115,13 @@ def read_parties_file(
     has_numbers: bool = False,
     options: TableOptions = USUAL,
 ) -> PartiesTable:
-    """Return the parties of a CSV file, of any form (`reading.text_forms`), with a line for each of them.
+    """Read parties from a CSV file of any form (`reading.text_forms`), with a line for each party.
 
     Args:
-        role: what the column of names is called.
-        columns: what the file calls columns that are called otherwise here.
-        has_numbers: it has no names, and parties are called by their number in it.
-        options: what is said of the table.
+        role: heading of the column of names.
+        columns: maps columns to the file's different headings.
+        has_numbers: whether the file has no names, and parties are named by their line number.
+        options: options for reading the table.
     """
     field = f"{role}s"
     check_size(path, field=field)
@@ -130,7 +131,7 @@ def read_parties_file(
         form = form_of(path, [] if has_numbers else [columns.get(role, role)], options)
         table = stack.enter_context(open_table(path, form, max_lines=MAX_FILE_BYTES, fault=fault))
         place_text = f"{path.name} line {table.line}"
-        is_said = columns or has_numbers  # else every column counts, and one without a name may be anything
+        is_said = columns or has_numbers  # otherwise every column counts, and one without a heading is ambiguous
         require(is_said or not table.unnamed, place_text, "", "a header of distinct, non-empty names")
         header = _rename_header(table.header, place_text, "" if has_numbers else role, columns, role=role)
         place = None if has_numbers else header.index(role)
@@ -139,7 +140,7 @@ def read_parties_file(
         rows: list[tuple[str, ...]] = []
         lines: list[int] = []
         for line, row in table if plain is None else ():
-            rows.append(tuple(row))  # of text alone, which the collector leaves in peace: a list it would not
+            rows.append(tuple(row))  # a tuple of strings is ignored by the garbage collector, a list is not
             lines.append(line)
     entries: dict[str, Entries] = {name: [row[place] for row in rows] for place, name in enumerate(header)}
     places: Sequence[int] = lines
@@ -164,7 +165,7 @@ def read_parties_file(
 def _rename_header(
     header: Sequence[str], place_text: str, names: str, columns: Mapping[str, str], *, role: str
 ) -> list[str]:
-    """Return a file's header, with the names that a protocol has for its columns; that of names may be none."""
+    """Return a file's header with the protocol's names of columns; the column of names may be missing."""
     for column, name in columns.items():
         if name not in header:
             allowed = (
@@ -186,9 +187,9 @@ def _rename_header(
 
 
 def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Sequence[int] = ()) -> Sequence[str]:
-    """Return names in roster order, if they can name the parties of a session: at least one, distinct, allowed.
+    """Return names in roster order after checking that they are valid and distinct, and at least one.
 
-    `lines` are where each stands in the file that they are from; empty where there is none.
+    `lines` are the names' lines in a file; empty without a file.
 
     Examples:
         >>> check_names(["ann", "bob"], "partner")
@@ -203,7 +204,7 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
             return names
         if all(isinstance(name, str) and check_party_name(name) for name in names) and len(set(names)) == len(names):
             return names
-    # One of them cannot be: look for the first, and for where it stands.
+    # At least one name is invalid: find the first, and its line.
     places: dict[str, int] = {}
     for place, name in enumerate(names):
         place_text = f"{role} ({source} line {lines[place]})" if lines else role
@@ -220,14 +221,14 @@ def check_names(names: Sequence[Any], role: str, *, source: str = "", lines: Seq
 
 
 def _are_of_a_large_file(names: Sequence[Any]) -> bool:
-    """Return whether names are fine, and none of them has to be made to see it."""
+    """Return whether names of a large file are valid, checked without creating strings."""
     return isinstance(names, NameColumn) and names.are_plain and names.are_distinct
 
 
 def check_unlike(parties: PartiesTable, role: str) -> None:
-    """Raise ConfigurationError if two names in a file differ in large letters or blanks alone.
+    """Raise ConfigurationError if two names in a file differ only in case or blanks.
 
-    Nobody knows whether they are one person's, who would pay twice; a scenario's `repeats` says it.
+    They may belong to one person, who would be charged twice; a scenario's `repeats` decides.
     """
     if not _may_be_alike(parties.names) or (places := first_alike(parties.names)) is None:
         return
@@ -242,7 +243,7 @@ def check_unlike(parties: PartiesTable, role: str) -> None:
 
 
 def one_row_each(parties: PartiesTable, role: str, row_that_counts: str) -> PartiesTable:
-    """Return the first or the last row of each party, by a file's column of names, which may differ in case and blanks.
+    """Return the first or the last row of each party; names that differ only in case or blanks are equal.
 
     Raises:
         ConfigurationError: there is no such column.
@@ -259,5 +260,5 @@ def one_row_each(parties: PartiesTable, role: str, row_that_counts: str) -> Part
 
 
 def _may_be_alike(names: Sequence[str]) -> bool:
-    """Return whether two names may be alike; False only if certainly none are."""
+    """Return whether two names may be similar; False only if certainly none are."""
     return not (isinstance(names, NameColumn) and names.are_unlike)

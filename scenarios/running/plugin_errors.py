@@ -1,4 +1,4 @@
-"""Code that somebody brought, blamed in a sentence for what it raised: before a session begins, and while it runs."""
+"""Convert exceptions of plug-ins' code to PluginError, before and during a session."""
 
 import contextlib
 from collections.abc import Generator, Iterable, Mapping
@@ -8,14 +8,14 @@ from ...protocol.errors import PluginError, PsephosError, UnusablePluginError
 from ...protocol.phases import PhasedProtocol
 from ...protocol.plugin_faults import StackFrame, frames_of, is_ours, packages_of, place_of, plugin_of, reason_of
 
-# What parameters and entries that nobody foresaw most often come to.
+# Exceptions that unexpected parameters and entries usually cause.
 _OF_VALUES: Final = (ArithmeticError, LookupError, TypeError, ValueError)
-# What is said of an exception that ours raised over what somebody else's returned.
+# Message for an exception that Psephos raises on a plug-in's return value.
 _RETURNED: Final = "what it returned"
 
 
 class Plugin(NamedTuple):
-    """What takes part in a session: what an error calls it, and the classes of which it is made."""
+    """A participant's code in a session: its name in errors, and its classes."""
 
     name: str
     kinds: tuple[type, ...]
@@ -23,9 +23,9 @@ class Plugin(NamedTuple):
 
 @contextlib.contextmanager
 def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
-    """Turn what a protocol's own code raises before a session begins into an UnusablePluginError.
+    """Convert exceptions of a protocol's code before a session to UnusablePluginError.
 
-    Psephos's own exceptions stay, and the system's where they are not raised by the protocol's own code.
+    Exceptions of Psephos stay, and those of the operating system unless the protocol's code raised them.
     """
     try:
         yield
@@ -52,12 +52,12 @@ def blaming(kind: type[PhasedProtocol[Any, Any]]) -> Generator[None]:
                 allowed=f"what {name} can take{step_note}",
             ) from error
         if own_frame is None and (is_ours(kind.__module__) or not isinstance(error, AttributeError)):
-            raise  # a bug of ours: its traceback is what we want to be sent
+            raise  # a bug in Psephos: show the traceback, to be reported
         raise UnusablePluginError(plugin=name, step=step or _RETURNED, reason=reason, place=place) from error
 
 
 def parts_of(protocol: PhasedProtocol[Any, Any]) -> Plugin:
-    """Return a protocol with its phases and their mechanisms.
+    """Return a protocol as a `Plugin`, with its phases and mechanisms.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -73,18 +73,18 @@ def parts_of(protocol: PhasedProtocol[Any, Any]) -> Plugin:
 def blame_plugins(
     plugins: Iterable[Plugin], *, is_private: bool = False, is_set_up: bool = False, is_last: bool = False
 ) -> Generator[None]:
-    """Turn what somebody's code raises while a session runs into a sentence; whatever tasks it passed.
+    """Convert exceptions of plug-ins' code during a session to PluginError, across all tasks.
 
     Args:
-        plugins: whoever takes part, ours or anybody's.
-        is_private: whether an exception's own text is left out (`protocol.plugin_faults`).
-        is_set_up: whether the session has not begun.
-        is_last: whether what ours raised is blamed as well where somebody else's code takes part: it is most often over
-            what that returned.
+        plugins: all participants' code, of Psephos or others.
+        is_private: whether the exception's text is omitted (`protocol.plugin_faults`).
+        is_set_up: whether the session is still being set up.
+        is_last: whether exceptions of Psephos are converted too if a plug-in takes part, since its return values
+            usually cause them.
 
     Raises:
-        PluginError: in place of an exception, or a group of them, that somebody else's code raised; before the session
-            begins, an `UnusablePluginError`.
+        PluginError: replaces an exception, or a group, that a plug-in's code raised; during set-up it is an
+            `UnusablePluginError`.
     """
     try:
         yield
@@ -103,9 +103,9 @@ def blame_plugins(
 def _find_blamed(
     error: BaseException, plugins: tuple[Plugin, ...], *, is_private: bool, kind: type[PluginError]
 ) -> PluginError | None:
-    """Return the sentence for the first exception of a group that somebody else's code raised, if there is one."""
+    """Return the sentence for the first exception of a group that a plug-in's code raised, if any."""
     leaves = list(_leaves(error))
-    if not all(isinstance(leaf, (Exception, SystemExit)) for leaf in leaves):  # somebody interrupts
+    if not all(isinstance(leaf, (Exception, SystemExit)) for leaf in leaves):  # an interrupt
         return None
     for leaf in leaves:
         if isinstance(leaf, PsephosError):
@@ -125,7 +125,7 @@ def _find_blamed(
 def _blame_returned(
     error: BaseException, plugins: tuple[Plugin, ...], *, is_private: bool, kind: type[PluginError]
 ) -> PluginError | None:
-    """Return the sentence for an exception that ours raised where others take part; None where nobody does."""
+    """Return the sentence for an exception that Psephos raised if plug-ins take part; None otherwise."""
     foreign_names = {plugin.name for plugin in plugins if any(not is_ours(each.__module__) for each in plugin.kinds)}
     leaves = [leaf for leaf in _leaves(error) if not isinstance(leaf, PsephosError)]
     if not foreign_names or not leaves or not all(isinstance(leaf, (*_OF_VALUES, AttributeError)) for leaf in leaves):
@@ -145,7 +145,7 @@ def _leaves(error: BaseException) -> Generator[BaseException]:
 
 
 def _find_entered(frames: Iterable[StackFrame], plugins: tuple[Plugin, ...]) -> tuple[str, StackFrame] | None:
-    """Return which plug-in's code an exception came out of, and where that was entered; None where it is all ours."""
+    """Return the plug-in whose code raised an exception, and where it was entered; None if there is none."""
     classes: Mapping[tuple[str, str], str] = {
         (each.__module__, each.__qualname__): plugin.name
         for plugin in reversed(plugins)

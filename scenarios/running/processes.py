@@ -1,7 +1,7 @@
-"""Work for other processes: a task goes in and an answer comes out, both as messages.
+"""Run tasks in other processes: tasks and answers are messages.
 
-Other processes run a function of our own by the same interpreter; no object travels, and nothing is forked. It is a
-module's `work`, made by `make_worker`; on a cluster it is the same one (`cluster`).
+Other processes run a module's function `work`, made by `make_worker`, with the same interpreter. Nothing is pickled or
+forked. Clusters use the same function (`cluster`).
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from ...protocol.errors import PsephosError
 AnswerT = TypeVar("AnswerT")
 TaskT = TypeVar("TaskT", bound=msgspec.Struct)
 
-_SIZE: Final = 8  # bytes ahead of a task and of an answer, which say how many it has
+_SIZE: Final = 8  # bytes of the length before a task or an answer
 _LOOP: Final = f"""import sys
 from {{}} import work
 given, out, sys.stdout = sys.stdin.buffer, sys.stdout.buffer, sys.stderr
@@ -29,12 +29,12 @@ while size := given.read({_SIZE}):
     out.write(len(answer).to_bytes({_SIZE}) + answer)
     out.flush()
 """
-"""What a protocol prints is no part of an answer."""
-_LEAST_SHARE: Final = 5  # fewer repetitions are not worth a process: it makes what repetitions have in common once more
+"""The worker's loop; output that a protocol prints is not part of an answer."""
+_LEAST_SHARE: Final = 5  # fewer repetitions do not pay a further process, which repeats common computations
 
 
 class TaskError(PsephosError):
-    """A cluster could not do a task: that of this number, from 0."""
+    """A cluster failed on a task, with its number from 0."""
 
     def __init__(self, reason: str, *, number: int) -> None:
         self.number = number
@@ -42,21 +42,21 @@ class TaskError(PsephosError):
 
 
 class Pool(Protocol):
-    """Processes that answer tasks, here or elsewhere: so many at a time, each best of so many seconds at least."""
+    """Processes that answer tasks, local or remote; with the number at a time, and a task's least useful duration."""
 
     num_workers: int
     least_seconds: float
 
     def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
-        """Yield answers as they come, each behind its task's number; None where a process of this machine failed.
+        """Yield answers as they finish, each with its task's number; None if a local process failed.
 
-        Whoever runs such a task here sees why. TaskError: a cluster could not do a task.
+        Run such a task in this process to see the error. TaskError: a cluster failed on a task.
         """
         ...
 
 
 class Processes:
-    """So many processes of this machine at most, each of which takes task after task."""
+    """A number of local processes at most, each of which answers tasks one after another."""
 
     least_seconds = 0.25
 
@@ -64,7 +64,7 @@ class Processes:
         self.num_workers = num_workers
 
     def answers(self, module: str, tasks: Iterable[bytes]) -> Generator[tuple[int, bytes | None]]:
-        """Yield answers as they come, and give whoever has answered the next task before. See `Pool.answers`."""
+        """Yield answers as they finish, after giving the idle process its next task. See `Pool.answers`."""
         remaining_tasks = enumerate(tasks)
         with contextlib.ExitStack() as stack, selectors.DefaultSelector() as busy:
 
@@ -89,7 +89,7 @@ class Processes:
 def name_answers(
     pool: Pool, module: str, tasks: Iterable[bytes], name_task: Callable[[int], str]
 ) -> Generator[tuple[int, bytes | None]]:
-    """Yield a pool's answers; an error calls a task as the last argument does."""
+    """Yield a pool's answers; errors name a task by the last argument."""
     try:
         yield from pool.answers(module, tasks)
     except TaskError as error:
@@ -97,7 +97,7 @@ def name_answers(
 
 
 def num_cores() -> int:
-    """Return how many cores this process may use.
+    """Return the number of cores that this process may use.
 
     Examples:
         >>> num_cores() >= 1
@@ -107,20 +107,20 @@ def num_cores() -> int:
 
 
 class WorkerProcess:
-    """Another process that answers a task at a time; whoever sends one receives its answer before the next."""
+    """Another process that answers one task at a time; receive each answer before the next task."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin and process.stdout  # noqa: S101, PT018  pipes were asked for
         self.process, self._tasks, self.answers = process, process.stdin, process.stdout
 
     def send(self, task: bytes) -> None:
-        """Give it a task; where it has died, `receive` tells."""
+        """Send a task; if the process has died, `receive` reports it."""
         with contextlib.suppress(BrokenPipeError):
             self._tasks.write(len(task).to_bytes(_SIZE) + task)
             self._tasks.flush()
 
     def receive(self) -> bytes | None:
-        """Return its answer once that is there; None where it failed."""
+        """Wait for the answer; None if the process failed."""
         size = self.answers.read(_SIZE)
         answer = self.answers.read(int.from_bytes(size))
         return answer if len(size) == _SIZE and len(answer) == int.from_bytes(size) else None
@@ -128,14 +128,14 @@ class WorkerProcess:
 
 @contextlib.contextmanager
 def open_worker(module: str, environment: Mapping[str, str] | None = None) -> Generator[WorkerProcess]:
-    """Start a process that answers tasks by `work` of a module; end it on leaving.
+    """Start a process that answers tasks by a module's `work`, and end it on exit.
 
     Args:
-        module: its full name.
-        environment: the variables of the process; by default those of this one.
+        module: the module's full name.
+        environment: environment variables of the process; by default those of this one.
     """
     command = [sys.executable, "-c", _LOOP.format(module)]
-    # In a group of its own: what a keyboard sends goes to this process alone, which ends the other one.
+    # In a separate process group, so that Ctrl-C reaches only this process, which ends the other one.
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, process_group=0)  # noqa: S603  a module of ours
     try:
@@ -143,12 +143,12 @@ def open_worker(module: str, environment: Mapping[str, str] | None = None) -> Ge
     finally:
         try:
             process.kill()
-        finally:  # also where a second interrupt came in between, which would leave it behind
+        finally:  # also after a second interrupt, which would otherwise leave the process behind
             process.kill()
             process.wait()
             for end in (process.stdin, process.stdout):
                 if end is not None:
-                    with contextlib.suppress(BrokenPipeError):  # of a task that it did not live to read
+                    with contextlib.suppress(BrokenPipeError):  # the process died before it read the task
                         end.close()
 
 
@@ -156,10 +156,10 @@ def open_worker(module: str, environment: Mapping[str, str] | None = None) -> Ge
 def open_workers(
     module: str, tasks: Sequence[msgspec.Struct], *, answer: type[AnswerT]
 ) -> Generator[Iterator[AnswerT | None]]:
-    """Start a process for each task, which works while the block does; see `open_worker`.
+    """Start a process for each task, which runs in parallel to the block. See `open_worker`.
 
     Yields:
-        The answers in the tasks' order, each waited for when it is asked for; None of a process that failed.
+        The answers in the tasks' order, each awaited on access; None for a failed process.
     """
     with contextlib.ExitStack() as stack:
         workers = [stack.enter_context(open_worker(module)) for _ in tasks]
@@ -178,12 +178,12 @@ def run_in_shares(
     workers: int,
     answer: type[AnswerT],
 ) -> list[AnswerT]:
-    """Run each share of repetitions and return the answers in order; the first share runs in this process.
+    """Run repetitions in shares, and return the answers in order; the first share runs in this process.
 
     Args:
-        module: whose `work` does the same.
-        task: says what is to be done with a share.
-        answer: the type of what is done.
+        module: the module whose `work` does the same as `do`.
+        task: maps a share to its task.
+        answer: the type of an answer.
 
     Raises:
         RuntimeError: another process failed.
@@ -198,7 +198,7 @@ def run_in_shares(
 
 
 def make_worker(task: type[TaskT], answer: Callable[[TaskT], Any]) -> Callable[[bytes], bytes]:
-    """Return the function `work` of a module: from a task to its answer, both encoded.
+    """Return a module's function `work`, which maps an encoded task to its encoded answer.
 
     Examples:
         >>> class Sum(msgspec.Struct):
@@ -212,7 +212,7 @@ def make_worker(task: type[TaskT], answer: Callable[[TaskT], Any]) -> Callable[[
 
 
 def shares_of(trials: int, workers: int) -> list[range]:
-    """Return which repetitions each worker has, nearly alike; fewer workers where there is too little for all.
+    """Divide repetitions nearly equally among workers; fewer workers if there are too few repetitions.
 
     Examples:
         >>> shares_of(100, 3)

@@ -1,6 +1,6 @@
-"""Show progress: a line as a phase closes or a step begins, and a bar with the estimated time left.
+"""Show progress: a line when a phase closes or a step begins, and a bar with the estimated time left.
 
-Bars are for people: they go to standard error, and only where that is a terminal.
+Bars are shown on standard error, and only if it is a terminal.
 """
 
 import contextlib
@@ -27,19 +27,19 @@ from ...protocol.errors import printable
 from .report import show_phase
 
 OnStep: TypeAlias = Callable[[str, float, float], None]
-"""Is told what goes on, how many steps are done, and how many there are; 0 of them where nobody knows.
+"""Called with a text, the number of completed steps, and the total, which is 0 if unknown.
 
-Where steps take very different times, it is told the share that is done, and 1.0.
+If durations of steps differ strongly, it is called with the fraction of work done, and 1.0.
 """
 
-_SECONDS_OF_ESTIMATE: Final = 86_400.0  # steps take minutes, and the estimate counts all of them
+_SECONDS_OF_ESTIMATE: Final = 86_400.0  # window of the time estimate, which includes all steps
 _MOST_SAID: Final = 34
 _WIDTH_OF_BARS: Final = 16
-_SECONDS_WITHOUT_BARS: Final = 1.0  # what takes no longer is over before anybody has read its bar
+_SECONDS_WITHOUT_BARS: Final = 1.0  # shorter work needs no bar
 
 
 class Watcher:
-    """Shows one session: a phase's line as it closes, and bars once it has taken a second, where somebody watches."""
+    """Shows one session: a line when a phase closes, and in a terminal bars after a second."""
 
     def __init__(
         self,
@@ -55,13 +55,13 @@ class Watcher:
         self._began = clock()
 
     def on_effect(self, effect: Effect) -> None:
-        """Take note of an effect of the server's machine."""
+        """Handle an effect of the server's machine."""
         match effect:
             case Closed():
                 if self._progress is not None and effect.phase in self._bars:
                     self._progress.remove_task(self._bars.pop(effect.phase))
                 if self._console is not None:
-                    with contextlib.suppress(OSError):  # a terminal that is gone, or a full disk, ends no session
+                    with contextlib.suppress(OSError):  # a closed terminal or a full disk does not end the session
                         show_phase(self._console, effect)
             case LiarNamed(party, deed, _) if self._console is not None:
                 with contextlib.suppress(OSError):
@@ -70,9 +70,9 @@ class Watcher:
                 pass
 
     def on_progress(self, phase: str, num_received: int, outstanding: float) -> None:
-        """Move the open phase's bar; where nobody knows how many are outstanding (-1) it has no end.
+        """Update the open phase's bar, which has no end if the number outstanding is unknown (-1).
 
-        Where their number is an estimate, a float, the bar says the share.
+        If the number is an estimate (a float), the bar shows the fraction.
         """
         if self._progress is None or self._clock() - self._began < _SECONDS_WITHOUT_BARS:
             return
@@ -85,25 +85,25 @@ class Watcher:
 
     @property
     def poll(self) -> Callable[[str, int, float], None] | None:
-        """`on_progress`, if there is a bar to move."""
+        """`on_progress`, if there is a bar."""
         return None if self._progress is None else self.on_progress
 
 
 @contextlib.contextmanager
 def watch(*, console: Console | None, errors: Console) -> Generator[Watcher]:
-    """Yield what shows a session while it runs: on the console, if any, a line as each phase closes, and bars."""
+    """Yield the watcher of a running session: a line on the console, if any, when each phase closes, and bars."""
     if not errors.is_terminal:
         yield Watcher(console, None)
         return
     with _bars(errors) as progress:
-        # On one and the same terminal, lines must go through the bars' console, which keeps the two apart.
+        # On the same terminal, lines must go through the bars' console, which separates both.
         lines = progress.console if console is not None and console.is_terminal else console
         yield Watcher(lines, progress)
 
 
 @contextlib.contextmanager
 def steps(errors: Console) -> Generator[OnStep]:
-    """Yield what shows on standard error how far work has come: one bar in a terminal, else a line for each step."""
+    """Yield a function that shows progress on standard error: one bar in a terminal, else a line for each step."""
     if not errors.is_terminal:
         yield _ProgressLines(errors)
         return
@@ -112,7 +112,7 @@ def steps(errors: Console) -> Generator[OnStep]:
 
 
 def _bars(errors: Console) -> Progress:
-    """Return bars that leave nothing behind."""
+    """Return bars that are removed at the end."""
     return Progress(
         TextColumn(
             "  {task.description:<12}",
@@ -131,7 +131,7 @@ def _bars(errors: Console) -> Progress:
 
 
 class _DoneColumn(MofNCompleteColumn):
-    """How many steps are done, or which share."""
+    """The number of completed steps, or the fraction."""
 
     def render(self, task: Task) -> Text:
         return (
@@ -142,7 +142,7 @@ class _DoneColumn(MofNCompleteColumn):
 
 
 class _ProgressLines:
-    """Prints what goes on, once."""
+    """Prints each step's text once."""
 
     def __init__(self, errors: Console) -> None:
         self._errors = errors
@@ -156,14 +156,14 @@ class _ProgressLines:
 
 
 class ProgressSteps:
-    """Moves one bar, which comes with the first step: the next one may be minutes away."""
+    """Updates one bar, which appears at the first step, since the next may take minutes."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._bar: TaskID | None = None
 
     def __call__(self, text: str, done: float, total: float) -> None:
-        """Move the bar; see `OnStep`."""
+        """Update the bar. See `OnStep`."""
         if self._bar is None:
             self._bar = self._progress.add_task(text or "…", total=total or None)
         self._progress.update(self._bar, description=text or "…", completed=done, total=total or None)

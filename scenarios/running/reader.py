@@ -1,8 +1,7 @@
-"""A run's folder, read again: what `running.folder` and `running.writing` wrote, typed.
+"""Read a run's folder, which `running.folder` and `running.writing` wrote, into typed values.
 
-The rules that hold here: `private/` is never opened, nor is anything outside of the folder; what is damaged is refused,
-with its file, and so is what has another schema. What was read is a value, pictures included: whoever makes a page of
-it opens no file.
+`private/` and files outside the folder are never opened. Damaged files and other schemas are refused, and the error
+names the file. The result contains everything, including pictures, so that making a page opens no files.
 """
 
 import contextlib
@@ -28,21 +27,21 @@ from .session_facts import SessionFacts
 _RUN: Final = "RUN"
 _FOLDER: Final = "the folder of a run"
 _BEGUN: Final = ("scenario.json", "events.jsonl", "ledger.jsonl")
-"""What a run that was killed may have left, and nothing else."""
+"""The only files that a killed run may have left."""
 _DROPPED: Final = b'"event":"party_dropped"'
 
 Kind: TypeAlias = Literal["run", "party"]
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """Why a run came to no outcome, or why nobody heard it."""
+    """Why a run has no outcome, or why no party received it."""
 
     error: str
     reason: str
 
 
 class TrafficOfPhase(msgspec.Struct, frozen=True, kw_only=True):
-    """How much went up and down in a phase."""
+    """Traffic to and from the server in a phase."""
 
     phase: str
     messages_up: int
@@ -52,7 +51,7 @@ class TrafficOfPhase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NamedParty(msgspec.Struct, frozen=True, kw_only=True):
-    """A party that was found to have lied, and the file of the folder that proves it, if it could be written."""
+    """A party that was detected tampering, and the folder's evidence file, if it could be written."""
 
     party: str
     deed: str
@@ -60,7 +59,7 @@ class NamedParty(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of `run.json`."""
+    """The fields of `run.json` that are read."""
 
     schema: int
     title: str = ""
@@ -84,7 +83,7 @@ class RunJSON(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonLoss(msgspec.Struct, frozen=True, kw_only=True):
-    """The most that a session cost anybody; None where nothing bounds it, or it is not said."""
+    """The greatest loss of a person in a session; None if it is unbounded or not stated."""
 
     claimed: float | None = None
     proven: float | None = None
@@ -93,13 +92,13 @@ class PersonLoss(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PrivacyLeft(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of a result's losses."""
+    """The fields of a result's losses that are read."""
 
     person: PersonLoss = PersonLoss()
 
 
 class ResultJSON(msgspec.Struct, frozen=True, kw_only=True):
-    """The fields of `result.json` that are read; `series` is the name of one, which is no single run."""
+    """The fields of `result.json` that are read; `series` is the name if it is a series, not a single run."""
 
     schema: int
     session: str = ""
@@ -114,20 +113,20 @@ class ResultJSON(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Command(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read of `command.json`."""
+    """The fields of `command.json` that are read."""
 
     command: str
 
 
 class _Tables(msgspec.Struct, frozen=True):
-    """The tables of a scenario that are looked into."""
+    """The tables of a scenario that are read."""
 
     parameters: dict[str, Any] = {}
     network: dict[str, Any] | None = None
 
 
 class AttackReportJSON(msgspec.Struct, frozen=True, kw_only=True):
-    """One adversary's report, as a run folder has it; a number that JSON cannot write is None."""
+    """One adversary's report in a run's folder; infinite numbers are None."""
 
     role: str
     who: str
@@ -139,30 +138,30 @@ class AttackReportJSON(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class RunArtifacts:
-    """What a run left."""
+    """The content of a run's folder."""
 
-    path: Path  # its folder
-    kind: Kind  # a session's, or one party's of a deployment
-    protocol: str  # its name; empty where nothing says it
-    title: str  # what is decided; the session's name where nobody says
-    scenario: Mapping[str, Any] | None  # as plain data; None where the folder has none
-    run: RunJSON | None  # how it ran; None where the run has not ended, or its process was killed
-    about: SessionFacts | None  # whom it trusts and what it costs; None where the folder does not say
-    result: ResultJSON | None  # what it released; None where it released nothing, and of a party
-    # Decoded to the protocol's type; None where there is none, or the protocol is not installed.
+    path: Path  # the folder
+    kind: Kind  # a session's folder, or a party's in a deployment
+    protocol: str  # the protocol's name; empty if unknown
+    title: str  # the title; by default the session's name
+    scenario: Mapping[str, Any] | None  # the scenario as plain data; None if the folder has none
+    run: RunJSON | None  # how it ran; None if the run is still running or was killed
+    about: SessionFacts | None  # trust and privacy cost; None if the folder does not state them
+    result: ResultJSON | None  # the result; None if nothing was released, and for a party
+    # The outcome in the protocol's type; None if there is none, or the protocol is not installed.
     outcome: msgspec.Struct | None
-    missing_protocol: str  # why an outcome is not decoded; empty where it is, or there is none
-    entries: Sequence[LedgerEntry] | None  # the ledger; None where the folder has none
-    estimates: Rows | None  # the table that it wrote of its outcome; None where the folder has none
-    learnt: Sequence[AttackReportJSON]  # by its adversaries
-    dropped: Sequence[Mapping[str, Any]]  # parties of a simulation, when and why
-    pictures: Mapping[str, bytes]  # as `pictures_in` returns them
-    is_deployment: bool  # whether real parties may stand behind it: its noise is secure, or processes took part
-    command: str  # that repeats it; empty where the folder does not say
+    missing_protocol: str  # why an outcome is not decoded; empty otherwise
+    entries: Sequence[LedgerEntry] | None  # the ledger; None if the folder has none
+    estimates: Rows | None  # the outcome's table; None if the folder has none
+    learnt: Sequence[AttackReportJSON]  # reports of its adversaries
+    dropped: Sequence[Mapping[str, Any]]  # dropped parties of a simulation, with time and reason
+    pictures: Mapping[str, bytes]  # pictures, as in `pictures_in`
+    is_deployment: bool  # whether participants may be real: its noise is secure, or processes took part
+    command: str  # the command that repeats it; empty if unknown
 
     @property
     def person(self) -> PersonLoss:
-        """The most that it cost anybody."""
+        """The greatest loss of a person."""
         if self.result is not None and self.result.privacy.person.relation:
             return self.result.privacy.person
         if (facts := self.about) is not None:
@@ -171,10 +170,10 @@ class RunArtifacts:
 
 
 def read_run(path: Path) -> RunArtifacts:
-    """Return what a run, a server or one party left in its folder.
+    """Read the folder of a run, a server or a party.
 
     Raises:
-        ConfigurationError: it is no run's folder, a file in it is damaged, or it was written by a later Psephos.
+        ConfigurationError: it is not a run's folder, a file in it is damaged, or a later Psephos wrote it.
     """
     with readable(path, field=_RUN, what=_FOLDER):
         names = {each.name for each in path.iterdir()}
@@ -198,7 +197,7 @@ def read_run(path: Path) -> RunArtifacts:
     outcome, missing = _decode_outcome(protocol, outcome_fields, path)
     entries = read_ledger(path) if "ledger.jsonl" in names else None
     name = entries[0].session if entries else f"A session of {protocol or 'votes'}"
-    if kind != "party":  # whose folder may have the party's name
+    if kind != "party":  # a party's folder may have the party's name
         name = settings.get("name") or (result and result.session) or path.resolve().name
     return RunArtifacts(
         path=path,
@@ -222,15 +221,15 @@ def read_run(path: Path) -> RunArtifacts:
 
 
 def read_command(folder: Path) -> str:
-    """Return the command that repeats what left a folder; empty where the folder does not say."""
+    """Return the command that repeats a folder's run; empty if the folder does not state it."""
     file = folder / COMMAND
     return read_as(file, _Command).command if file.exists() else ""
 
 
 def pictures_in(folder: Path) -> dict[str, bytes]:
-    """Return the pictures in a folder, SVG by the files' names without their ends.
+    """Return the pictures in a folder: SVG by file name without suffix.
 
-    Of one that nothing shows to be drawn by this user's Psephos from the results beside it, there are no bytes.
+    A picture without a valid seal of this user for the folder's results has empty content.
     """
     seals: Mapping[str, Seal] = _parse(folder / SEALS, dict[str, Seal]) if (folder / SEALS).exists() else {}
     content_of_picture: dict[str, bytes] = {}
@@ -243,7 +242,7 @@ def pictures_in(folder: Path) -> dict[str, bytes]:
 
 
 def read_as(path: Path, kind: type[Any]) -> Any:
-    """Return the table in a file of JSON that a command wrote as a struct; errors are those of `read_run`."""
+    """Read a command's JSON file as a struct; errors are those of `read_run`."""
     return convert(_read_json(path), kind, path.name)
 
 
@@ -267,7 +266,7 @@ def _parse(path: Path, kind: Any) -> Any:
 def _kind_of(
     names: Collection[str], scenario: Mapping[str, Any] | None, run: RunJSON | None, result: ResultJSON | None
 ) -> tuple[Kind, bool]:
-    """Return what a folder is of, by the names in it, and whether it is a deployment's."""
+    """Return a folder's kind by its files' names, and whether it is a deployment's."""
     is_party = "outcome.json" in names or (scenario is None and run is not None and not run.transport)
     kind: Kind = "party" if is_party else "run"
     kinds = {run.kind if run is not None else "", result.kind if result is not None else ""}
@@ -279,7 +278,7 @@ def _kind_of(
 def _decode_outcome(
     protocol: str, outcome_fields: Mapping[str, Any] | None, path: Path
 ) -> tuple[msgspec.Struct | None, str]:
-    """Return an outcome as its protocol has it, or why that cannot be; neither where there is none."""
+    """Return an outcome in its protocol's type, or the reason why not; neither if there is none."""
     if outcome_fields is None:
         return None, ""
     if not protocol:
@@ -301,6 +300,7 @@ def _read_dropped(path: Path) -> Sequence[Mapping[str, Any]]:
         lines = [line for line in file if _DROPPED in line]
     dropped_lines: list[Mapping[str, Any]] = []
     for line in lines:
-        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # of a killed process
+        # the file of a killed process
+        with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             dropped_lines.append(msgspec.json.decode(line, type=dict[str, Any]))
     return dropped_lines

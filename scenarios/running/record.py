@@ -16,17 +16,18 @@ from ...protocol.views import View
 
 
 class SessionObservers(Observers, frozen=True, kw_only=True):
-    """Who is told of a session as it goes on, by agents or arrays, and what gets all that it leaves however it ends.
+    """Observers of a running session of agents or arrays, and collectors of its results.
 
     Args:
-        log: where events go; None for nowhere.
-        listener: told of every effect of the server's machine; of arrays, as each phase closes, of those it would have.
-        meter: counts the messages of agents; each session has one of its own.
-        on_progress: called with the open phase, how many have reported and how many have not, as a float where that is
-            estimated, and -1 where nobody knows: of agents a few times a second, of streams after each batch.
-        entries: gets every loss; what is paid stays paid.
-        views: gets every view, where the mode records them.
-        kept: what earlier sessions of its scopes left; gets what this one leaves. None where nobody asks for that.
+        log: the logger of events; None for none.
+        listener: called with every effect of the server's machine; for arrays, with the corresponding ones when phases
+            close.
+        meter: counts the messages of agents; use a separate one for each session.
+        on_progress: called with the open phase, the number of reports, and the number outstanding, which is a float if
+            estimated and -1 if unknown; a few times a second for agents, after each batch for streams.
+        entries: receives every loss, also if the session fails.
+        views: receives every view, if the mode records them.
+        kept: memoized reports of earlier sessions in its scopes; receives those of this one. None to ignore them.
 
     Examples:
         >>> from psephos.scenarios import load_scenario, resolve, run_session
@@ -44,7 +45,7 @@ class SessionObservers(Observers, frozen=True, kw_only=True):
 
 
 class SessionRecord(msgspec.Struct, kw_only=True):
-    """What a session leaves.
+    """The results of a session.
 
     Examples:
         >>> from psephos.scenarios import load_scenario, resolve, run_session
@@ -53,20 +54,20 @@ class SessionRecord(msgspec.Struct, kw_only=True):
         ((5, 5), {}, 2)
     """
 
-    outcome: msgspec.Struct  # what was released
-    tallies: tuple[Tally, ...]  # each phase's
-    num_received: tuple[int | None, ...]  # each phase's number of reports; None where that is private
-    entries: Sequence[LedgerEntry]  # the ledger: of each party in roster order, or one line for all of them (arrays)
-    # What single parties were told, by their places; for each of them alone.
+    outcome: msgspec.Struct  # the released outcome
+    tallies: tuple[Tally, ...]  # the tallies of all phases
+    num_received: tuple[int | None, ...]  # number of reports of each phase; None if private
+    entries: Sequence[LedgerEntry]  # the ledger: of each party in roster order, or one entry for all parties (arrays)
+    # Private outcomes of single parties, by index.
     own_outcomes: Mapping[int, msgspec.Struct] = {}
-    endings: Mapping[str, PsephosError] = {}  # for each party that did not end with the outcome, why
-    views: Sequence[View] = ()  # what each party saw, the server's first; only where asked for
-    traffic: Sequence[PhaseTraffic] = ()  # how much was said in each phase; of agents alone
-    # What this session and earlier ones leave to later ones of the same scopes. Private: never written.
+    endings: Mapping[str, PsephosError] = {}  # for each party without the outcome, the reason
+    views: Sequence[View] = ()  # the parties' views, the server's first; only if requested
+    traffic: Sequence[PhaseTraffic] = ()  # traffic of each phase; only for agents
+    # Memoized reports of this and earlier sessions, for later ones in the same scopes. Private: never written.
     kept: KeptReports = {}
 
     def unheard(self, protocol: PhasedProtocol[Any, Any], num_parties: int) -> UnheardError | None:
-        """Return the error for a release that nobody heard; None where somebody did, or where that is private."""
+        """Return the error for a release that no party received; None if one did, or if this is private."""
         if protocol.hides_participation or not num_parties or len(self.endings) < num_parties:
             return None
         first = str(next(iter(self.endings.values())))

@@ -1,4 +1,4 @@
-"""What a terminal shows of a run beside its outcome: headings, phases, what was paid, scenarios."""
+"""Show a run in a terminal, except its outcome: headings, phases, losses, and lists of scenarios."""
 
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from .statements import meaning_of, warning_of
 T = TypeVar("T")
 Key = TypeVar("Key", bound=Hashable)
 
-_ROUNDING = 1e-9  # of sums in floating point, which are not more for that
+_ROUNDING = 1e-9  # rounding of sums, which does not count as a greater loss
 _MODELS: Final = {
     "local": "local model: against everyone else, even if all of them collude",
     "distributed": "distributed model: against the server, and as many parties with it as the session says",
@@ -43,7 +43,7 @@ _MODELS: Final = {
 
 
 def trust_model_of(mechanism: str, model: str) -> str:
-    """Return the model of trust of a loss, which names its mechanism and its model, and against whom it is bounded.
+    """Return a phrase on a loss's trust model, and against whom it is bounded.
 
     Examples:
         >>> trust_model_of("k-RR", "local")
@@ -53,9 +53,9 @@ def trust_model_of(mechanism: str, model: str) -> str:
 
 
 def show_heading(console: Console, *, title: str, facts: Sequence[str], description: str, trust: str) -> None:
-    """Print what is run, and, before somebody takes part, what it is about and who trusts whom.
+    """Print what is run, and before participation its subject and trust statement.
 
-    Description and trust (`statements.trust_in`, and what a scenario adds) are empty where they are said later.
+    `description` and `trust` (`statements.trust_in` with the scenario's text) are empty if they are printed later.
     """
     console.print()
     console.print(Text(title, style="bold"))
@@ -66,7 +66,7 @@ def show_heading(console: Console, *, title: str, facts: Sequence[str], descript
 
 
 def show_phase(console: Console, closed: Closed) -> None:
-    """Print one line as a phase closes: how many reported, unless that is private, and what it publishes."""
+    """Print one line when a phase closes: the number of reports, unless private, and its published outcome."""
     number, verb = closed.num_received, "joined" if closed.phase == JOIN else "reported"
     missing = closed.num_missing or 0
     count_text = "" if number is None else f"{number:,} of {number + missing:,}" if missing else f"{number:,}"
@@ -76,7 +76,7 @@ def show_phase(console: Console, closed: Closed) -> None:
 
 
 def show_release(console: Console, *, num_heard: int | None, role: str) -> None:
-    """Print the last line of a session: how many were told, or None where that is private."""
+    """Print the last line of a session: the number of parties that received the outcome, or None if private."""
     people_text = f"the {f'{role}s'} who took part" if num_heard is None else pluralize(num_heard, role)
     show_note(console, f"{'release':<12} told to {people_text}")
     console.print()
@@ -90,14 +90,14 @@ def show_privacy(
     kept_phases: Collection[str] = (),
     is_brief: bool = False,
 ) -> None:
-    """Print what a session cost, in words and by phase and unit.
+    """Print a session's privacy cost, in words and by phase and unit.
 
-    What one part of a unit loses is below it, and in no total.
+    Losses of a part of a unit are below the unit's, and are not included in totals.
 
     Args:
-        public: the public row of the party that paid; None for the most that any party paid.
-        kept_phases: the phases whose reports all these parties repeated from an earlier session, for nothing.
-        is_brief: whether the words alone are printed.
+        public: the public row of one party; None for the greatest losses of any party.
+        kept_phases: phases in which all these parties repeated memoized reports, at no cost.
+        is_brief: whether to print only the words.
     """
     drawn_phases = [phase for phase in protocol.phases if phase.name not in kept_phases]
     losses_of_phases = [
@@ -145,11 +145,11 @@ def show_ledger(
     delta: float | None,
     num_alike: Mapping[str, int] = {},
 ) -> None:
-    """Print a ledger: the entries of one party, or what each party paid by phase, and the population's total.
+    """Print a ledger: the entries of one party, or the losses of each party by phase, and the population's total.
 
-    A person may stand for as many as `num_alike` says, who paid alike; without a number for itself alone.
-    Where parties paid differently, a phase shows the least and the most, and the total is of whoever paid most. With a
-    δ in (0, 1), else ConfigurationError, ε is also shown by tighter composition, for sessions fixed in advance.
+    A person may represent `num_alike` persons with equal losses; by default only itself. If losses differ between
+    parties, a phase shows the least and the greatest, and the total is that of the party with the greatest. With δ in
+    (0, 1) (else ConfigurationError), ε is also shown by tighter composition, for sessions fixed in advance.
     """
     shown_entries = [entry for entry in entries if party in {None, entry.person}]
     persons, num_persons = _group_by_person(shown_entries, num_alike)
@@ -178,7 +178,7 @@ def show_ledger(
     _show_excess(console, shown_entries)
     _show_models(console, shown_entries)
     _show_total(console, totals[worst], persons[worst])
-    # Who paid most in all need not have paid most for one weight, or one answer; nor need whoever was first of several.
+    # The party with the greatest total need not have the greatest loss for one unit, such as a weight or an answer.
     prices = prices_of(*persons.values(), *_group_items(shown_entries, lambda entry: entry.person).values())
     for sentence in meaning_of(prices, party="person"):
         show_note(console, sentence)
@@ -194,9 +194,9 @@ def show_ledger(
 def show_scenarios(
     console: Console, rows: Iterable[tuple[str, str, str, str]], *, origins: Mapping[str, str], variable: str
 ) -> None:
-    """Print the shipped scenarios, each with its protocol, title and data set, and where these sets are from.
+    """Print the shipped scenarios with protocol, title and data set, and the data sets' origins.
 
-    `variable` is the environment's name for their folder.
+    `variable` is the environment variable of the data sets' folder.
     """
     columns = ("Scenario", "Protocol", "What is decided", "Needs")
     show_table(console, Table(columns=columns, rows=list(rows), labels=4), drop=("Protocol",))
@@ -212,7 +212,7 @@ def show_scenarios(
 
 
 def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
-    """Return a row for each kind of part, to stand below what it is a part of; it does not add to that."""
+    """Return a row for each kind of part, to be shown below its unit; it is included in the unit's loss."""
     parts = [loss.part for loss in losses if loss.part is not None]
     rows: list[list[Cell]] = []
     for unit, unit_parts in _group_items(parts, lambda part: part.unit).items():
@@ -223,7 +223,7 @@ def _part_rows(losses: Sequence[PrivacyLoss | LedgerEntry]) -> list[list[Cell]]:
 
 
 def _show_excess(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) -> None:
-    """Say of what more is proven to be lost than the paper claims."""
+    """Print where the proven loss exceeds the paper's claim."""
     stated_losses: list[PrivacyLoss | LedgerEntry | PartLoss] = []
     for loss in losses:
         stated_losses += [loss] if loss.part is None else [loss, loss.part]
@@ -242,7 +242,7 @@ def _show_models(console: Console, losses: Iterable[PrivacyLoss | LedgerEntry]) 
 
 
 def _show_total(console: Console, total: Total, losses: Sequence[PrivacyLoss | LedgerEntry]) -> None:
-    """Say what a total means, where that is not what each of its losses does."""
+    """Print the meaning of a total, if it differs from that of its losses."""
     reason = "since a replacement is a removal and an addition"
     if total.is_converted:
         show_note(
@@ -271,9 +271,9 @@ def _number_of(entry: LedgerEntry, num_alike: Mapping[str, int]) -> int:
 def _group_by_person(
     entries: Sequence[LedgerEntry], num_alike: Mapping[str, int]
 ) -> tuple[Mapping[str, Sequence[LedgerEntry]], int]:
-    """Return the entries of each person, or group of persons who pay alike, and the number of persons.
+    """Return the entries of each person, or group of persons with equal losses, and the number of persons.
 
-    Where phases have different groups, nobody knows who is in which of them: then of everybody who paid most.
+    If groups differ between phases, membership is unknown; then the greatest losses are combined for all.
     """
     persons = _group_items(entries, lambda entry: entry.person)
     phases = [
@@ -293,7 +293,7 @@ def _group_by_person(
 
 
 def _range(numbers: Iterable[float]) -> str:
-    """Return the least and the greatest number, or the one that all are."""
+    """Format the least and the greatest number, or the common one."""
     sorted_numbers = sorted(numbers)
     low, high = f"{sorted_numbers[0]:g}", f"{sorted_numbers[-1]:g}"
     return low if low == high else f"{low} to {high}"
@@ -307,14 +307,14 @@ def _group_items(items: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[
 
 
 def _tightest(persons: Mapping[str, Sequence[LedgerEntry]], totals: Mapping[str, Total], delta: float) -> float:
-    """Return the greatest ε at `delta` of any person; `totals` are without δ, and no tighter composition is above."""
+    """Return the greatest ε at `delta` of any person; `totals` are the sums at δ = 0, which are upper bounds."""
     greatest = 0.0
     seen_events: set[tuple[object, ...]] = set()
     for person in sorted(persons, key=lambda each: totals[each].proven, reverse=True):
         if totals[person].proven <= greatest:
             break
         events = tuple((entry.relation, entry.event) for entry in persons[person])
-        if events not in seen_events:  # many paid alike, and composing takes long
+        if events not in seen_events:  # many have equal losses, and composition is slow
             seen_events.add(events)
             composed_epsilon = approximate_epsilon(persons[person], relation=totals[person].relation, delta=delta)
             greatest = max(greatest, composed_epsilon)

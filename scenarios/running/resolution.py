@@ -1,6 +1,7 @@
 """Resolve a scenario: look up and check everything that it names, before anything runs.
 
-A mode is a type: parties are read at once (`Local`), come in batches (`Streamed`), or are elsewhere (`ServerRun`).
+Each mode has a type: parties are read at once (`Local`), come in batches (`Streamed`), or are separate processes
+(`ServerRun`).
 """
 
 import contextlib
@@ -51,13 +52,13 @@ from .synthetic import check_seed, check_synthetic, has_own_values
 from .turnout import Turnout
 
 MOST_BY_AGENTS: Final = 10_000
-_MOST_MASKED: Final = 100  # in a masked session, whose work grows with the square
-"""Of more parties arrays are taken where nobody says how: agents would take minutes, with the same result."""
+_MOST_MASKED: Final = 100  # most parties of a masked session with agents, whose work grows with the square
+"""With more parties, arrays are the default: agents would take minutes, with the same result."""
 _AGENTS: Final = "memory"
 
 
 class Resolved(msgspec.Struct, kw_only=True):
-    """A scenario with everything that it names looked up and checked, whoever its parties are.
+    """A resolved scenario: everything that it names is looked up and checked.
 
     Examples:
         >>> from psephos.scenarios import load_scenario
@@ -65,22 +66,22 @@ class Resolved(msgspec.Struct, kw_only=True):
         '30 partners'
     """
 
-    scenario: Scenario  # as written, with what was set, and with the folder that a data set was found in
+    scenario: Scenario  # the scenario with settings, and with the data set's folder
     protocol: PhasedProtocol[Any, Any]  # the protocol with its parameters
-    names: Sequence[str]  # the parties; none where they are streamed
-    inputs: Inputs  # their rows; of parties elsewhere the public ones alone
+    names: Sequence[str]  # the parties' names; empty if they are streamed
+    inputs: Inputs  # the parties' rows; only public ones if parties are separate processes
     rules: SessionRules  # deadlines and quorums
-    note: str = ""  # what became of the rows of the parties' file, as a line for people
+    note: str = ""  # a line on skipped or merged rows of the parties' file
 
     @property
     def parties(self) -> str:
-        """How many there are, and what they are called."""
+        """The number of parties with their role's noun."""
         number, role = len(self.names), self.protocol.client_role
         return f"{number:,} {say_number(role, f'{role}s', number)}"
 
 
 class Local(Resolved, kw_only=True):
-    """What is run in one process, by agents or arrays, whose parties are read at once.
+    """A run in one process, by agents or arrays, whose parties are read at once.
 
     Examples:
         >>> from psephos.scenarios import load_scenario
@@ -89,37 +90,37 @@ class Local(Resolved, kw_only=True):
         (True, True)
     """
 
-    may_show_truth: bool = False  # beside the estimates: of nobody real, or of values that are public record
-    is_generated: bool = False  # whether a generator made up what is private of the parties
-    is_real: bool = False  # whether somebody's own values are run, of which a folder says nothing that no ε pays for
-    record: bool = False  # whether seed, private inputs and views are kept as well
-    # The parameters that the scenario leaves to its parties, who say them again in a rerun.
+    may_show_truth: bool = False  # whether the truth may be shown: parties are synthetic, or their values public
+    is_generated: bool = False  # whether a generator made the private values
+    is_real: bool = False  # whether values are real, so that the folder reveals nothing about them beyond the proven ε
+    record: bool = False  # whether seed, private inputs and views are recorded
+    # The parameters that follow from the parties' table, also in a rerun.
     parameters_of_parties: frozenset[str] = frozenset()
-    # What is true, where somebody knows: a name's true value. It is no party's, and may always be shown.
+    # The gold standard: true values by name. It is no party's input, and may always be shown.
     gold: Mapping[str, str] = {}
-    roles: tuple[Role, ...] = ()  # who deviates, watches or infers, one for each adversary of the scenario
-    away: frozenset[str] = frozenset()  # parties of a series who are not in this vote of it
+    roles: tuple[Role, ...] = ()  # the roles of the scenario's adversaries
+    away: frozenset[str] = frozenset()  # parties of a series who are absent from this vote
 
     @property
     def adversaries(self) -> tuple[Role, ...]:
-        """The roles that have a part in what is run."""
+        """The roles that take part in this run."""
         return tuple(role for role in self.roles if role.takes_part(self.away))
 
     @property
     def plugins(self) -> tuple[Plugin, ...]:
-        """Whose code runs beside the agents', to be blamed for what it raises: adversaries and the protocol."""
+        """Plug-ins whose code also runs, to be named for exceptions: adversaries and the protocol."""
         return (*(Plugin(f"role {role.name!r}", (type(role),)) for role in self.roles), parts_of(self.protocol))
 
     @property
     def list_plugins(self) -> tuple[Plugin, ...]:
-        """Return the session's plug-ins, and its transport as one of them."""
+        """Return the session's plug-ins, including its transport."""
         if self.scenario.transport == ARRAY:
             return self.plugins
         transport = type(make_transport(self.scenario.transport))
         return (*self.plugins, Plugin(f"transport {self.scenario.transport!r}", (transport,)))
 
     def context(self, *, seed: int) -> AttackContext:
-        """Return what is run, as adversaries find it, at a seed of the simulated noise."""
+        """Return the adversaries' context, at a seed of simulated noise."""
         return AttackContext(
             protocol=self.protocol,
             names=self.names,
@@ -133,21 +134,21 @@ class Local(Resolved, kw_only=True):
 
 
 class Streamed(Local, kw_only=True):
-    """What is run by arrays over parties that come in batches (`streams`): nobody's values are kept."""
+    """A run by arrays over parties that come in batches (`streams`); their values are not stored."""
 
     stream: PartyStream
 
     @property
     def parties(self) -> str:
-        """What they are called, and how many there are where that is known beforehand."""
+        """The parties' role, with their number if it is known in advance."""
         number = self.stream.num_parties
         return f"{'' if number is None else f'{number:,} '}streamed {self.protocol.client_role}s"
 
 
 class ServerRun(Resolved, kw_only=True):
-    """What a server runs whose parties are elsewhere: no private column is looked at, public ones stay as given.
+    """A server's run, whose parties are separate processes: private columns are ignored, public ones stay as given.
 
-    Of the parties' certificates it has the fingerprints, where they have any.
+    It has the fingerprints of the parties' certificates, if they have any.
 
     Examples:
         >>> from psephos.scenarios import load_scenario
@@ -158,16 +159,16 @@ class ServerRun(Resolved, kw_only=True):
 
     public_table: Mapping[str, Entries]
     fingerprints: Sequence[str] | None
-    keys: Sequence[bytes] | None = None  # of signatures, where the session is masked
+    keys: Sequence[bytes] | None = None  # public signature keys, in a masked session
 
     @property
     def roster(self) -> Roster:
-        """Who may take part."""
+        """The roster of parties that may take part."""
         return Roster(self.names, self.inputs.public, fingerprints=self.fingerprints, keys=self.keys)
 
     @property
     def num_connections(self) -> int:
-        """How many connections the parties come by: a host's share one."""
+        """The number of the parties' connections; a host's parties share one."""
         return len(self.names if self.fingerprints is None else set(self.fingerprints))
 
 
@@ -177,15 +178,15 @@ def resolve(
     """Look up and check everything that a scenario names, to be run in one process.
 
     Args:
-        record: also keep seed, private inputs and what each party sees; for agents in simulations only.
-        turnout: of a vote in a series, who of the scenario's parties is there; by default everybody.
-        reads_adversaries: whether the scenario's adversaries are looked up too, or are left to `with_adversaries`.
+        record: whether to record seed, private inputs and views; only for agents in simulations.
+        turnout: the parties that are present in a vote of a series; by default all.
+        reads_adversaries: whether to look up the adversaries too, instead of later by `with_adversaries`.
 
     Returns:
-        What is run; a `Streamed` where the scenario's parties are.
+        The run; a `Streamed` if the scenario's parties are streamed.
 
     Raises:
-        ConfigurationError: something is not allowed.
+        ConfigurationError: a value is not allowed.
 
     Examples:
         >>> from psephos.scenarios import load_scenario
@@ -252,7 +253,7 @@ def _resolve_streamed(
     record: bool,
     turnout: Turnout | None,
 ) -> Streamed:
-    """Look up and check what is run by arrays over a stream of parties: on a path that keeps nothing of each party."""
+    """Look up and check a run by arrays over a stream of parties, which stores nothing about single parties."""
     allowed = f"{ARRAY!r}, since {kind.client_role}s are streamed and agents would keep each of them in memory"
     refuse(scenario.transport not in {ARRAY, AUTO}, "transport", scenario.transport, allowed)
     scenario = _with_digest(msgspec.structs.replace(scenario, transport=ARRAY), kind)
@@ -295,14 +296,14 @@ def _resolve_streamed(
 
 
 def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerRun:
-    """Look up and check everything that a scenario names for its server; the parties are elsewhere.
+    """Look up and check everything that a scenario names for its server; the parties are separate processes.
 
     Args:
-        roster: a folder of `psephos roster`, or a CSV of the parties: the role's name, the public columns,
-            `rosters.KEY_COLUMNS`; by default the scenario's own parties, without certificates.
+        roster: a folder of `psephos roster`, or a CSV file with the role's name, the public columns, and
+            `rosters.KEY_COLUMNS`; by default the scenario's parties, without certificates.
 
     Raises:
-        ConfigurationError: something is not allowed.
+        ConfigurationError: a value is not allowed.
 
     Examples:
         >>> from psephos.scenarios import load_scenario
@@ -327,7 +328,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerR
         check_completed(protocol, observed_table)
         own_columns = [column.name for column in protocol.columns() if column.is_own]
         public = [column.name for column in protocol.columns() if not column.is_own]
-        of_parties = own_columns if roster is None else ()  # a roster has none of their own
+        of_parties = own_columns if roster is None else ()  # a roster has no such columns
         check_columns(parties, [protocol.client_role, *public, *of_parties, *sorted(KEY_COLUMNS)])
         public_table = {name: table[name] for name in public if name in table}
         with parties.name_lines_in_errors():
@@ -341,7 +342,7 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerR
         **_common_fields(scenario, protocol, num_parties=len(parties.names)),
         names=parties.names,
         inputs=inputs,
-        note="" if roster is None else parties.note,  # of what is private, a server says nothing
+        note="" if roster is None else parties.note,  # notes on private columns are not for the server
         public_table=public_table,
         fingerprints=fingerprints_in(parties),
         keys=signature_keys_in(parties) if protocol.masked_phase is not None else None,
@@ -349,15 +350,15 @@ def resolve_served(scenario: Scenario, *, roster: Path | None = None) -> ServerR
 
 
 def _with_digest(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Scenario:
-    """Return a scenario with the digest of its parties' files, where nobody real stands behind these."""
+    """Return a scenario with the digest of its parties' files, if these are synthetic."""
     synthetic = check_synthetic(scenario.parties, sources_of(kind), synthetic=scenario.synthetic)
     return msgspec.structs.replace(scenario, synthetic=synthetic)
 
 
 def _with_noise(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, is_real: bool, record: bool) -> Scenario:
-    """Return a scenario with its noise: of real values it is secure, unless only simulated noise does what is asked.
+    """Return a scenario with its noise: secure for real values, unless the request needs simulated noise.
 
-    Arrays have secure noise where the server alone draws it.
+    Arrays support secure noise if only the server draws it.
     """
     is_simulated = scenario.transport == ARRAY and not _draws_at_server(protocol)
     refuse(
@@ -366,7 +367,7 @@ def _with_noise(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, is_re
     if scenario.noise != AUTO:
         return scenario
     is_simulated |= record or bool(scenario.network or scenario.adversary) or not is_real
-    with contextlib.suppress(ConfigurationError):  # a mechanism of somebody else's, without an exact sampler
+    with contextlib.suppress(ConfigurationError):  # a plug-in's mechanism without an exact sampler
         if not is_simulated and scenario.seed is None:
             check_secure_noise(protocol)
             return msgspec.structs.replace(scenario, noise="secure")
@@ -374,23 +375,23 @@ def _with_noise(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, is_re
 
 
 def _warn_of_noise(scenario: Scenario, *, is_real: bool) -> str:
-    """Return a sentence where values of real people have noise that was made for simulations."""
+    """Return a warning if real values get simulated noise."""
     warning = "The noise of these real values is simulated: no bound holds of who finds out its seed."
     return warning if is_real and scenario.noise == "simulated" else ""
 
 
 def _draws_at_server(protocol: PhasedProtocol[Any, Any]) -> bool:
-    """Return whether all noise is the server's to draw."""
+    """Return whether only the server draws noise."""
     return all(phase.model.trusts_server for phase in protocol.phases)
 
 
 def _with_data_folder(scenario: Scenario, parties: PartiesTable) -> Scenario:
-    """Return a scenario with the folder that its data set was found in."""
+    """Return a scenario with the folder of its data set."""
     return msgspec.structs.replace(scenario, data=_data_folder(scenario)) if parties.is_of_data_set else scenario
 
 
 def _check_and_total_losses(protocol: PhasedProtocol[Any, Any], inputs: Inputs) -> list[PrivacyLoss]:
-    """Return the dearest losses of parties; none is stated too low."""
+    """Return the worst-case losses of parties, after checking that none is stated too low."""
     protocol.check_loss_groups(inputs.public)
     return dearest_losses(protocol, inputs.public)
 
@@ -398,7 +399,7 @@ def _check_and_total_losses(protocol: PhasedProtocol[Any, Any], inputs: Inputs) 
 def _on_path(
     scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int, needs_agents: bool
 ) -> tuple[Scenario, str]:
-    """Return a scenario of transport "auto" with a path, and a sentence where parties are many."""
+    """Return a scenario with "auto" replaced by a transport or arrays, and a sentence if there are many parties."""
     is_secure = scenario.noise == "secure" and not _draws_at_server(protocol)
     has_agents = needs_agents or scenario.network or scenario.adversary or is_secure
     most_by_agents = MOST_BY_AGENTS if protocol.masked_phase is None else _MOST_MASKED
@@ -412,22 +413,22 @@ def _on_path(
 
 
 def _common_fields(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_parties: int) -> dict[str, Any]:
-    """Return what all modes have in common: scenario, protocol and rules."""
+    """Return the fields that all modes share: scenario, protocol and rules."""
     if scenario.quorum is None and not protocol.hides_participation and protocol.masked_phase is None:
-        scenario = msgspec.structs.replace(scenario, quorum=1.0)  # as a run's folder says it
+        scenario = msgspec.structs.replace(scenario, quorum=1.0)  # written explicitly, as in a run's folder
     rules = _make_rules(scenario, protocol, num_parties=num_parties)
     return {"scenario": scenario, "protocol": protocol, "rules": rules}
 
 
 def with_adversaries(setup: Local, *, absent_names: Collection[str] = ()) -> Local:
-    """Look up and check the adversaries of what is run; they may name parties of a series who are away."""
+    """Look up and check a run's adversaries; they may name absent parties of a series."""
     tables, transport = setup.scenario.adversary, setup.scenario.transport
     roles: tuple[Role, ...] = ()
     if tables:
         names = (str(table.get("role")) for table in tables)
-        plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # if one is to be blamed
+        plugins = (Plugin(f"role {name!r}", (find_adversary(name),)) for name in names)  # to be named for exceptions
         with blame_plugins(plugins, is_set_up=True):
-            context = setup.context(seed=0)  # no draw of the session's own
+            context = setup.context(seed=0)  # not a seed of the session
             roles = read_adversaries(tables, context, has_agents=transport != ARRAY, absent_names=absent_names)
     if any(role.watches_traffic for role in roles):
         check_tapped(make_transport(transport))
@@ -436,7 +437,7 @@ def with_adversaries(setup: Local, *, absent_names: Collection[str] = ()) -> Loc
 
 
 def dearest_losses(protocol: PhasedProtocol[Any, Any], public: IntArray) -> list[PrivacyLoss]:
-    """Return what a whole session costs whoever pays most in each phase; without public rows, of all anybody can.
+    """Return the worst-case losses of a whole session, phase by phase; without public rows, over all possible ones.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -460,7 +461,7 @@ def _own_parties(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]]) -> Pa
 
 
 def _with_roster(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roster: PartiesTable) -> PartiesTable:
-    """Return the table that says of the parameters what neither the scenario nor a roster does."""
+    """Return the parties' table that determines parameters which neither scenario nor roster states."""
     left_out = parameters_left_to_parties(kind, {**roster.parameters, **scenario.parameters})
     is_of_data_set = isinstance(scenario.parties, Mapping) and "data" in scenario.parties
     if not scenario.parties or not (is_of_data_set or left_out):
@@ -479,14 +480,14 @@ def _with_roster(scenario: Scenario, kind: type[PhasedProtocol[Any, Any]], roste
 
 
 def _parameters_of_parties(parties: PartiesTable, kind: type[PhasedProtocol[Any, Any]]) -> frozenset[str]:
-    """Return the parameters that parties say again in a rerun, and those in place of which they do."""
+    """Return the parameters that follow from the parties' table in a rerun, and those that they replace."""
     sources = sources_of(kind)
     names = frozenset(parties.parameters) | sources.parameters_of_public_columns
     return names.union(*(group for group in sources.alternatives if group & names))
 
 
 def _data_folder(scenario: Scenario) -> str:
-    """Return the folder of data sets that the scenario, or else the environment, names; empty where neither does."""
+    """Return the folder of data sets from the scenario, or else from the environment; empty for none."""
     return scenario.data or os.environ.get(DATA_VARIABLE, "")
 
 
@@ -506,7 +507,7 @@ def _make_rules(scenario: Scenario, protocol: PhasedProtocol[Any, Any], *, num_p
 def make_protocol(
     kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any], model: TrustModel | None = None
 ) -> PhasedProtocol[Any, Any]:
-    """Return a protocol with its parameters and plug-ins, where these, its columns and whom it trusts are right.
+    """Return a protocol with its parameters and plug-ins, after checking these, its columns and its trust model.
 
     Examples:
         >>> from psephos.scenarios.system import find_protocol
@@ -528,9 +529,9 @@ def make_protocol(
 
 
 def _check_agents(protocol: PhasedProtocol[Any, Any], public: IntArray, *, is_secure: bool) -> None:
-    """Raise ConfigurationError if no agents have its roles, or their session would have a message above the limit.
+    """Raise ConfigurationError if a role has no agent class, or a message would exceed the limit.
 
-    If they are secure, all of them draw secure noise here, which then has to be there.
+    With secure noise, also check that all mechanisms have samplers.
     """
     if is_secure:
         check_secure_noise(protocol)
@@ -544,7 +545,7 @@ def _check_agents(protocol: PhasedProtocol[Any, Any], public: IntArray, *, is_se
 
 
 def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
-    """Raise ConfigurationError unless the path exists, can carry so many, and be recorded if it is to be."""
+    """Raise ConfigurationError unless the transport exists, and supports the number of parties and recording."""
     check_transport(scenario.transport)
     check_descriptors(scenario.transport, num_parties=num_parties)
     refuse(record and scenario.transport == ARRAY, "--record", "given", "left out on arrays, which record no views")
@@ -552,7 +553,7 @@ def _check_path(scenario: Scenario, *, num_parties: int, record: bool) -> None:
 
 
 def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
-    """Raise ConfigurationError unless the budget allows the session to whoever pays most."""
+    """Raise ConfigurationError unless the budget suffices for the worst-case losses."""
     budget = scenario.budget_of_parties
     if budget is None:
         return
@@ -565,9 +566,9 @@ def _check_budget(scenario: Scenario, losses: Sequence[PrivacyLoss]) -> None:
 
 
 def _check_rules(protocol: PhasedProtocol[Any, Any], rules: SessionRules, *, num_parties: int) -> None:
-    """Raise ConfigurationError unless each rule is a step's, can be kept by so many parties, and written down.
+    """Raise ConfigurationError unless each rule belongs to a step, and its quorum is possible.
 
-    Where it is private who reports, a rule has no quorum.
+    If participation is private, a rule has no quorum.
     """
     names = names_of(protocol)
     for name in rules.phases:

@@ -1,7 +1,7 @@
-"""What is published of a run, the content of `result.json`, and how much it says.
+"""The published content of a run (`result.json`), and its traffic.
 
-Nothing of what is published depends on the path that the session took, or on what was recorded beside it. How much is
-said is as its server counted it, or, of arrays, what agents would say.
+Nothing published depends on the transport, or on what was recorded. Traffic is as the server counted it; for arrays it
+is that which agents would have.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from .statements import certainty_of
 
 
 def result_of(setup: Local, record: SessionRecord, *, num_parties: int, truth: Truth | None) -> dict[str, Any]:
-    """Return the content of `result.json`, with the truth where that may be shown."""
+    """Return the content of `result.json`, with the truth if it may be shown."""
     kind = SessionKind.DEPLOYMENT if setup.scenario.noise == "secure" else SessionKind.SIMULATION
     session_result = SessionResult(record.outcome, record.tallies, record.num_received)
     result = public_result(
@@ -44,7 +44,7 @@ def public_result(
     kind: SessionKind,
     num_parties: int,
 ) -> dict[str, Any]:
-    """Return what anybody may know of a session of so many parties on the roster."""
+    """Return the public result of a session, given the number of parties on the roster."""
     return {
         "schema": SCHEMA,
         "session": session,
@@ -63,9 +63,9 @@ def public_result(
 
 
 def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
-    """Return the most that the session cost anybody, and where a phase states it, what one part of that lost.
+    """Return the greatest loss of a person in the session, and of a part of a unit if a phase states it.
 
-    `certainty` is the most that anybody can be sure, from even odds, of what one party holds.
+    `certainty` is the greatest posterior probability of a party's value, from even odds.
     """
     total = total_of(protocol.losses)
     replace_total = total_of(protocol.losses, relation=NeighboringRelation.REPLACE_ONE)
@@ -89,11 +89,11 @@ def _privacy_of(protocol: PhasedProtocol[Any, Any]) -> dict[str, Any]:
     return {**privacy, "part": parts} if parts else privacy
 
 
-_ANY_SESSION: Final = SessionDescriptor("0" * 32)  # every simulation has an id, and all ids have one length
+_ANY_SESSION: Final = SessionDescriptor("0" * 32)  # all ids have the same length
 
 
 def expect_traffic(setup: Local) -> ExpectedTraffic | None:
-    """Return what a session of agents says; None for a stream, and where a message would be too large for agents."""
+    """Return the expected traffic of a session of agents; None for a stream, or if a message would be too large."""
     if isinstance(setup, Streamed):
         return None
     with contextlib.suppress(ValueError):
@@ -109,7 +109,7 @@ def expect_traffic(setup: Local) -> ExpectedTraffic | None:
 
 
 def traffic_of(setup: Local, record: SessionRecord, expected: ExpectedTraffic | None) -> Sequence[PhaseTraffic] | None:
-    """Return how much was said, or, of arrays, would have been as expected; None where nobody knows."""
+    """Return the traffic, for arrays the expected one; None if unknown."""
     if setup.scenario.transport != ARRAY and record.traffic:
         return record.traffic
     if expected is not None:

@@ -1,6 +1,6 @@
-"""Rosters: who may take part in a session whose parties are elsewhere, what is public of them, and their certificates.
+"""Rosters: the parties that may take part in a session as separate processes, their public columns, and certificates.
 
-The rule that holds here: of the parties' table no private column is looked at.
+Private columns of a parties' table are never read.
 """
 
 import dataclasses
@@ -19,18 +19,18 @@ from ..reading.files import check_regular
 from ..reading.sources import PartiesTable
 from .parties import read_parties_file, sources_of
 
-ROSTER_FILE: Final = "roster.csv"  # in a folder of `psephos roster`
-PARAMETERS_FILE: Final = "parameters.json"  # beside it: the protocol's parameters, as the invitations have them
-FINGERPRINT_COLUMN: Final = "certificate_sha256"  # in a roster's file: the fingerprint of each party's certificate
-SIGNATURE_COLUMN: Final = "signature_key"  # likewise its public key of signatures, of masked sessions
+ROSTER_FILE: Final = "roster.csv"  # file name in a folder of `psephos roster`
+PARAMETERS_FILE: Final = "parameters.json"  # file of the protocol's parameters, as in the invitations
+FINGERPRINT_COLUMN: Final = "certificate_sha256"  # column of the fingerprints of the parties' certificates
+SIGNATURE_COLUMN: Final = "signature_key"  # column of the public signature keys, in masked sessions
 KEY_COLUMNS: Final = frozenset({FINGERPRINT_COLUMN, SIGNATURE_COLUMN})
 _SAID_ELSEWHERE: Final = "set, in the scenario or by --set: a roster has only public columns, and they do not say it"
 
 
 def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTable:
-    """Return the parties of a roster, a CSV or a folder of `psephos roster` that has one.
+    """Read a roster's parties from a CSV file, or from a folder of `psephos roster`.
 
-    It has the role's name, the public columns, and `FINGERPRINT_COLUMN`. A folder also says what was agreed of the
+    The columns are the role's name, the public columns, and `FINGERPRINT_COLUMN`. A folder also has the agreed
     parameters that describe the parties' table.
     """
     try:
@@ -47,9 +47,10 @@ def read_roster(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> PartiesTabl
 
 
 def _read_agreed(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[str, Any]:
-    """Return those of the agreed parameters that the parties' table described; all others are the scenario's to say.
+    """Return the agreed parameters that the parties' table determines; the scenario states all others.
 
-    What a table's text says of them need not be what its source did: a list of tasks has another order.
+    They are read from the agreement, since a table may determine them differently from its source, such as the order of
+    tasks.
     """
     sources = sources_of(kind)
     check_regular(path, field="--roster")
@@ -69,9 +70,9 @@ def merge_roster(
     own_parties: PartiesTable | None,
     parameters: Mapping[str, Any],
 ) -> PartiesTable:
-    """Return the table that says what a scenario leaves to its own parties: a roster has public columns alone.
+    """Return the table that determines the parameters that a scenario leaves to its parties.
 
-    `own_parties` is None where the scenario has none, or nothing is left to them, as beside an agreement.
+    A roster has only public columns. `own_parties` is None if the scenario has none, or if an agreement determines all.
     """
     sources = sources_of(kind)
     if own_parties is None:
@@ -82,7 +83,7 @@ def merge_roster(
         return dataclasses.replace(roster, parameters=agreed_parameters)
     of_public = sources.parameters_of_public_columns
     table = {name: entries for name, entries in own_parties.table.items() if name not in KEY_COLUMNS}
-    # What follows from the roster's public columns is that, and not what the scenario's own parties say of it.
+    # The roster's public columns override those of the scenario's own parties.
     other_parameters = {name: value for name, value in own_parties.parameters.items() if name not in of_public}
     with roster.name_lines_in_errors():
         of_roster = of_public & kind.complete({**other_parameters, **parameters}, {**table, **roster.table}).keys()
@@ -95,26 +96,26 @@ def merge_roster(
 
 
 def parameters_left_to_parties(kind: type[PhasedProtocol[Any, Any]], parameters: Mapping[str, Any]) -> list[str]:
-    """Return the parameters that a scenario leaves to its own parties, who have to say them: no public column does."""
+    """Return the parameters that only the scenario's own parties determine, since no public column does."""
     sources = sources_of(kind)
     needed_parameters = sources.parameters_of_table - sources.parameters_of_public_columns - sources.implied_parameters
     return sorted(needed_parameters - parameters.keys())
 
 
 def check_columns(parties: PartiesTable, known_names: Sequence[str]) -> None:
-    """Raise ConfigurationError if there is a column of another name, such as a misspelled one of certificates."""
+    """Raise ConfigurationError if there is an unknown column, such as a misspelled one."""
     for name in parties.table:
         if name not in known_names:
             raise unknown_column(name, known_names, field=f"{name} ({parties.source} line 1)" if parties.lines else "")
 
 
 def fingerprints_in(parties: PartiesTable) -> list[str] | None:
-    """Return the fingerprints of the parties' certificates; None where they have none."""
+    """Return the fingerprints of the parties' certificates; None if they have none."""
     return _digits_in(parties, FINGERPRINT_COLUMN)
 
 
 def signature_keys_in(parties: PartiesTable) -> list[bytes] | None:
-    """Return the parties' public keys of signatures; None where they have none."""
+    """Return the parties' public signature keys; None if they have none."""
     keys = _digits_in(parties, SIGNATURE_COLUMN)
     return None if keys is None else list(map(bytes.fromhex, keys))
 

@@ -1,4 +1,4 @@
-"""Running a scenario: from what was resolved to a folder with everything that came of it."""
+"""Run a resolved scenario, and write its results into a folder."""
 
 import contextlib
 import dataclasses
@@ -40,16 +40,16 @@ from .streams import StreamedInputs
 from .writing import describe_failure, open_run, write_outcome
 
 if TYPE_CHECKING:
-    from .shards import ShardedTally  # else every run would import what clusters need
+    from .shards import ShardedTally  # avoids importing the cluster's dependencies in every run
 
 Details = Callable[[Local], Mapping[str, Sequence[Mapping[str, Any]]]]
-"""A system's part: parties that are nobody's secret → rows of tables, by the files' names."""
+"""A system's part: maps a run with public or synthetic parties to rows of tables, by file name."""
 _SEED_BITS: Final = 128
 
 
 @dataclasses.dataclass
 class ObservedRun:
-    """Record what adversaries see of a run, in the order in which it happens."""
+    """What adversaries observe of a run, recorded in order."""
 
     views: list[View] = dataclasses.field(default_factory=list[View])
     traffic: list[Traffic] = dataclasses.field(default_factory=list[Traffic])
@@ -66,17 +66,17 @@ class FinishedRun(msgspec.Struct, kw_only=True):
         ['joint data space', 'quota', 'total weight']
     """
 
-    record: SessionRecord  # what the session left
+    record: SessionRecord  # the session's results
     result: Mapping[str, Any]  # the content of `result.json`
-    truth: Truth | None  # what the outcome estimates, where that may be shown
-    gold: Mapping[str, str] | None  # what is true by somebody who knows; None where nobody does
-    seconds: float  # the session's own time
-    num_parties: int  # how many there were
-    note: str = ""  # what became of the rows of a stream, as a line for people
-    attack_reports: Sequence[AttackReport] = ()  # what its adversaries learnt, or did
-    # What they learnt it from, with the context; None where there are none.
+    truth: Truth | None  # true values of the estimates, if they may be shown
+    gold: Mapping[str, str] | None  # values of a gold standard; None if there is none
+    seconds: float  # duration of the session
+    num_parties: int  # number of parties
+    note: str = ""  # a line on skipped or merged rows of a stream
+    attack_reports: Sequence[AttackReport] = ()  # reports of its adversaries
+    # Context and trace of the adversaries; None if there are none.
     trace: tuple[AttackContext, SessionTrace] | None = None
-    entries: Sequence[LedgerEntry] = ()  # every privacy loss, also of parties that were streamed
+    entries: Sequence[LedgerEntry] = ()  # all privacy losses, also of streamed parties
 
 
 def run_session(
@@ -92,18 +92,18 @@ def run_session(
     """Run a resolved scenario's session on the path that it names.
 
     Args:
-        seed: of simulated noise; not used where noise is secure.
-        observers: who observes it, and gets what it leaves; its views are those of `observed_run`, where that is given.
-        observed_run: the caller's, which gets what adversaries see however the session ends.
-        streamed_inputs: the caller's, which knows of a stream's parties how far they came.
-        ledgers: of the parties by name, where they have had losses before (agents only).
-        sharded: by whom a stream is tallied; by default here, batch by batch.
+        seed: the seed of simulated noise; unused with secure noise.
+        observers: observers, which also receive the results; its views are those of `observed_run`, if given.
+        observed_run: receives what adversaries observe, also if the session fails.
+        streamed_inputs: records the progress of a stream.
+        ledgers: the parties' ledgers by name, if they have earlier losses (agents only).
+        sharded: tallies a stream; by default it is tallied in this process, batch by batch.
 
     Raises:
         QuorumError: a phase closed without its quorum.
-        ConfigurationError: the system has too few descriptors.
-        PluginError: as `run_agents` and `run_arrays`, and where an adversary's code raises something.
-        OSError: the network does not work.
+        ConfigurationError: the system has too few file descriptors.
+        PluginError: as `run_agents` and `run_arrays`; also if an adversary's code raises an exception.
+        OSError: the network fails.
 
     Examples:
         >>> from psephos.scenarios import load_scenario, resolve
@@ -170,13 +170,13 @@ def run_session(
 
 
 def run_in_memory(setup: Local, *, observed_run: ObservedRun | None = None) -> FinishedRun:
-    """Run a scenario and write nothing; of a failed run, what adversaries learnt is among the error's notes.
+    """Run a scenario without writing anything; after a failure, adversaries' reports are in the error's notes.
 
-    `observed_run` is the caller's, and gets what parties and adversaries see; needed where there are adversaries.
+    `observed_run` receives what parties and adversaries observe; it is required if there are adversaries.
 
     Raises:
         QuorumError, ConfigurationError, PluginError, OSError: as `run_session`.
-        UnheardError: nobody heard the outcome.
+        UnheardError: no party received the outcome.
 
     Examples:
         >>> from psephos.scenarios import load_scenario, resolve
@@ -221,23 +221,22 @@ def run_in_folder(
     observed_run: ObservedRun | None = None,
     sharded: "ShardedTally | None" = None,
 ) -> FinishedRun:
-    """Run a scenario and leave everything that came of it in a folder.
+    """Run a scenario, and write all results into a folder.
 
     Args:
-        folder: the run's folder; temporary files of a stream are below it while that is read.
-        pictures: also draw the outcome.
-        observers: as for `run_session`; log and losses are the folder's. At last its `on_progress` is called with the
-            name of an adversary that takes long, and how many of its steps are done and are not.
-        on_failure: where the session fails, told what adversaries learnt, or did, before that is raised.
+        folder: the run's folder; temporary files of a stream are below it.
+        pictures: whether to draw the outcome.
+        observers: as in `run_session`; log and losses are written to the folder. At the end, `on_progress` is called
+            with the name of a slow adversary, and its numbers of completed and remaining steps.
+        on_failure: called with adversaries' reports before a session's failure is raised.
         ledgers: as for `run_session`.
-        observed_run: the caller's, which gets what parties and adversaries see; by default there is one for
-            adversaries.
+        observed_run: receives what parties and adversaries observe; by default created if there are adversaries.
         sharded: as for `run_session`.
 
     Raises:
-        QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then holds the scenario, the
-            events, the ledger, in `run.json` the failure, and what adversaries learnt.
-        UnheardError: nobody heard the outcome; the folder holds it all the same.
+        QuorumError, ConfigurationError, PluginError, OSError: as `run_session`; the folder then has the scenario, the
+            events, the ledger, the failure in `run.json`, and adversaries' reports.
+        UnheardError: no party received the outcome; the folder has it nevertheless.
     """
     scenario, protocol, observers = setup.scenario, setup.protocol, observers or SessionObservers()
     seed = seed_of(setup) if sharded is None else sharded.seed
@@ -270,7 +269,7 @@ def run_in_folder(
         finally:
             if streamed_inputs is not None and streamed_inputs.note and not setup.is_real:
                 run.ending["parties"] = streamed_inputs.note
-        if not protocol.hides_participation:  # who is without an outcome may not have taken part
+        if not protocol.hides_participation:  # otherwise the list would reveal who took part
             run.ending["parties_without_outcome"] = {name: str(error) for name, error in record.endings.items()}
             expected = expect_traffic(setup) if scenario.transport == ARRAY else None
             if (traffic := traffic_of(setup, record, expected)) is not None:
@@ -303,7 +302,7 @@ def run_in_folder(
 
 
 def _write_details(folder: RunFolder, setup: Local) -> None:
-    """Write what a system tells of parties that are nobody's secret."""
+    """Write a system's tables of public or synthetic parties."""
     details: Details | None = part_of(type(setup.protocol), "details", Callable)
     if details is not None and setup.may_show_truth:
         for name, rows in details(setup).items():
@@ -311,7 +310,7 @@ def _write_details(folder: RunFolder, setup: Local) -> None:
 
 
 def seed_of(setup: Local) -> int:
-    """Return the scenario's seed, or else one that nobody is told.
+    """Return the scenario's seed, or else a new secret one.
 
     Examples:
         >>> from psephos.scenarios import load_scenario, resolve
@@ -330,7 +329,7 @@ def _finished(
     *,
     seconds: float,
 ) -> FinishedRun:
-    """Return what a run came to, before adversaries conclude."""
+    """Return a finished run without adversaries' reports."""
     truth = checked_truth(setup.protocol, setup.inputs) if setup.may_show_truth else None
     num_parties = len(setup.names) if streamed_inputs is None else streamed_inputs.num_parties
     return FinishedRun(
@@ -346,7 +345,7 @@ def _finished(
 
 
 def _make_trace(record: SessionRecord, entries: Sequence[LedgerEntry], observed_run: ObservedRun) -> SessionTrace:
-    """Return what a session that came to its end left for adversaries."""
+    """Return the trace of a completed session for adversaries."""
     return SessionTrace(
         views=observed_run.views,
         traffic=observed_run.traffic,
@@ -361,7 +360,7 @@ def _make_trace(record: SessionRecord, entries: Sequence[LedgerEntry], observed_
 def _lessons_of(
     setup: Local, trace: SessionTrace, *, seed: int, on_progress: Callable[[str, int, int], None] | None = None
 ) -> Sequence[AttackReport]:
-    """Let adversaries conclude."""
+    """Return the adversaries' reports."""
     context = setup.context(seed=seed)
     attack_reports: list[AttackReport] = []
     with blame_plugins(setup.plugins, is_private=setup.protocol.keeps_words):
@@ -379,7 +378,7 @@ def _lessons_of(
 def _lessons_of_failure(
     setup: Local, error: PsephosError, observed_run: ObservedRun | None, entries: Sequence[LedgerEntry], *, seed: int
 ) -> Sequence[AttackReport]:
-    """Let adversaries conclude from a session that failed; from one that did not begin, nothing."""
+    """Return the adversaries' reports on a failed session; none if it did not begin."""
     if not setup.adversaries or observed_run is None or not observed_run.views:
         return ()
     trace = SessionTrace(
@@ -393,7 +392,7 @@ def _lessons_of_failure(
 
 
 def write_lessons(folder: RunFolder, attack_reports: Sequence[AttackReport]) -> None:
-    """Write what adversaries learnt, or did: `adversaries.json`, and of each a table."""
+    """Write adversaries' reports: `adversaries.json`, and a table for each."""
     folder.write_json("adversaries.json", [attack_report_to_dict(attack_report) for attack_report in attack_reports])
     for number, attack_report in enumerate(attack_reports, start=1):
         if attack_report.rows:
@@ -401,8 +400,8 @@ def write_lessons(folder: RunFolder, attack_reports: Sequence[AttackReport]) -> 
 
 
 def _private_record(setup: Local, *, seed: int) -> dict[str, Any]:
-    """Return what only the private folder may hold."""
-    # What each number of a private row is for: the phase that reports it, and which of its values it is.
+    """Return the content of the private folder."""
+    # The meaning of each number in a private row: the phase that reports it, and its index there.
     columns = ["not reported"] * setup.inputs.private.shape[1]
     for phase in setup.protocol.phases:
         for number, place in enumerate(range(len(columns))[phase.columns], start=1):

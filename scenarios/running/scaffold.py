@@ -1,4 +1,4 @@
-"""A package with a protocol to begin with: its module, its tests and its scenario, of one template each."""
+"""Templates of a package with a new protocol: module, tests and scenario."""
 
 import re
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ import jinja2
 
 
 def protocol_files(name: str, model: str) -> Mapping[str, str]:
-    """Return the files of a package, by their names.
+    """Return the files of a package by name.
 
     Args:
-        name: of the protocol and the package: small letters, digits and hyphens.
-        model: "local", "central" or "masked".
+        name: name of protocol and package: lower-case letters, digits and hyphens.
+        model: the template's trust model: "local", "central" or "masked".
     """
     module = name.replace("-", "_")
     names = {

@@ -1,8 +1,7 @@
-"""Series: votes of the same parties that follow one another, as data.
+"""Series: consecutive votes of the same parties, as data.
 
-A file with `[[votes]]` is a series. Each vote is the file's own scenario with some of its keys replaced, and has its
-number, from 1, as its `round`, so that no two votes share noise. What is wrong is said before anything runs, with the
-vote.
+A file with `[[votes]]` is a series. Each vote is the file's scenario with some keys replaced. Its number, from 1, is
+its `round`, so that no two votes share noise. Errors are found before anything runs, and name the vote.
 """
 
 import contextlib
@@ -37,8 +36,8 @@ from .config import (
 from .parties import sources_of
 from .turnout import Turnout
 
-_OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")  # the keys of a series that no scenario has
-_OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")  # the keys of a vote that no scenario has
+_OF_SERIES: Final = (VOTES, "budget_period", "budget_in_all")  # keys that only series have
+_OF_VOTE: Final = ("at", "absent", "join", "leave", "entries")  # keys that only votes have
 _BUDGETS: Final = ("budget", "budget_datum", "budget_delta", "budget_in_all", "budget_period")
 _REFUSED: Final = {
     **dict.fromkeys(_BUDGETS, "the budget is the series'"),
@@ -47,17 +46,17 @@ _REFUSED: Final = {
     "round": "it is the vote's number",
     "seed": "all votes of a series have the same, and noise of their own by their numbers",
 }
-"""The scenario's keys that a vote cannot replace, each with the reason."""
-_TABLES: Final = ("parameters", "phases", "network")  # of these a vote replaces single keys
+"""Keys of a scenario that a vote cannot replace, with reasons."""
+_TABLES: Final = ("parameters", "phases", "network")  # tables in which a vote replaces single keys
 
 
 class Allowance(msgspec.Struct, frozen=True, kw_only=True):
-    """What each party may lose over a series.
+    """Each party's budgets over a series.
 
     Args:
-        budget: over all votes, or with a period in any window of that length; None for no limit.
-        period_seconds: the window's length; None for all votes together.
-        in_all: over all votes, beside a budget by periods; None for no other limit.
+        budget: the budget over all votes, or with a period in every window of that length; None for no limit.
+        period_seconds: the length of the window; None for all votes.
+        in_all: the budget over all votes, in addition to one by periods; None for no further limit.
 
     Examples:
         >>> week = Allowance(budget=Budget(epsilon=2.0), period_seconds=7 * 86_400.0, in_all=Budget(epsilon=10.0))
@@ -74,10 +73,10 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
     """One vote of a series.
 
     Args:
-        number: from 1; the scenario's `round` as well.
-        scenario: what is run; its parties are the series', before `turnout`.
-        turnout: who of them is there.
-        at: when; None where the series has no clock.
+        number: the number, from 1, which is also the scenario's `round`.
+        scenario: the scenario; its parties are those of the series, before `turnout`.
+        turnout: the parties that are present.
+        at: the time of the vote; None if the series has no clock.
 
     Examples:
         >>> vote = load_series("housing-cooperative").votes[1]
@@ -95,13 +94,13 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     """Votes of the same parties, in order.
 
     Args:
-        name: the series', and each vote's.
-        title: one line.
-        description: what it is about.
-        protocol: of all votes.
-        client_role: what a party is called.
-        allowance: what each party may lose.
-        votes: at least one.
+        name: the name of the series and of each vote.
+        title: the title, one line.
+        description: the subject.
+        protocol: the protocol of all votes.
+        client_role: the role of the parties.
+        allowance: each party's budgets.
+        votes: the votes, at least one.
 
     Examples:
         >>> series = load_series("housing-cooperative", ["epsilon=1"])
@@ -119,7 +118,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_series(source: str, settings: Sequence[str] = ()) -> bool:
-    """Return whether a file, or what is set of it, has votes; arguments and errors are those of `load_series`.
+    """Return whether a file, or its settings, have votes; arguments and errors are those of `load_series`.
 
     Examples:
         >>> is_series("housing-cooperative"), is_series("consortium")
@@ -129,12 +128,12 @@ def is_series(source: str, settings: Sequence[str] = ()) -> bool:
 
 
 def load_series(source: str, settings: Sequence[str] = (), *, data: str | None = None) -> Series:
-    """Return a series with some values set anew, in all of its votes.
+    """Load a series, with some values changed in all votes.
 
     Args:
         source: a shipped series' name, or the path of a TOML or JSON file.
-        settings: as for `config.load_scenario`; they win over what a vote says.
-        data: the folder of data sets, in place of the file's.
+        settings: as in `config.load_scenario`; they override the votes' values.
+        data: the folder of data sets, which overrides the file's.
 
     Raises:
         ConfigurationError: there is no such file, it cannot be read, or a key or a value is not allowed.
@@ -179,7 +178,7 @@ def load_series(source: str, settings: Sequence[str] = (), *, data: str | None =
 
 
 class _Reader:
-    """Reads votes in order, and knows who has joined and left so far."""
+    """Reads votes in order, and tracks which parties have joined and left."""
 
     def __init__(
         self,
@@ -199,10 +198,10 @@ class _Reader:
         self._joined: dict[str, Mapping[str, Any]] = {}
 
     def read(self, vote_table: Tables, *, number: int, folder: Path) -> Vote:
-        """Return a vote of these keys, whose paths lead from the folder.
+        """Return a vote from its keys, with paths relative to the folder.
 
         Raises:
-            ConfigurationError: a key or a value is not allowed; the field names the vote.
+            ConfigurationError: a key or a value is not allowed; `field` names the vote.
         """
         with name_vote_in_errors(number):
             word = f"{self._protocol.client_role}s"
@@ -217,7 +216,7 @@ class _Reader:
                     word: self._rows_of(vote_table),
                     _PRESENT: None,
                     "entries": {},
-                }  # a CSV that has all of them
+                }  # a CSV file with all votes
             scenario_keys = {key: value for key, value in vote_table.items() if key not in {*_OF_VOTE, _PRESENT}}
             turnout = self._turnout_of(vote_table)
             title = self._tables.get("title", self._tables["name"])
@@ -230,7 +229,7 @@ class _Reader:
             )
 
     def _rows_of(self, vote_table: Tables) -> list[Tables]:
-        """Return the parties of a vote that a CSV file tells, a table each."""
+        """Return the parties of a vote from a CSV file, one table for each."""
         entries: dict[str, dict[str, str]] = vote_table["entries"]
         for column, entry in entries.items():
             for name in vote_table[_PRESENT]:
@@ -243,7 +242,7 @@ class _Reader:
         ]
 
     def _turnout_of(self, vote_table: Tables) -> Turnout:
-        """Return who is there, and take note of who joins and leaves."""
+        """Return the present parties, and record who joins and leaves."""
         absent_names, leaving_names = (_names(vote_table.get(key, []), field=key) for key in ("absent", "leave"))
         role = self._protocol.client_role
         joining_entries: dict[str, Mapping[str, Any]] = {}
@@ -272,7 +271,7 @@ class _Reader:
         )
 
     def _merged(self, vote_table: Tables, word: str, folder: Path) -> Tables:
-        """Return the series' tables with a vote's keys in them."""
+        """Return the series' tables, updated with a vote's keys."""
         tables = copy.deepcopy(self._tables)
         sources = sources_of(self._protocol)
         if "parties" in tables and word != "parties":
@@ -292,12 +291,12 @@ class _Reader:
         return tables
 
 
-_PRESENT: Final = " present"  # of a vote that a CSV file tells, who has a line; no TOML key that anybody would write
+_PRESENT: Final = " present"  # internal key for the parties with a line in a CSV file of votes
 
 
 @contextlib.contextmanager
 def name_vote_in_errors(number: int) -> Generator[None]:
-    """Let errors name the vote, from 1, in which something is wrong."""
+    """Add the vote's number, from 1, to errors."""
     try:
         yield
     except ConfigurationError as error:
@@ -306,7 +305,7 @@ def name_vote_in_errors(number: int) -> Generator[None]:
 
 
 def _is_elsewhere(value: object, value_before: object, keys: frozenset[str]) -> bool:
-    """Return whether a table of parties names another source than the one before it."""
+    """Return whether a table of parties names a different source from the previous one."""
     if not (isinstance(value, dict) and isinstance(value_before, dict)):
         return True
     own_table, table_before = cast("Tables", value), cast("Tables", value_before)
@@ -320,7 +319,7 @@ def _names(value: object, *, field: str) -> list[str]:
 
 
 def _votes_of(value: object, folder: Path, protocol: type[PhasedProtocol[Any, Any]]) -> tuple[list[Tables], Path]:
-    """Return a table for each vote, and the folder from which their paths lead."""
+    """Return a table for each vote, and the folder that their paths are relative to."""
     if isinstance(value, str):
         path = folder / value
         if path.suffix == ".csv":
@@ -335,10 +334,10 @@ def _votes_of(value: object, folder: Path, protocol: type[PhasedProtocol[Any, An
 
 
 def _votes_in_csv(path: Path, role: str) -> list[Tables]:
-    """Return the votes of a CSV file: a line for each party in each vote, with its entries.
+    """Read votes from a CSV file with a line for each party in each vote.
 
-    Columns are `vote` (what tells one from the others: its title), the party's name under the role, and optionally
-    `moment`; the others are columns of the parties. An empty cell says nothing. Who has no line in a vote is not there.
+    The columns are `vote` (a unique title), the party's name under the role, optionally `moment`, and the parties'
+    columns. Empty cells are ignored. Parties without a line in a vote are absent.
     """
     header = header_of(path)
     check_column_names(header, f"{path.name} line 1")
@@ -385,7 +384,7 @@ def _allowance_of(scenario: Scenario, period: object, in_all: object) -> Allowan
 
 
 def _check_clock(votes: Sequence[Vote], *, is_needed: bool) -> None:
-    """Raise ConfigurationError if dates go backwards, or one is missing where a budget is by periods."""
+    """Raise ConfigurationError if dates decrease, or if one is missing although a budget has a period."""
     last: Vote | None = None
     for vote in votes:
         field = f"at (vote {vote.number})"

@@ -62,7 +62,7 @@ def simulate(
         ConfigurationError: there are no parties, or a name, an entry, the seed or the transport is not allowed.
         PluginError: the code of the protocol or of the transport raised something, or the protocol's breaks its
             contract.
-        UnheardError: nobody heard the outcome.
+        UnheardError: no party received the outcome.
 
     Privacy:
         None: a simulation's seed takes its noise off again.
