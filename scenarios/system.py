@@ -1,4 +1,4 @@
-"""A system's descriptor: its parts by name, each imported when it is first needed, and how a system is found.
+"""A system's descriptor: its parts by name, imported on first use; and functions that find systems.
 
 A distribution that declares, say,
 
@@ -6,11 +6,11 @@ A distribution that declares, say,
     mean = "survey.system:SYSTEM"
 
 with `SYSTEM = System(protocol="survey.mean:BoundedMean", presenters="survey.pictures:PRESENTERS")` has a system: a
-protocol with what belongs to it in scenarios. Ours are declared the same way, in `pyproject.toml`. Every part but the
-protocol may be missing, and is then what any protocol has. A distribution with a protocol alone declares it under
-`psephos.protocols`.
+protocol with its parts in scenarios. Those of Psephos are declared in the same way, in `pyproject.toml`. Every part
+except the protocol may be missing, and has a default for any protocol. A distribution with only a protocol declares it
+under `psephos.protocols`.
 
-The rule that holds here: a part is named by text and imported late, so that looking up a system imports none of it.
+Parts are named by text and imported late, so that looking up a system does not import them.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..protocol.phases import PhasedProtocol
 
 SYSTEMS: Final = "psephos.systems"
-"""Entry points: the protocol's name → `System`."""
+"""The entry point group that maps protocols' names to `System` objects."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -33,33 +33,33 @@ class System:
 
     Args:
         protocol: a subclass of `PhasedProtocol`, whose name is the entry point's.
-        place: where lists of all systems have this one; those of the same place are in the order of their names.
-        sources: a `reading.sources.PartySources`: where parties may be from.
-        own_entries: a `deployment.own_entries.OwnEntries`: how one party's own entries are read, written
-            and asked for.
-        data_sets: by the names of their folders, each a `datasets.DataSet`.
-        beginning: a `running.drafts.ScenarioTemplate`: how `psephos new` makes a scenario of somebody's own file; a
-            module that imports nothing heavy.
-        file_form: a `verdicts.FileForm`, where files have outcomes otherwise than messages.
-        presenters: by the types of what they show, each a `presentation.Presenter`.
-        attack: a subclass of `attacks.Attack`; without it `attacks.ReportAttack`, which infers from reports.
-        estimates: where an outcome's fields are none, makes estimates by name, of which `poisoner` pushes one, of a
-            protocol and the tallies that are released.
-        asking: what asking again is said to cost: a context → sentences.
-        forecasts: a `running.forecasts.Forecasts`: what a session can tell at its price, before it is held.
-        variants: a subclass of `experiments.variants.VariantTable`: what every variant offers, for `psephos variants`.
-        plan: the same, with the errors that `psephos plan` plans for, where these are others; without it `variants`.
-        details: a function of a `running.resolution.Local` whose truth may be shown: more tables for its run's folder,
-            rows by the file's name.
-        measures: a subclass of `experiments.measures.Measures`: what trials are measured by; without it errors of
-            estimates.
-        mechanism_cases: makes cases (`audit.Case`) of single mechanisms; without them `audit.any_protocol` does.
-        session_cases: makes cases of whole sessions; likewise.
-        sweeps: makes families of whole sessions of every size (`audit.size_grid.SizeSweep`).
-        claims: makes an `experiments.BoundedFinding` of each of the paper's claims.
-        reproduction: an `experiments.Paper`: the paper's experiments, run again; a module that imports nothing heavy.
-        web_ballot: a `deployment.links.BallotMaker`: what the page of `serve --web` asks a voter.
-        commands: of the command line, by name: click commands, whose modules import nothing heavy.
+        place: position in lists of systems; systems with equal positions are sorted by name.
+        sources: a `reading.sources.PartySources`: the sources of parties.
+        own_entries: a `deployment.own_entries.OwnEntries`: how to read, write and ask for one party's entries.
+        data_sets: maps folders' names to `datasets.DataSet` objects.
+        beginning: a `running.drafts.ScenarioTemplate`: how `psephos new` makes a scenario from a user's file; its
+            module must not import anything heavy.
+        file_form: a `verdicts.FileForm`, if outcomes in files differ from those in messages.
+        presenters: maps outcome types to `presentation.Presenter` objects.
+        attack: a subclass of `attacks.Attack`; by default `attacks.ReportAttack`, which infers from reports.
+        estimates: maps a protocol and released tallies to estimates by name, of which `poisoner` pushes one; needed if
+            the outcome has no `Estimate` fields.
+        asking: an `adversaries.averaging_attacker.AskedAnew`: a value that the protocol can collect anew for each
+            question.
+        forecasts: a `running.forecasts.Forecasts`: the margins that a session can decide at its ε.
+        variants: a subclass of `experiments.variants.VariantTable`, for `psephos variants`.
+        plan: the same with the errors of `psephos plan`, if these differ; by default `variants`.
+        details: maps a `running.resolution.Local` whose truth may be shown to further tables of its run's folder: rows
+            by file name.
+        measures: a subclass of `experiments.measures.Measures` for trials; by default errors of estimates.
+        mechanism_cases: yields audits (`audit.Case`) of mechanisms; by default those of `audit.any_protocol`.
+        session_cases: yields audits of whole sessions; by default as above.
+        sweeps: yields sweeps of whole sessions over sizes (`audit.size_grid.SizeSweep`).
+        claims: yields an `experiments.BoundedFinding` for each of the paper's claims that laws decide.
+        reproduction: an `experiments.Paper`: the reproduction of the paper's experiments; its module must not import
+            anything heavy.
+        web_ballot: a `deployment.links.BallotMaker`: the form on the page of `serve --web`.
+        commands: click commands by name, whose modules must not import anything heavy.
 
     Examples:
         >>> System(protocol="my.votes:Vote").place
@@ -92,10 +92,10 @@ class System:
 
 
 def systems() -> dict[str, System]:
-    """Return all systems by their protocols' names, in the order of their places.
+    """Return all systems by protocol name, in the order of their positions.
 
     Raises:
-        ConfigurationError: one cannot be imported, or is none.
+        ConfigurationError: one cannot be imported, or has another type.
 
     Examples:
         >>> list(systems())
@@ -106,7 +106,7 @@ def systems() -> dict[str, System]:
 
 
 def protocol_names() -> tuple[str, ...]:
-    """Return the names of all protocols, with a system or alone, sorted.
+    """Return the sorted names of all protocols, with or without a system.
 
     Examples:
         >>> "fair-voting" in protocol_names()
@@ -116,7 +116,7 @@ def protocol_names() -> tuple[str, ...]:
 
 
 def names_with(part: str) -> tuple[str, ...]:
-    """Return the names of the systems that have a part, sorted.
+    """Return the sorted names of the systems that have a part.
 
     Examples:
         >>> names_with("data_sets")
@@ -126,10 +126,10 @@ def names_with(part: str) -> tuple[str, ...]:
 
 
 def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
-    """Return the protocol registered as `name`, with a system or alone.
+    """Return the protocol registered as `name`, with or without a system.
 
     Raises:
-        ConfigurationError: there is none, it cannot be imported, or it is no protocol.
+        ConfigurationError: there is none, it cannot be imported, or it is not a protocol.
 
     Examples:
         >>> find_protocol("dpwevote").__name__
@@ -149,14 +149,14 @@ def find_protocol(name: str) -> type["PhasedProtocol[Any, Any]"]:
 
 
 def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: Any, *, is_class: bool = False) -> Any:
-    """Return a part of the system of a protocol's class, or of the nearest that it inherits from and has it, else None.
+    """Return a part of a protocol's system, or of its nearest base class's system that has the part; else None.
 
     Args:
-        part: one of `System`'s.
-        kind: what the part is, or with `is_class` a subclass of.
+        part: the name of a field of `System`.
+        kind: the required type; with `is_class`, the required base class.
 
     Raises:
-        ConfigurationError: it cannot be imported, or is something else.
+        ConfigurationError: it cannot be imported, or has another type.
 
     Examples:
         >>> from psephos.scenarios.attacks import Attack
@@ -174,10 +174,10 @@ def part_of(protocol: type["PhasedProtocol[Any, Any]"], part: str, kind: Any, *,
 
 
 def load_part(system: System, part: str, kind: Any, *, name: str, is_class: bool = False) -> Any:
-    """Return a part of a system, which is not a table; None where it is missing. See `part_of`.
+    """Return a single part of a system; None if it is missing. See `part_of`.
 
     Raises:
-        ConfigurationError: it cannot be imported, or is something else; it names the system as given.
+        ConfigurationError: it cannot be imported, or has another type; the error names the system as given.
     """
     target: str = getattr(system, part)
     field = part.replace("_", " ").removesuffix("s")
@@ -185,10 +185,10 @@ def load_part(system: System, part: str, kind: Any, *, name: str, is_class: bool
 
 
 def commands(kind: Any) -> dict[str, Any]:
-    """Return the commands of one kind that systems bring, by name.
+    """Return the systems' commands of one kind, by name.
 
     Raises:
-        ConfigurationError: one cannot be imported, or is none.
+        ConfigurationError: one cannot be imported, or has another type.
     """
     return {
         command: load(target, kind, field="command", name=command)
@@ -198,7 +198,7 @@ def commands(kind: Any) -> dict[str, Any]:
 
 
 def load_each(part: str, kind: Any, *, is_imported: bool = False) -> Iterator[tuple[str, Any]]:
-    """Yield a part of every system that has it, with the system's name, or only of those already imported.
+    """Yield a part of every system that has it, with the system's name; optionally only of imported systems.
 
     Raises:
         ConfigurationError: as `load_part`.

@@ -1,7 +1,7 @@
-"""A table as one value, whatever shows it: columns, cells, whose numbers stand apart from their words, and a note.
+"""A table as a value, independent of its rendering: columns, cells with words and numbers, and a note.
 
-A terminal (`presentation.terminal`), a page (`reports.page`), a notebook, Markdown and CSV render the same value. How
-good a cell is, its tone says, and never its words.
+A terminal (`presentation.terminal`), a page (`reports.page`), a notebook, Markdown and CSV render the same value. A
+cell's tone, not its words, marks it as good or poor.
 """
 
 import csv
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 RowT = TypeVar("RowT")
 Tone: TypeAlias = Literal["", "good", "poor", "warning", "quiet", "strong", "open"]
-"""How good something is, or how much it stands out; each renderer has its colors."""
+"""How good a cell is, or how much it stands out; each renderer has colors for tones."""
 Rows: TypeAlias = list[dict[str, object]]
-"""A table for programs: numbers with all digits, by the names of their columns."""
+"""A table for programs: rows by column, with all digits of numbers."""
 
 
-_LARGE = 999_999.5, 1e15  # what six digits round to a million, and where numbers have no digits for all votes
+_LARGE = 999_999.5, 1e15  # the least number that six digits round to a million, and the greatest shown with all digits
 
 
 def six_digits(value: float, *, signed: bool = False) -> str:
-    """Return a number with six digits at most, or with all before its point: half a billion of votes is no 5e+08.
+    """Format a number with at most six digits, but with all digits before the point.
 
     Examples:
         >>> six_digits(0.123456789), six_digits(512_345_678.0)
@@ -41,9 +41,9 @@ _EXACT: Final = "epsilon_proven"
 
 
 def snapped(value: Any) -> Any:
-    """Return plain data whose numbers have twelve digits: what stands behind those may be another processor's.
+    """Return plain data with numbers rounded to twelve digits, since further digits may depend on the processor.
 
-    What is proven of a session's ε, by names that begin so, is exact and stays: it is not rounded down.
+    Proven ε, under keys that begin so, are exact and not rounded.
 
     >>> snapped({"error": 0.1 + 0.2, "trials": 3})
     {'error': 0.3, 'trials': 3}
@@ -64,11 +64,11 @@ class Cell:
     """A table's cell.
 
     Args:
-        words: as people read it.
-        number: what it is sorted by, where that is a number.
+        words: the displayed text.
+        number: the number for sorting, if any.
         tone: how good it is.
-        leads_to: the anchor of a part of the page; empty for none.
-        is_part: whether the words say more than the number: it stands beside its error, or for a range.
+        leads_to: the anchor of a linked part of the page; empty for none.
+        is_part: whether the words contain more than the number, such as its error, or a range.
 
     Examples:
         >>> Cell.of(0.5), Cell.of(True).words
@@ -83,7 +83,7 @@ class Cell:
 
     @classmethod
     def of(cls, value: object) -> Self:
-        """Return plain data: numbers with six digits at most, true and false as words, nothing as a dash."""
+        """Return a cell for plain data: numbers with at most six digits, yes and no for booleans, a dash for None."""
         if value is None or value == "":
             return cls("–")
         if isinstance(value, bool):
@@ -94,31 +94,31 @@ class Cell:
 
     @property
     def written(self) -> str | float:
-        """What a file has of it: the number, unless the words say more."""
+        """The cell's value in a file: the number, unless the words contain more."""
         return self.words if self.number is None or self.is_part else self.number
 
     @property
     def key(self) -> str | None:
-        """What a browser sorts it by: the number as JavaScript writes it, which reads "Infinity" and not "inf"."""
+        """The sort key for browsers: the number in JavaScript's notation, with "Infinity" instead of "inf"."""
         return None if self.number is None else str(self.number).replace("inf", "Infinity")
 
 
 Entry: TypeAlias = "Cell | Text | str"
-"""A cell, its words alone, or, of what only a terminal shows, words in several styles."""
+"""A cell, its words only, or styled words for tables that only a terminal shows."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table.
+    """A table with its caption and note.
 
     Args:
-        columns: the headers.
-        rows: an entry for each header; the first of them are enough where `full` has them all.
-        labels: so many of the first columns hold words, and begin at their left.
-        caption: what it has; one line.
-        note: what its reader needs to know.
-        name: of its file, without the end.
-        full: the same for programs: what a file has instead of the cells.
+        columns: the headings.
+        rows: lists of entries, one for each heading; only the first rows if `full` has all.
+        labels: number of first columns with words, which are left-aligned.
+        caption: the caption, one line.
+        note: an explanation for the reader.
+        name: its file's name, without suffix.
+        full: all rows for programs, which the file has instead of the cells.
 
     Examples:
         >>> Table(columns=("Variant", "ε"), rows=[("joint", Cell.of(1.0))]).is_number
@@ -140,12 +140,12 @@ class Table:
 
     @property
     def num_rows(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         return max(len(self.rows), len(self.full))
 
     @property
     def is_number(self) -> Sequence[bool]:
-        """Of each column whether its cells are numbers."""
+        """Whether each column's cells are numbers."""
         return [
             any(cell.number is not None for cell in column)
             and all(cell.number is not None or not cell.words.strip("–") for cell in column)
@@ -154,7 +154,7 @@ class Table:
 
 
 def cell_of(entry: Entry) -> Cell:
-    """Return an entry as a cell: words alone have no number and no tone.
+    """Return an entry as a cell; words only become a cell without number and tone.
 
     Examples:
         >>> cell_of("joint").words
@@ -173,7 +173,7 @@ def listed(
     name: str = "",
     full: Sequence[Mapping[str, object]] = (),
 ) -> Table:
-    """Return a table with a line for each item, and in each column, behind its header, what makes an item's entry.
+    """Return a table with a row for each item; each column has a heading and a function from an item to its entry.
 
     Examples:
         >>> listed([1, 2], [("n", str), ("square", lambda n: str(n * n))]).rows
@@ -185,7 +185,7 @@ def listed(
 
 
 def csv_of(lines: Iterable[Iterable[object]]) -> str:
-    """Return lines, the header first, as CSV, in which no cell is a formula.
+    """Format lines, header first, as CSV without formulas in cells.
 
     Examples:
         >>> print(csv_of([("name", "ε"), ("ann", 1.5)]), end="")
@@ -198,7 +198,7 @@ def csv_of(lines: Iterable[Iterable[object]]) -> str:
 
 
 def markdown_of(table: Table) -> str:
-    """Return a table in Markdown: its caption in bold, numbers to the right, the note below.
+    """Format a table in Markdown: bold caption, right-aligned numbers, and the note below.
 
     Examples:
         >>> print(markdown_of(Table(columns=("Variant", "ε"), rows=[("joint", "1")], caption="At a price")))

@@ -14,13 +14,13 @@ from ..protocol.estimators import Verdict as Decision
 from .system import load_each
 from .tables import Cell, Tone
 
-_ROUNDING: Final = 1e-12  # of what is computed in floats, which is not more for that
+_ROUNDING: Final = 1e-12  # rounding of floats, which does not count as a greater value
 UNDECIDED: Final = "undecided"
-"""Of whatever cannot be told at a level."""
+"""The word for what cannot be decided at a confidence level."""
 
 
 class VerdictKind(enum.StrEnum):
-    """A verdict: each member has its words, which are its value, and its tone.
+    """A verdict: each member has words, which are its value, and a tone.
 
     Examples:
         >>> Judgement.HOLDS.value, Judgement.HOLDS.tone
@@ -30,7 +30,7 @@ class VerdictKind(enum.StrEnum):
     tone: Tone
 
     def __new__(cls, words: str, tone: Tone = "") -> Self:
-        """Make a member of its words and its tone."""
+        """Make a member from words and a tone."""
         member = str.__new__(cls, words)
         member._value_ = words
         member.tone = tone
@@ -38,12 +38,12 @@ class VerdictKind(enum.StrEnum):
 
     @property
     def cell(self) -> Cell:
-        """The verdict in a table."""
+        """The verdict as a table's cell."""
         return Cell(self.value, tone=self.tone)
 
 
 class AuditVerdict(VerdictKind):
-    """What an audit says of a loss.
+    """The conclusion of an audit.
 
     Examples:
         >>> AuditVerdict.CLAIM_REFUTED.cell.words
@@ -51,17 +51,17 @@ class AuditVerdict(VerdictKind):
     """
 
     CONSISTENT = "consistent"
-    """Nothing was found that is more than claimed or proven; which is no proof."""
+    """No bound exceeds the claimed or the proven loss; this is not a proof."""
     CLAIM_REFUTED = "claim refuted", "warning"
-    """The loss is more than the paper claims, and no more than is proven."""
+    """The loss is greater than claimed, but not greater than proven."""
     PROOF_REFUTED = "proof refuted", "poor"
-    """The loss is more than is proven, or the sampler does not have the law of which it is proven."""
+    """The loss is greater than proven, or the sampler does not follow the law that the proof assumes."""
     NO_STATEMENT = "no statement", "quiet"
-    """The outputs were too few to tell the neighbors apart at all."""
+    """There were too few outputs to distinguish the neighbors."""
 
 
 class Judgement(VerdictKind):
-    """What becomes of a claim.
+    """The judgement of a claim.
 
     Examples:
         >>> Judgement("cannot tell") is Judgement.OPEN
@@ -69,15 +69,15 @@ class Judgement(VerdictKind):
     """
 
     HOLDS = "holds", "good"
-    """It is as claimed."""
+    """The claim is true."""
     IN_PART = "holds in part", "warning"
-    """It is not, and there are cases in which it is."""
+    """The claim is false, but true in some cases."""
     REFUTED = "does not hold", "poor"
-    """It is not."""
+    """The claim is false."""
     OPEN = "cannot tell", "open"
-    """What is known decides nothing: too few trials, bounds that are too wide, or a paper that names no number."""
+    """Undecided: too few trials, too wide bounds, or no number in the paper."""
     NO_DATA = "no data", "quiet"
-    """The data set by which it is judged is not there."""
+    """The data set for the claim is missing."""
 
 
 _DECISIONS: Final[Mapping[str, Tone]] = {
@@ -86,18 +86,18 @@ _DECISIONS: Final[Mapping[str, Tone]] = {
     "undecided, leaning yes": "warning",
     "undecided, leaning no": "warning",
     UNDECIDED: "warning",
-    Decision.TOO_CLOSE.value: "warning",  # as an earlier Psephos wrote it
+    Decision.TOO_CLOSE.value: "warning",  # written by earlier versions
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class FileForm:
-    """How a system's outcomes stand in files, where messages have something that a reader would take for a verdict.
+    """The form of a system's outcomes in files, if messages contain values that could be mistaken for a verdict.
 
     Args:
-        kind: the outcomes' type.
-        write: changes an outcome's plain data from the form of messages to that of files.
-        read: changes it back; what an earlier Psephos wrote is left as it is.
+        kind: the type of the outcomes.
+        write: converts an outcome's plain data from the form of messages to that of files, in place.
+        read: converts it back; data of earlier versions stay unchanged.
     """
 
     kind: type[msgspec.Struct]
@@ -106,7 +106,7 @@ class FileForm:
 
 
 def outcome_to_dict(outcome: msgspec.Struct) -> dict[str, Any]:
-    """Return a session's outcome as `result.json` and `outcome.json` have it, with one verdict."""
+    """Return a session's outcome in the form of `result.json` and `outcome.json`, with one verdict."""
     outcome_fields: dict[str, Any] = msgspec.to_builtins(outcome)
     for form in _forms_of(type(outcome)):
         form.write(outcome_fields)
@@ -114,7 +114,7 @@ def outcome_to_dict(outcome: msgspec.Struct) -> dict[str, Any]:
 
 
 def from_written(kind: type[msgspec.Struct], outcome_fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return such an outcome, of a type, as messages have it."""
+    """Return such an outcome as a type, in the form of messages."""
     fields = copy.deepcopy(dict(outcome_fields))
     for form in _forms_of(kind):
         form.read(fields)
@@ -127,7 +127,7 @@ def _forms_of(kind: type[msgspec.Struct]) -> list[FileForm]:
 
 
 def cell_of_decision(decision: object) -> Cell:
-    """Return what a file has of a decision, for people; anything else has no tone.
+    """Return a decision from a file as a cell with a tone; other values have no tone.
 
     Examples:
         >>> cell_of_decision("passes").tone
@@ -138,10 +138,9 @@ def cell_of_decision(decision: object) -> Cell:
 
 
 def round_up(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:
-    """Return the least number with so many digits, or decimals, that is not less: an upper bound stays one as written.
+    """Round an upper bound up to a number of digits or decimals, so that it stays an upper bound.
 
-    What people read of a number that something is at most, such as a proven ε, goes through it; of a lower bound
-    through `round_down`.
+    Use it for every displayed upper bound, such as a proven ε, and `round_down` for lower bounds.
 
     Examples:
         >>> round_up(1.23401), round_up(0.7311, decimals=2)
@@ -156,7 +155,7 @@ def round_up(bound: float, digits: int = 3, *, decimals: int | None = None) -> f
 
 
 def at_most(bound: float, digits: int = 6) -> str:
-    """Return an upper bound with so many digits at most, as people read it: see `round_up`.
+    """Format an upper bound with at most a number of digits. See `round_up`.
 
     Examples:
         >>> at_most(2 / 3, 4)
@@ -166,7 +165,7 @@ def at_most(bound: float, digits: int = 6) -> str:
 
 
 def round_down(bound: float, digits: int = 3, *, decimals: int | None = None) -> float:
-    """Return the greatest number with so many digits, or decimals, that is not more.
+    """Round a lower bound down to a number of digits or decimals.
 
     Examples:
         >>> round_down(1.23499)

@@ -1,4 +1,4 @@
-"""Sentences that people read, with places for names and numbers, in the signs that their terminal has."""
+"""Format displayed sentences, with only the characters that the terminal supports."""
 
 import codecs
 import contextlib
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _ERRORS: Final = "psephos-in-words"
-_ASCII: Final = "psephos-ascii"  # by another name, or click writes UTF-8 where a terminal says that it has ASCII alone
+_ASCII: Final = "psephos-ascii"  # under another name, since click writes UTF-8 to terminals that report ASCII
 _SIGNS: Final[Mapping[str, str]] = dict(
     re.findall(
         r"(\S)(\S+)",
@@ -21,7 +21,7 @@ _SHAPES: Final = {"<super>": "^", "<sub>": "_"}
 
 
 def say_number(one: str, plural: str, number: int, /, **places: object) -> str:
-    """Return what agrees with a number, which stands at {number} or {number:,}.
+    """Return the singular or plural text for a number, inserted at {number} or {number:,}.
 
     Examples:
         >>> say_number("{number} vote", "{number:,} votes", 1_200)
@@ -31,7 +31,7 @@ def say_number(one: str, plural: str, number: int, /, **places: object) -> str:
 
 
 def replace_unencodable(encoding: str, text: str) -> str:
-    """Return a text in the signs of an encoding: Greek letters by their names, and what has no words by its number.
+    """Return a text in an encoding's characters: Greek letters by name, and others by number.
 
     Examples:
         >>> replace_unencodable("ascii", "ε ≥ 1")
@@ -43,26 +43,26 @@ def replace_unencodable(encoding: str, text: str) -> str:
 
 
 def show_all_signs() -> None:
-    """Have nothing that this process prints, or that is typed there, fail for a sign that it cannot show or read."""
+    """Make output and input of this process tolerate characters that the terminal's encoding lacks."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
             is_ascii = codecs.lookup(stream.encoding).name == "ascii"
             stream.reconfigure(encoding=_ASCII if is_ascii else None, errors=_ERRORS)
     if isinstance(stream := sys.stdin, io.TextIOWrapper):
-        with contextlib.suppress(io.UnsupportedOperation):  # where some of it was read already
+        with contextlib.suppress(io.UnsupportedOperation):  # the stream was partly read already
             stream.reconfigure(errors="backslashreplace")
 
 
 def _replace_signs(error: UnicodeError) -> tuple[str, int]:
-    """Return words for the signs that an encoder lacks, and where it goes on."""
+    """Return words for the characters that an encoder lacks, and the position to continue."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     replaced_text = "".join(map(_word_for, error.object[error.start : error.end]))
-    return re.sub(r"(?<=([\^_]).)\1", "", replaced_text), error.end  # ten to the power of -12 is 10^-12
+    return re.sub(r"(?<=([\^_]).)\1", "", replaced_text), error.end  # so that superscript digits become 10^-12
 
 
 def _word_for(sign: str) -> str:
-    """Return a word for one sign, or for a letter with an accent the letter."""
+    """Return a word for one character, or the base letter of an accented letter."""
     if sign.isascii() or sign in _SIGNS:
         return _SIGNS.get(sign, sign)
     if unicodedata.combining(sign):

@@ -1,7 +1,6 @@
-"""Running a series: each vote as a run of its own, in a folder of its own, and one ledger a person over all of them.
+"""Run a series: each vote as a separate run in a separate folder, with one ledger for each person over all votes.
 
-The same bits on every path: who is on a vote's roster follows from what is public, and each vote's noise from its
-number.
+All paths give the same bits: a vote's roster depends only on public values, and its noise on its number.
 """
 
 import contextlib
@@ -50,15 +49,15 @@ class VoteResult:
     """The result of one vote of a series.
 
     Args:
-        vote: which.
-        folder: the name of its folder, below the series'.
-        num_there: how many wanted to take part.
-        names: who was on its roster; nobody where it had none.
-        refused: who was not, since it would have passed a budget; each with the error.
-        paid: what each of the roster lost in it (ε proven, replace-one neighbors).
-        repeated: by phase whose reports were those of an earlier vote.
-        finished: its run; None where it did not come to an outcome.
-        failure: why not.
+        vote: the vote.
+        folder: the name of its folder, below the series' folder.
+        num_there: number of parties that wanted to take part.
+        names: the parties on its roster; empty if it had none.
+        refused: parties whose budget did not suffice, each with the error.
+        paid: each party's proven ε in it (replace-one neighbors).
+        repeated: for each phase, the parties whose reports repeat an earlier vote's.
+        finished: the finished run; None if it has no outcome.
+        failure: why it has none.
     """
 
     vote: Vote
@@ -74,14 +73,14 @@ class VoteResult:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FinishedSeries:
-    """A series that was run.
+    """A finished series.
 
     Args:
-        held: its votes, in order.
-        accounts: what everybody paid.
+        held: the results of its votes, in order.
+        accounts: all persons' losses.
         result: the content of the series' `result.json`.
-        attack_reports: what adversaries learnt from all votes together.
-        setting: how many persons there were, what they paid and whom they trust: the line below pictures' titles.
+        attack_reports: adversaries' reports on all votes together.
+        setting: the number of persons, their losses and trust model, for the line below pictures' titles.
     """
 
     held: Sequence[VoteResult]
@@ -92,10 +91,10 @@ class FinishedSeries:
 
 
 def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
-    """Look up and check everything that the votes name, as if each party had room for all of them.
+    """Look up and check everything that the votes name, as if each party had enough budget for all of them.
 
     Raises:
-        ConfigurationError: something is not allowed; the field names the vote.
+        ConfigurationError: a value is not allowed; `field` names the vote.
 
     Examples:
         >>> from psephos.scenarios import load_series
@@ -119,9 +118,9 @@ def resolve_series(series: Series, *, record: bool = False) -> list[Local]:
 
 
 def _check_kept(side: Local, memoized_by_phase: dict[tuple[str, str], MemoizedReports]) -> None:
-    """Refuse a vote that would repeat reports of other values, or of another law, than in a vote before it.
+    """Refuse a vote that would repeat memoized reports of other values, or of another law.
 
-    `memoized_by_phase` has what all votes before it would report, and gets what this one would.
+    `memoized_by_phase` has the reports of all earlier votes, and receives those of this one.
     """
     for phase in side.protocol.phases:
         if (scope := phase.memo_scope) is None:
@@ -142,17 +141,17 @@ def run_series(
     watch_vote: Watching | None = None,
     on_vote: Callable[[VoteResult], None] | None = None,
 ) -> FinishedSeries:
-    """Run votes one after another, and leave all that came of them in a folder.
+    """Run votes one after another, and write all results into a folder.
 
-    A vote that misses its quorum, or whose outcome nobody heard, is over, and the next one is held; what it cost stays
-    paid. Whatever happens, all that was charged is in the ledger.
+    If a vote misses its quorum, or no party receives its outcome, the series continues with the next vote; its losses
+    stay charged. The ledger has all charges in any case.
 
     Args:
-        setups: of each vote, as `resolve_series` returns them.
-        folder: the series'; each vote has a folder in it.
-        pictures: also draw the outcomes; `series_shown.draw_series` draws the series.
-        watch_vote: makes what shows a vote while it runs.
-        on_vote: told of each vote, as it is over.
+        setups: the resolved votes, from `resolve_series`.
+        folder: the series' folder, with a folder for each vote.
+        pictures: whether to draw the outcomes; `series_shown.draw_series` draws the series.
+        watch_vote: returns the watcher of a running vote.
+        on_vote: called with each finished vote.
 
     Raises:
         ConfigurationError, PluginError, OSError: as `run_session`.
@@ -200,7 +199,7 @@ def run_series(
 
 
 def say_allowance(series: Series) -> str:
-    """Return what each party may lose, as a phrase; empty where nothing limits it.
+    """Return each party's budgets, as a phrase; empty without limits.
 
     Examples:
         >>> from psephos.scenarios import load_series
@@ -221,7 +220,7 @@ def say_allowance(series: Series) -> str:
 
 
 def _rows_of_votes(vote_results: Sequence[VoteResult], setups: Sequence[Local]) -> list[dict[str, object]]:
-    """Return a row for each vote: what is decided, who came, and what came of it; nobody where that is private."""
+    """Return a row for each vote: its subject, participants (unless private), and result."""
     rows: list[dict[str, object]] = []
     hides = any(side.protocol.hides_participation for side in setups)
     for each in vote_results:
@@ -244,7 +243,7 @@ def _study_of(
     attack_reports: Sequence[AttackReport] = (),
     failure: str = "",
 ) -> Study:
-    """Return what the page of a series says: each vote has a folder of its own, and a page."""
+    """Return the content of a series' page; each vote has a separate folder and page."""
     persons = [*map(accounts.entries_of, accounts.persons)]
     paid_text = " ".join(meaning_of(prices_of(*persons), party=series.client_role)) if persons else "nothing."
     limit = say_allowance(series) or "what votes cost adds up, without a limit"
@@ -276,9 +275,9 @@ def _study_of(
 
 
 def facts_of_votes(setups: Sequence[Local]) -> SessionFacts:
-    """Return what holds of every vote: it trusts as the one that trusts most, and costs as the dearest one at most.
+    """Return facts that hold for every vote: the weakest trust model, and the greatest losses of any vote.
 
-    Of masked votes, T and c are the least of any.
+    For masked votes, T and c are the least of any.
 
     Examples:
         >>> from psephos.scenarios import load_series
@@ -303,7 +302,7 @@ def facts_of_votes(setups: Sequence[Local]) -> SessionFacts:
 
 
 def _most_trusting_protocol(setups: Sequence[Local]) -> PhasedProtocol[Any, Any]:
-    """Return the protocol that trusts most: with values, else to be followed, else that few collude."""
+    """Return the protocol with the most trust: in a server with values, else a semi-honest one, else few colluders."""
 
     def trust(protocol: PhasedProtocol[Any, Any]) -> tuple[bool, bool, bool]:
         masked = protocol.masked_phase
@@ -314,7 +313,7 @@ def _most_trusting_protocol(setups: Sequence[Local]) -> PhasedProtocol[Any, Any]
 
 
 def _setting_of(protocol: PhasedProtocol[Any, Any], vote_results: Sequence[VoteResult]) -> str:
-    """Return how many persons there were, the most that one of them paid, and whom they trust."""
+    """Return the number of persons, their greatest loss, and their trust model."""
     party = protocol.client_role
     persons = {name for each in vote_results for name in (*each.names, *each.refused)}
     max_paid = max((math.fsum(each.paid.get(name, 0.0) for each in vote_results) for name in persons), default=0.0)
@@ -323,7 +322,7 @@ def _setting_of(protocol: PhasedProtocol[Any, Any], vote_results: Sequence[VoteR
 
 
 def _learn(setups: Sequence[Local], vote_results: Sequence[VoteResult]) -> list[AttackReport]:
-    """Return what adversaries that every vote has learnt from all of them together."""
+    """Return the reports on all votes together, of adversaries that every vote has."""
     attack_reports: list[AttackReport | None] = []
     for number, table in enumerate(setups[0].scenario.adversary):
         if any(side.scenario.adversary[number : number + 1] != [table] for side in setups):
@@ -336,7 +335,7 @@ def _learn(setups: Sequence[Local], vote_results: Sequence[VoteResult]) -> list[
 
 
 def _finished_votes(roles: Sequence[Role], vote_results: Sequence[VoteResult]) -> Iterator[SeriesVote]:
-    """Yield the votes that came to an end, as an adversary of all of them, whose roles these are, finds them."""
+    """Yield the completed votes for an adversary of the whole series, with its roles in each vote."""
     for role, each in zip(roles, vote_results, strict=True):
         if each.finished is None or each.finished.trace is None:
             continue
@@ -362,7 +361,7 @@ def _hold(
     pictures: bool,
     watch_vote: Watching | None,
 ) -> VoteResult:
-    """Hold one vote, with those who have room for it."""
+    """Run one vote, with the parties whose budget suffices."""
     repeated_names = _find_repeated(side, memoized)
     prices = _prices(side, repeated_names)
     refusals = {
@@ -403,7 +402,7 @@ def _hold(
     except (QuorumError, UnheardError) as error:
         failure = error
     finally:
-        if side.scenario.transport == ARRAY:  # which has one line for all of them together
+        if side.scenario.transport == ARRAY:  # whose ledger has one entry for all parties
             for name, ledger in ledgers.items():
                 for phase, loss in prices[name]:
                     ledger.charge(loss, session=series.name, phase=phase)
@@ -416,11 +415,11 @@ def _hold(
 
 
 def _without(side: Local, vote: Vote, refused_names: Mapping[str, BudgetExceededError]) -> Local:
-    """Return a vote without those who have no room for it, if its quorum among all who are there is met by the others.
+    """Return a vote without parties whose budget does not suffice, if the others meet the quorum of all present.
 
     Raises:
-        QuorumError: it is not.
-        ConfigurationError: the others cannot hold it.
+        QuorumError: the quorum is not met.
+        ConfigurationError: the vote is not possible with the others.
     """
     scenario, protocol = side.scenario, side.protocol
     num_remaining = len(side.names) - len(refused_names)
@@ -452,7 +451,7 @@ _NO_ROOM: Final = "its budget has no room for this vote"
 
 
 def _find_repeated(side: Local, memoized: KeptReports) -> dict[str, Collection[str]]:
-    """Return by phase whose reports a vote repeats."""
+    """Return for each phase the parties whose reports a vote repeats."""
     names_of_phase: dict[str, Collection[str]] = {}
     for phase in side.protocol.phases:
         earlier_reports = None if phase.memo_scope is None else memoized.get((phase.memo_scope.name, phase.name))
@@ -462,9 +461,9 @@ def _find_repeated(side: Local, memoized: KeptReports) -> dict[str, Collection[s
 
 
 def _prices(side: Local, repeated_names: Mapping[str, Collection[str]]) -> dict[str, list[tuple[str, PrivacyLoss]]]:
-    """Return what a vote costs each party, with the phase: nothing where it repeats what an earlier vote drew."""
+    """Return each party's losses in a vote by phase; none if it repeats a memoized report."""
 
-    @functools.cache  # many parties have the same public row
+    @functools.cache  # cached, since many parties have the same public row
     def losses_of(phase: int, public: tuple[int, ...]) -> tuple[PrivacyLoss, ...]:
         return side.protocol.phases[phase].losses_of(public)
 
@@ -481,7 +480,7 @@ def _prices(side: Local, repeated_names: Mapping[str, Collection[str]]) -> dict[
 
 
 def _epsilon_of_persons(entries: Sequence[LedgerEntry], names: Sequence[str]) -> dict[str, float]:
-    """Return what each person lost."""
+    """Return each person's ε."""
     entries_of_person: dict[str, list[LedgerEntry]] = {name: [] for name in names}
     for entry in entries:
         entries_of_person[entry.person].append(entry)
@@ -525,7 +524,7 @@ def _result_of_vote(vote_result: VoteResult) -> dict[str, Any]:
 
 
 def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
-    """Return what the series cost whoever paid most, and what each was allowed."""
+    """Return the greatest loss of a person in the series, and the budgets."""
     allowance = series.allowance
     entries_of_persons = [accounts.entries_of(person) for person in accounts.persons]
     relation = common_relation(accounts.entries)
@@ -563,7 +562,7 @@ def _privacy_of(series: Series, accounts: Accounts) -> dict[str, Any]:
 
 
 def _rows_of(series: Series, vote_results: Sequence[VoteResult], accounts: Accounts) -> list[dict[str, object]]:
-    """Return a row for each person: what it lost in each vote, in all, and what is left of its budget."""
+    """Return a row for each person: its loss in each vote, its total, and its remaining budget."""
     last = vote_results[-1].vote.at
     names = dict.fromkeys(name for each in vote_results for name in (*each.names, *each.refused))
     rows: list[dict[str, object]] = []

@@ -1,4 +1,4 @@
-"""What a terminal and a picture show of a series: its votes side by side, and what each person paid."""
+"""Show a series in a terminal and a picture: its votes, and each person's losses."""
 
 import math
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from .series_run import FinishedSeries, VoteResult, say_allowance
 from .session_facts import prices_of
 from .statements import meaning_of
 
-_MOST_BRIEFS: Final = 3  # things that are said of one vote in its row
-_MOST_DRAWN: Final = 20  # things that are drawn of all votes, as many of each
-_MOST_NAMES: Final = 3  # names in a row of persons who paid alike
+_MOST_BRIEFS: Final = 3  # most results of one vote in its row
+_MOST_DRAWN: Final = 20  # most results drawn of all votes
+_MOST_NAMES: Final = 3  # most names in a row of persons with equal losses
 _MOST_LINES: Final = 12
-_MOST_VOTES: Final = 6  # columns of single votes; of a longer series only sums are shown
+_MOST_VOTES: Final = 6  # most columns of votes; for longer series only sums are shown
 _LEGEND_LINES: Final = 8
 _LOSS_INCHES: Final = 2.0
 _WIDER: Final = 0.9
@@ -33,7 +33,7 @@ _ROW_INCHES: Final = 0.25
 
 
 def show_series_verdict(console: Console, series: Series, vote_results: Sequence[VoteResult]) -> None:
-    """Print what came of each vote in a line or two, or of how many something came where they are many."""
+    """Print each vote's result in a line or two; for many votes, counts of results."""
     if len(vote_results) <= _MOST_VOTES:
         titles = [f"{_title_of(one, series) or one.vote.number}: " for one in vote_results]
         sentence = "; ".join(
@@ -46,12 +46,12 @@ def show_series_verdict(console: Console, series: Series, vote_results: Sequence
 
 
 def _title_of(vote_result: VoteResult, series: Series) -> str:
-    """Return what a vote is called, without the series' title, which one has that names itself nothing."""
+    """Return a vote's title; empty if it is only the series' title."""
     return vote_result.vote.scenario.title.removeprefix(f"{series.title}, ")
 
 
 def show_votes(console: Console, series: Series, vote_results: Sequence[VoteResult]) -> None:
-    """Print a row for each vote: when it was, who took part, and what came of it; below, who could not take part."""
+    """Print a row for each vote: time, participants and result; below, parties without enough budget."""
     rows: list[Sequence[Entry]] = [
         (
             str(each.vote.number),
@@ -79,9 +79,9 @@ def show_votes(console: Console, series: Series, vote_results: Sequence[VoteResu
 
 
 def show_losses(console: Console, series: Series, finished_series: FinishedSeries, *, is_brief: bool) -> None:
-    """Print what persons lost, in words, and unless briefly each in each vote, in all, and what is left, in a table.
+    """Print persons' losses in words; unless brief, also a table by vote, with totals and remaining budgets.
 
-    Persons who paid alike have one row.
+    Persons with equal losses share a row.
     """
     persons = [*map(finished_series.accounts.entries_of, finished_series.accounts.persons)]
     if persons:
@@ -119,7 +119,7 @@ def show_losses(console: Console, series: Series, finished_series: FinishedSerie
 
 
 def draw_series(series: Series, finished_series: FinishedSeries, *, folder: Path) -> list[Path]:
-    """Draw a series as `series.svg`: each person's loss from vote to vote, and each vote's decision."""
+    """Draw a series as `series.svg`: each person's accumulated loss, and each vote's decision."""
     max_briefs = max(1, _MOST_DRAWN // len(finished_series.held))
     briefs = [(each.vote, brief) for each in finished_series.held for brief in _briefs(each)[:max_briefs]]
     drawn_briefs = [(vote, brief) for vote, brief in briefs if _is_drawn(brief)][: drawing.MOST_ROWS]
@@ -131,7 +131,7 @@ def draw_series(series: Series, finished_series: FinishedSeries, *, folder: Path
 
 
 def _draw_losses(series: Series, finished_series: FinishedSeries) -> Panel:
-    """Return what each person lost up to each vote, or in the window that ends with it, below what is allowed."""
+    """Return a panel of each person's loss up to each vote, or in the window ending with it, and the budget."""
     vote_results, allowance = finished_series.held, series.allowance
     votes = list(range(1, len(vote_results) + 1))
     ends: dict[str, tuple[float, str]] = {}
@@ -148,7 +148,7 @@ def _draw_losses(series: Series, finished_series: FinishedSeries) -> Panel:
         heights = [
             _counted(vote_results, paid_losses, number, allowance.period_seconds) for number in range(len(vote_results))
         ]
-        # Lines that lie on each other are seen, since those that are drawn first are wider.
+        # Coinciding lines stay visible, since lines drawn earlier are wider.
         width = 1.8 + _WIDER * (len(names_by_loss) - 1 - place)
         panel.line(votes, heights, linewidth=width, color=color, marker="o", markersize=width + 2.4)
         ends[_named(names, series.client_role)] = (heights[-1], color)
@@ -167,7 +167,7 @@ def _draw_losses(series: Series, finished_series: FinishedSeries) -> Panel:
 def _counted(
     vote_results: Sequence[VoteResult], paid_losses: Sequence[float | None], number: int, seconds: float | None
 ) -> float:
-    """Return the loss up to a vote, or within the period that ends with it."""
+    """Return the loss up to a vote, or in the period ending with it."""
     moment = vote_results[number].vote.at
     return math.fsum(
         loss or 0.0
@@ -180,7 +180,7 @@ def _counted(
 
 
 def _draw_outcomes(briefs: Sequence[tuple[Vote, Brief]]) -> Panel:
-    """Return a row for each thing that was decided, by the number behind it."""
+    """Return a panel with a row for each decision, drawn by its number."""
     names = [drawing.fold(f"{vote.number}  {brief.name}", most_lines=2) for vote, brief in briefs]
     panel = Panel(title="What each vote released", x=Axis("estimate"), y=Axis(names=names), height=_ROW_INCHES)
     for row, (_, brief) in enumerate(briefs):
@@ -201,7 +201,7 @@ def _briefs(vote_result: VoteResult) -> Sequence[Brief]:
 
 
 def _outcome_of(vote_result: VoteResult, *, is_titled: bool = False) -> Text:
-    """Return what came of a vote, in a few words; where its title stands before it, without the one thing's name."""
+    """Return a vote's result in a few words, without the single result's name after the vote's title."""
     if vote_result.finished is None:
         return Text("not held" if not vote_result.paid else "no outcome", style="red")
     briefs = _briefs(vote_result)
@@ -217,7 +217,7 @@ def _outcome_of(vote_result: VoteResult, *, is_titled: bool = False) -> Text:
 
 
 def _alike(finished_series: FinishedSeries) -> list[tuple[list[str], tuple[float | None, ...]]]:
-    """Return the persons who paid alike in every vote, with what they paid; None where they were not there."""
+    """Group persons with equal losses in every vote; a loss is None if they were absent."""
     groups: dict[tuple[float | None, ...], list[str]] = {}
     for name in dict.fromkeys(name for each in finished_series.held for name in (*each.names, *each.refused)):
         paid_losses = tuple(each.paid.get(name) for each in finished_series.held)
@@ -230,7 +230,7 @@ def _named(names: Sequence[str], role: str) -> str:
 
 
 def _when(vote: Vote) -> str:
-    """Return the moment of a vote as its file told it: a date alone where that is midnight."""
+    """Format a vote's time as in its file; only the date if it is midnight."""
     if vote.at is None:
         return ""
     is_date = (vote.at.hour, vote.at.minute, vote.at.second) == (0, 0, 0)

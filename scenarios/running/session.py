@@ -1,4 +1,4 @@
-"""One session from inputs to outcome: agents over a transport, or arrays. The same bits either way."""
+"""Run one session from inputs to outcome, by agents over a transport or by arrays, with the same bits."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -45,27 +45,27 @@ def simulate(
     session: str = "simulation",
     round_number: int = 0,
 ) -> OutcomeT:
-    """Run one simulated session and return its outcome: the shortest way from values to a result.
+    """Run one simulated session, and return its outcome.
 
-    It is the outcome of `psephos run`, bit for bit, of a scenario with the same protocol, parameters and parties, where
-    seed and round are the same and `session` is the scenario's name: of a file `tea.toml`, "tea".
+    The outcome equals, bit for bit, that of `psephos run` for a scenario with the same protocol, parameters, parties,
+    seed and round, if `session` is the scenario's name: "tea" for a file `tea.toml`.
 
     Args:
-        protocol: what is run.
-        parties: each party's entries, in the order of `protocol.columns()`.
-        seed: ≥ 0; the same seed gives the same bits on every path.
-        transport: "array", or "memory" or "tcp" for agents; inside trio these are `simulate_async`'s.
-        session: the session's name, in a scenario the scenario's; other names draw other noise.
-        round_number: tells repeated votes of one session apart; other rounds draw other noise.
+        protocol: the protocol with its parameters.
+        parties: maps names to entries, in the order of `protocol.columns()`.
+        seed: ≥ 0; the same seed gives the same bits on every transport.
+        transport: "array", or "memory" or "tcp" for agents. Inside trio, use `simulate_async` for agents.
+        session: the session's name, which is the scenario's name there; different names draw independent noise.
+        round_number: distinguishes repeated votes of one session; different rounds draw independent noise.
 
     Raises:
         ConfigurationError: there are no parties, or a name, an entry, the seed or the transport is not allowed.
-        PluginError: the code of the protocol or of the transport raised something, or the protocol's breaks its
+        PluginError: the code of the protocol or of the transport raised an exception, or the protocol breaks its
             contract.
         UnheardError: no party received the outcome.
 
     Privacy:
-        None: a simulation's seed takes its noise off again.
+        None: the noise can be removed with a simulation's seed.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -91,11 +91,11 @@ async def simulate_async(
     session: str = "simulation",
     round_number: int = 0,
 ) -> OutcomeT:
-    """Do what `simulate` does, inside trio: agents take part beside whatever else runs there.
+    """Run `simulate` inside trio, next to other tasks.
 
-    Cancelled, it leaves no agent behind, and nothing was released. By arrays it computes without a pause. Arguments,
-    errors and privacy are those of `simulate`; without a transport, agents meet over memory. Under asyncio, whose loop
-    it refuses, `await asyncio.to_thread(simulate, ...)` does the same in a thread.
+    A cancellation ends all agents, and nothing is released. Arrays compute without yielding to other tasks. Arguments,
+    errors and privacy are those of `simulate`; by default, agents use memory. It does not run under asyncio; use `await
+    asyncio.to_thread(simulate, ...)` there.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters

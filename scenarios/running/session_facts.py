@@ -1,8 +1,7 @@
-"""What a run's folder says of its session for people: whom it trusts, what its ε allows, and which phases it has.
+"""Facts of a session in a run's folder: its trust model, losses and phases.
 
-All of it follows from protocol and parameters, which everyone agrees to. So it may stand in any folder, and a reader
-of the folder needs neither the protocol nor the parties. The words are made where they are read (`statements`), in
-the reader's language.
+They follow from protocol and parameters, which are public. So any folder may contain them, and reading them requires
+neither the protocol nor the parties. `statements` turns them into words when they are read.
 """
 
 import itertools
@@ -20,21 +19,21 @@ Epsilon: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True):
-    """What one person loses; each ε is None where nothing bounds it.
+    """One person's losses; an unbounded ε is None.
 
     Examples:
         >>> Prices(replaced=None).replaced is None  # nothing bounds it
         True
     """
 
-    replaced: Epsilon | None  # in all, for replace-one neighbors
-    participation: Epsilon | None = 0.0  # for whether it takes part; 0 where that is not private
+    replaced: Epsilon | None  # total, for replace-one neighbors
+    participation: Epsilon | None = 0.0  # for participation; 0 if it is not private
     finest: tuple[tuple[Epsilon | None, tuple[str, ...]], ...] = ()
-    """The smallest units that are stated, those of one price together, dearest first; of each the dearest."""
+    """The smallest stated units with their greatest ε, in decreasing order; units of equal ε are grouped."""
 
 
 class PhaseLosses(msgspec.Struct, frozen=True, kw_only=True):
-    """Losses of one phase that are alike, and their number: ε of all of them together, None where nothing bounds it."""
+    """Equal losses of one phase, and their number; ε is that of all together, None if unbounded."""
 
     mechanism: str
     unit: str
@@ -46,39 +45,39 @@ class PhaseLosses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PhaseFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A phase."""
+    """The facts of a phase."""
 
-    name: str  # its own
-    is_central: bool  # whether parties show the server their values in it
-    hides_participation: bool  # whether it is private who takes part
-    publishes: bool  # whether everybody is told something when it closes, before the session's outcome
-    kept: str  # the scope in which a party repeats its report; empty where it draws each time
-    losses: tuple[PhaseLosses, ...]  # the most that it costs any party
+    name: str  # the phase's name
+    is_central: bool  # whether the server sees parties' values in it
+    hides_participation: bool  # whether participation is private
+    publishes: bool  # whether closing it publishes something before the session's outcome
+    kept: str  # the scope in which reports are memoized; empty if they are drawn each time
+    losses: tuple[PhaseLosses, ...]  # the greatest losses of any party
 
 
 class SessionFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A session; an earlier Psephos wrote the sentences, and a later one what they are made of."""
+    """The facts of a session; earlier versions wrote sentences, later ones their content."""
 
-    protocol: str  # what it is called, as the roles are
+    protocol: str  # the names of protocol and roles
     client_role: str
     server_role: str
-    trust: str = ""  # whom it trusts, of an earlier Psephos; likewise what its ε allows, and where that is little
+    trust: str = ""  # sentences of earlier versions: on trust, on the meaning of ε, and a warning
     meaning: tuple[str, ...] = ()
     warning: str = ""
-    prices: Prices | None = None  # of whoever pays most; None of an earlier Psephos
-    public: tuple[str, ...] = ()  # columns of each party's row
-    chosen: tuple[str, ...] = ()  # likewise, those that the party chooses
-    hides_participation: bool  # whether it is private who takes part
-    phases: tuple[PhaseFacts, ...]  # in order
-    claimed: float | None  # ε of all that one party says; None where nothing bounds it
+    prices: Prices | None = None  # greatest losses of a person; None from earlier versions
+    public: tuple[str, ...] = ()  # public columns of each party's row
+    chosen: tuple[str, ...] = ()  # public columns that the party chooses
+    hides_participation: bool  # whether participation is private
+    phases: tuple[PhaseFacts, ...]  # the phases in order
+    claimed: float | None  # claimed and proven total ε of one party; None if unbounded
     proven: float | None
-    relation: str  # of both
-    threshold: int = 0  # of a masked session: how many take part to the end at least, and are with the server at most
+    relation: str  # the neighboring relation of both
+    threshold: int = 0  # in a masked session: least number of parties to the end, and most colluders with the server
     colluders: int = 0
 
 
 def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
-    """Return what is said of a session.
+    """Return the facts of a session.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -106,7 +105,7 @@ def about(protocol: PhasedProtocol[Any, Any]) -> SessionFacts:
 
 
 def prices_of(*sessions: Sequence[PrivacyLoss | LedgerEntry]) -> Prices:
-    """Return what one person's losses come to; of several sessions, or persons, at most in any of them.
+    """Return one person's losses; for several sessions or persons, the greatest of any of them.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters

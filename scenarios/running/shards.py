@@ -1,8 +1,8 @@
-"""A stream of files in shards: which places each has is fixed first; tallies come from a pool, and merge to one.
+"""Tally a stream of files in shards by a pool, and merge the tallies.
 
-A task is pure: parameters, places and files in, a tally out. Simulated noise is addressed by place, so that a shard
-that is tallied again has the same bits, whoever does it; a server's own noise is drawn once, here, when all are in.
-What is finished is journaled (`journaling`), and never a party's row.
+The parties' indices in each shard are fixed first. A task is pure: it maps parameters, indices and files to a tally.
+Simulated noise is addressed by index, so a repeated shard has the same bits on every worker. A trusted server's noise
+is drawn once, in this process, at the end. Finished tallies are journaled (`journaling`), but never a party's row.
 """
 
 import contextlib
@@ -38,34 +38,34 @@ _WARNING: Final = (
 
 
 class _ShardTask(msgspec.Struct, frozen=True, array_like=True):
-    """A shard: parties at places that follow each other."""
+    """A shard: parties with consecutive indices."""
 
     protocol: str
     parameters: dict[str, Any]
     parties: Any
     columns: list[str]
-    seed: str  # as text: it may have more bits than a message's integers
+    seed: str  # as text, since it may exceed a message's integers
     session: str
     round: int
     pieces: list[FilePiece]
 
 
 class _Tallied(msgspec.Struct, frozen=True, array_like=True):
-    """A shard's tallies, phase by phase, and how many parties have each public row."""
+    """A shard's tallies by phase, and the numbers of parties by public row."""
 
     tallies: list[KeptTally]
     numbers: list[tuple[tuple[int, ...], int]]
 
 
 class _ShardResult(msgspec.Struct, frozen=True, array_like=True):
-    """What a shard gave, a `_Tallied` that is equal for all who tally it, and how long it took."""
+    """A shard's result, a deterministic `_Tallied`, and its duration."""
 
     tallied: bytes
     seconds: float
 
 
 def check_sharded(setup: Local) -> TableFiles:
-    """Return the files that a cluster can share; ConfigurationError: what is to be run has none such."""
+    """Return the files that a cluster can process; ConfigurationError: the run has none."""
     files = setup.stream.files if isinstance(setup, Streamed) else None
     allowed = (
         "left out: this is computed here at once. A cluster is for Parquet, Arrow and large CSV files with a line for "
@@ -77,17 +77,17 @@ def check_sharded(setup: Local) -> TableFiles:
 
 
 class ShardedTally:
-    """Tally a stream by a pool of workers, and keep finished shards until the run's results are there.
+    """Tallies a stream by a pool of workers, and journals finished shards until the run is complete.
 
     Args:
-        pool: tallies shards; what a shard is worth is measured on the first.
-        folder: the run's, which has the journal.
-        resumes: whether the folder is that of such a run that was interrupted.
+        pool: tallies shards; their size is based on the duration of the first.
+        folder: the run's folder, with the journal.
+        resumes: whether to resume the folder's interrupted run.
 
     Raises:
-        ConfigurationError: a file cannot be read, or the folder is of another run.
+        ConfigurationError: a file cannot be read, or the folder belongs to another run.
         JournalError: the journal is damaged.
-        ConflictingCopyError: it has a shard twice, with two answers.
+        ConflictingCopyError: the journal has two different results of a shard.
     """
 
     def __init__(self, setup: Local, pool: Pool, folder: Path, *, seed: int, resumes: bool) -> None:
@@ -102,12 +102,12 @@ class ShardedTally:
     def tally(
         self, setup: Streamed, streamed_inputs: StreamedInputs, *, on_batch: Callable[[int], None]
     ) -> list[Tally]:
-        """Return each phase's tally of all parties; `streamed_inputs` and `on_batch` count them on the way.
+        """Return each phase's tally of all parties, updating `streamed_inputs` and `on_batch` with their number.
 
         Raises:
-            ConfigurationError: as `StreamedInputs`, or a finished shard is none of these files'.
-            ConflictingCopyError: a shard has two answers.
-            TaskError: the pool could not tally one.
+            ConfigurationError: as `StreamedInputs`; or a finished shard does not match the files.
+            ConflictingCopyError: a shard has two different results.
+            TaskError: the pool failed on a shard.
         """
         journal, pool = self.journal, self._pool
         merged_tallies = [Merged() for _ in setup.protocol.phases]
@@ -147,7 +147,7 @@ def _key_of(shard: Sequence[FilePiece]) -> str:
 
 
 def find_missing_pieces(pieces: Sequence[FilePiece], finished_ranges: Sequence[tuple[int, int]]) -> list[FilePiece]:
-    """Return the pieces that no finished shard holds, none of which ends in the midst of one, or meets another.
+    """Return the pieces outside all finished shards; ConfigurationError if shards overlap or divide a piece.
 
     Examples:
         >>> pieces = [FilePiece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
@@ -168,7 +168,7 @@ def find_missing_pieces(pieces: Sequence[FilePiece], finished_ranges: Sequence[t
 
 
 def shards_of(pieces: Sequence[FilePiece], num_rows: int) -> Iterator[list[FilePiece]]:
-    """Yield runs of pieces of so many rows each, the last of a run may have fewer.
+    """Yield runs of consecutive pieces with about `num_rows` rows each; the last may have fewer.
 
     Examples:
         >>> pieces = [FilePiece("votes.parquet", number, 4 * number, 4, (0, 0)) for number in range(4)]
@@ -207,22 +207,22 @@ def _answers(
 
     with contextlib.closing(name_answers(pool, __name__, tasks, name_shard)) as come:
         for number, answer in come:
-            # Where a process of this machine failed, its shard is tallied here, so that it fails here.
+            # If a local process failed, its shard is tallied here, to raise its error here.
             yield shards[number], msgspec.msgpack.decode(answer or work(tasks[number]), type=_ShardResult)
 
 
 def _tally(task: _ShardTask) -> _ShardResult:
-    """Run by whoever has the shard: return its tallies."""
+    """Tally a shard."""
     kind = find_protocol(task.protocol)
     protocol = make_protocol(kind, task.parameters)
     first = task.pieces[0].first
-    task.pieces[0].check()  # which names a file that is not here
+    task.pieces[0].check()  # names a missing file
     rows = row_files_of(kind, task.parties, task.parameters)
     role = kind.client_role
     open_files = functools.partial(
         TableFiles, field=f"{role}s", columns=rows.columns, named_by=role, options=rows.options
     )
-    open_files(task.pieces[0].path)  # which a process's first task makes the longest, and no other one
+    open_files(task.pieces[0].path)  # which takes time only in a process's first task
     started_at = time.perf_counter()
     stream = PartyStream({}, None, lambda _: _batches(rows, open_files, task))
     streamed_inputs = StreamedInputs(protocol, stream, first=first)
@@ -237,7 +237,7 @@ def _tally(task: _ShardTask) -> _ShardResult:
 
 
 def _batches(rows: RowFiles, open_files: Callable[[str], TableFiles], task: _ShardTask) -> Generator[Batch]:
-    """Yield the parties of a task's pieces, file by file; no file is another one than was planned."""
+    """Yield the parties of a task's pieces, file by file, after checking that files are unchanged."""
     for path, group in itertools.groupby(task.pieces, key=lambda piece: piece.path):
         pieces, num_found = list(group), 0
         pieces[0].check()
@@ -251,4 +251,4 @@ def _batches(rows: RowFiles, open_files: Callable[[str], TableFiles], task: _Sha
 
 
 work: Final = make_worker(_ShardTask, _tally)
-"""Run by other processes."""
+"""The function that other processes run."""

@@ -1,10 +1,10 @@
-"""What a run says of trust and of its price: made from what was resolved, whatever a scenario's own words are.
+"""Statements on trust and privacy cost, computed from the resolved scenario.
 
-A scenario may say in its `trust` what no setting changes, such as what its adversaries do. Whom the session trusts,
-what is public and what ε allows follow from protocol and parameters, and are computed here.
+A scenario's `trust` may add what no setting changes, such as what its adversaries do. The trust model, the public
+values and the meaning of ε follow from protocol and parameters.
 
-The rule that holds here: ε is a bound on odds. Whoever holds two possibilities for equally likely is, after all that an
-ε-private session shows, at most e^ε/(1 + e^ε) sure of one of them.
+ε bounds odds: an observer that considers two possibilities equally likely has, after an ε-private session, a posterior
+probability of at most e^ε/(1 + e^ε) for one of them.
 """
 
 import math
@@ -18,20 +18,20 @@ from ..presentation.numbers import join_words, pluralize
 from ..verdicts import at_most, round_up
 from .session_facts import Prices, SessionFacts, about, prices_of
 
-LITTLE: Final = 0.95  # where an ε allows more certainty than this, it protects little
+LITTLE: Final = 0.95  # an ε that allows more certainty than this gives a warning
 
-_ROUNDING: Final = 1e-9  # of sums in floating point, which are not more for that
+_ROUNDING: Final = 1e-9  # rounding of sums, which does not count as a greater loss
 _MOST_DECIMALS: Final = 4
 _HELD: Final = {
     "partner": "one person's vote",
     "voter": "one person's vote",
     "worker": "one person's answers",
 }
-"""What parties keep to themselves, by what they are called."""
+"""Parties' private data in words, by role."""
 
 
 def certainty_of(epsilon: float) -> float:
-    """Return the most that anybody can be sure of one of two possibilities, from even odds: e^ε/(1 + e^ε), ε ≥ 0.
+    """Return the greatest posterior probability of one of two possibilities from even odds: e^ε/(1 + e^ε), ε ≥ 0.
 
     Examples:
         >>> certainty_of(0.0), round(certainty_of(1.0), 4)
@@ -41,7 +41,7 @@ def certainty_of(epsilon: float) -> float:
 
 
 def rounded_up(probability: float) -> str:
-    """Return a bound on a probability ≥ 1/2, such as "73.2 %": rounded up, but for what would become certainty.
+    """Format a bound on a probability ≥ 1/2, such as "73.2 %", rounded up, but never to certainty.
 
     Examples:
         >>> rounded_up(0.7311), rounded_up(0.99999999)
@@ -61,7 +61,7 @@ def rounded_up(probability: float) -> str:
 
 
 def describe_bound(probability: float) -> str:
-    """Return a bound on a probability in words, such as "up to 73.2 %". See `rounded_up`.
+    """Format a bound on a probability in words, such as "up to 73.2 %". See `rounded_up`.
 
     Examples:
         >>> describe_bound(0.7311)
@@ -72,7 +72,7 @@ def describe_bound(probability: float) -> str:
 
 
 def odds_of(probability: float, unknown: str) -> str:
-    """Return the greatest certainty, ≥ 1/2, that somebody can get of something, as a sentence without its full stop."""
+    """Return a sentence, without its full stop, on the greatest certainty, ≥ 1/2, that an observer can reach."""
     bound = rounded_up(probability)
     if bound.startswith("over "):
         threshold = bound.removeprefix("over ")
@@ -81,13 +81,13 @@ def odds_of(probability: float, unknown: str) -> str:
 
 
 def little_of(prices: Sequence[str]) -> str:
-    """Return a warning that some ε, at least one, allow more than `LITTLE` certainty."""
+    """Return a warning that one or more ε allow more than `LITTLE` certainty."""
     prices_text = join_words(prices)
     return f"Little protection: at {prices_text} someone can become over {100 * LITTLE:g} % sure."
 
 
 def private_data_of(party: str) -> str:
-    """Return in words what a party of this role keeps to itself.
+    """Return the private data of a party with this role, in words.
 
     Examples:
         >>> private_data_of("partner"), private_data_of("patient")
@@ -97,12 +97,12 @@ def private_data_of(party: str) -> str:
 
 
 def trust_in(protocol: PhasedProtocol[Any, Any]) -> str:
-    """Return whom a session trusts with what, what is public, and what anyone can learn of one party."""
+    """Return a session's trust statement: trusted parties, public values, and what others can learn about a party."""
     return " ".join(trust_of(about(protocol)))
 
 
 def trust_of(facts: SessionFacts) -> Sequence[str]:
-    """Return the same of a session whose facts are known, in sentences, the first of which says who is trusted."""
+    """Return a trust statement from a session's facts; its first sentence names the trusted party."""
     if facts.prices is None:
         return [facts.trust]
     server = facts.server_role.replace("-", " ")
@@ -121,7 +121,7 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
     elif len(central) == len(facts.phases):
         sentences = [f"The {server} is trusted: it sees everyone's values, and adds the noise."]
         learners = "Whoever sees what it releases, whatever all others tell, learns"
-        if facts.threshold:  # of a series in which other votes are masked
+        if facts.threshold:  # a series with other, masked votes
             learners = f"Whoever sees what it releases, with up to {number} others, learns"
     else:
         sentences = [f"The {server} is trusted with what it sees in {join_words(central)}, and adds noise there."]
@@ -141,7 +141,7 @@ def trust_of(facts: SessionFacts) -> Sequence[str]:
 
 
 def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
-    """Return how many take part, what that costs each, and whom they trust: the line below a picture's title."""
+    """Return the number of parties, their ε and trust model, for the line below a picture's title."""
     number = pluralize(num_parties, protocol.client_role)
     if protocol.hides_participation:
         number = f"up to {number}"
@@ -153,7 +153,7 @@ def setting_of(protocol: PhasedProtocol[Any, Any], num_parties: int) -> str:
 
 
 def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
-    """Return the model of trust, and what it means here.
+    """Return the trust model with its meaning for this protocol.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -176,7 +176,7 @@ def model_of(protocol: PhasedProtocol[Any, Any]) -> str:
 
 
 def meaning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry], *, party: str = "party") -> list[str]:
-    """Return what the ε of one person's losses means, in sentences: the greatest certainty that it allows."""
+    """Return sentences on the meaning of one person's ε: the greatest certainty that it allows."""
     prices = losses if isinstance(losses, Prices) else prices_of(losses)
     sentences = [_certainty(prices.replaced, private_data_of(party))]
     if prices.participation != 0:
@@ -190,7 +190,7 @@ def meaning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry], *, party: s
 
 
 def warning_of(losses: Prices | Sequence[PrivacyLoss | LedgerEntry]) -> str:
-    """Return a sentence where an ε of one person's losses allows more than `LITTLE` certainty; else nothing."""
+    """Return a warning if an ε of one person's losses allows more than `LITTLE` certainty; else empty."""
     prices = losses if isinstance(losses, Prices) else prices_of(losses)
     replace_epsilon = math.inf if prices.replaced is None else prices.replaced
     large = [f"ε = {round_up(replace_epsilon, 6):g} in all"] if certainty_of(replace_epsilon) > LITTLE else []

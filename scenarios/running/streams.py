@@ -1,9 +1,9 @@
-"""Parties that do not fit into memory: read in batches from what a system opens, and never kept together.
+"""Stream parties that do not fit into memory, in batches that are not stored.
 
-A table of parties asks for it by `stream = true`; where parties have a line each, so do files that cannot be read at
-once (`reading.batches`). The result is that of all parties at once, bit for bit. Nobody's
-values are kept, so there is no truth beside the estimates, and nothing to record. Where parties pay differently, the
-ledger's one line says what each pays at most: who pays what is not kept.
+A table of parties requests it by `stream = true`. If parties have one line each, large files are also streamed
+(`reading.batches`). The result equals that of all parties at once, bit for bit. Since values are not stored, the truth
+is not shown, and nothing can be recorded. If losses differ between parties, the ledger's one entry has the greatest,
+since who pays what is not stored.
 """
 
 import contextlib
@@ -34,12 +34,12 @@ _NOT_NAMED: Final = "Each line counts as one person, who is not named: who stand
 def stream_of(
     kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]
 ) -> Callable[[], PartyStream] | None:
-    """Return what opens the parties of a path or a table as batches; None where they are read at once.
+    """Return a function that opens the parties of a path or table in batches; None if they are read at once.
 
-    None of them is read yet; opening may take a pass over them.
+    No party is read yet; opening may read all files once.
 
     Raises:
-        ConfigurationError: an option is not allowed. Opened, a file cannot be read or has another header.
+        ConfigurationError: an option is not allowed; or on opening, a file cannot be read or has another header.
 
     Examples:
         >>> from psephos.scenarios.system import find_protocol
@@ -53,7 +53,7 @@ def stream_of(
 
 
 def row_files_of(kind: type[PhasedProtocol[Any, Any]], parties: object, parameters: Mapping[str, Any]) -> RowFiles:
-    """Return the files with a line for each party that a path or a table names, which are known to be such."""
+    """Return the files of a path or table that are known to have a line for each party."""
     source = _source_of(kind, parties, parameters)
     assert isinstance(source, RowFiles)  # noqa: S101  as the stream that was planned
     return source
@@ -71,7 +71,7 @@ def _source_of(
 
 
 def _stream_of_rows(rows: RowFiles, role: str) -> PartyStream:
-    """Return the parties of files with a line for each of them."""
+    """Return the stream of files with a line for each party."""
     files = TableFiles(rows.path, field=f"{role}s", columns=rows.columns, named_by=role, options=rows.options)
     names = [name for name in files.names if not rows.only or name in rows.only]
     if files.naming and rows.each_once:
@@ -89,7 +89,7 @@ def _stream_of_rows(rows: RowFiles, role: str) -> PartyStream:
 def batches_of(
     rows: RowFiles, files: TableFiles, names: Sequence[str], *, pieces: range | None = None
 ) -> Generator[Batch]:
-    """Yield the parties of files with a line for each of them; of some pieces, where these are named."""
+    """Yield the parties of files with a line for each, or of some pieces of the files."""
     for batch in files.batches(names, pieces=pieces):
         with _name_rows_in_errors(batch.where):
             table = rows.prepared(batch.table)
@@ -97,7 +97,7 @@ def batches_of(
 
 
 class _Unread(Observed):
-    """Columns before parties come: nobody looks at the entries of any, unless it has codes, and then there are none."""
+    """Columns before parties are read: entries are not accessed, except those with codes, which are empty."""
 
     def __getitem__(self, name: str) -> Entries:
         if isinstance(entries := super().__getitem__(name), np.ndarray):
@@ -107,11 +107,11 @@ class _Unread(Observed):
 
 
 class StreamedInputs:
-    """The rows of a stream's parties, and how far they have come.
+    """The rows of a stream's parties, and the progress.
 
     Args:
-        folder: below it temporary files are kept; by default where the system has them.
-        first: the place of the first one; None of all parties, of whom it is known in the end how many there are.
+        folder: folder for temporary files; by default the system's.
+        first: the index of the first party of a shard; None for all parties, whose number is known at the end.
     """
 
     def __init__(
@@ -127,18 +127,18 @@ class StreamedInputs:
         self._folder = folder
         self._is_whole = first is None
         self.num_parties = first or 0
-        """Those whose reports were drawn, and those in places before the first."""
+        """The number of parties with drawn reports, plus those before the first."""
         self.numbers = Counter[tuple[int, ...]]()
-        """How many have each public row."""
+        """The number of parties by public row."""
         self.note = "" if stream.files is None else _NOT_NAMED
-        """What became of their rows, as a line for people."""
+        """A line on skipped or merged rows."""
 
     def open(self) -> Generator[Inputs]:
-        """Yield the rows, batch by batch; closed, temporary files are gone.
+        """Yield the rows in batches; temporary files are removed on closing.
 
         Raises:
-            ConfigurationError: a file cannot be read or is not what it should be; or, after the last batch, the
-                parameters cannot serve so many.
+            ConfigurationError: a file cannot be read, or has an unexpected content; or, after the last batch, the
+                parameters do not support the number of parties.
         """
         with contextlib.ExitStack() as stack:
             folder = self._folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -159,13 +159,13 @@ class StreamedInputs:
             self.check_numbers()
 
     def check_numbers(self) -> None:
-        """Raise ConfigurationError unless the parameters can serve so many with these public rows."""
+        """Raise ConfigurationError unless the parameters support these numbers of parties by public row."""
         with blaming(type(self._protocol)):
             rows = np.array(list(self.numbers), dtype=np.int64).reshape(len(self.numbers), -1)
             self._protocol.check_numbers(rows, np.array(list(self.numbers.values()), dtype=np.int64))
 
     def entries(self, session: str) -> list[LedgerEntry]:
-        """Return one line of each loss for all parties whose reports were drawn: none pays more."""
+        """Return one entry for each loss, an upper bound for all parties with drawn reports."""
         pays_alike = self._stream.pays_alike
         if pays_alike is None:
             pays_alike = all(column.private for column in self._protocol.columns())
@@ -186,7 +186,7 @@ class StreamedInputs:
 
 @contextlib.contextmanager
 def _name_rows_in_errors(place_of: Callable[[int], str] | None) -> Generator[None]:
-    """Let errors say where a row stands, if somebody knows."""
+    """Add a row's location to errors, if known."""
     try:
         yield
     except ConfigurationError as error:

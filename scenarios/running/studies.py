@@ -1,7 +1,7 @@
-"""What a command leaves that holds no single run: trials, an audit, a reproduction, a series, a table of power.
+"""Results that are not a single run: trials, an audit, a reproduction, a series, or a table of power.
 
-It writes `study.json` beside its tables and before its pictures: what these are, and what came of them. The page of
-such a folder is made of that alone (`psephos report`), and a run's page shows the studies in its folder.
+A command writes `study.json` with its tables, before its pictures; it describes them and has the verdict. The page of
+such a folder is computed only from it (`psephos report`), and a run's page shows the studies in its folder.
 """
 
 from typing import Final
@@ -18,12 +18,12 @@ class StudyTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A CSV file and the picture of the same name, of which one may be missing.
 
     Args:
-        name: of the file, without its end.
-        caption: what the table shows.
-        picture: what the picture shows.
-        columns: what columns are called on the page, by the file's names.
-        left_out: columns that are in the file alone.
-        is_mixed: whether each row has numbers of another size.
+        name: the file's name, without suffix.
+        caption: the table's caption.
+        picture: the picture's description.
+        columns: headings on the page, by the file's columns.
+        left_out: columns that only the file has.
+        is_mixed: whether magnitudes of numbers differ by row.
     """
 
     name: str
@@ -35,7 +35,7 @@ class StudyTable(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """All of a study's page: what it is, of what, what came of it in sentences, its tables, and what else is said."""
+    """The content of a study's page: kind, title, verdict sentences, tables and notes."""
 
     kind: str
     title: str

@@ -1,8 +1,7 @@
-"""Whether a scenario's parties are synthetic: it says so, and for files by the digest of their content.
+"""Check a scenario's statement that its parties are synthetic, for files by the digest of their content.
 
-The rule that holds here: a file that was made up may be replaced, and its scenario still says `synthetic`. So
-`synthetic` beside files is their digest. Values of somebody real get no seed that anybody knows, and nothing of their
-truth is shown.
+A synthetic file may be replaced by a real one while its scenario still states `synthetic`. So for files, `synthetic` is
+their digest. Real values never get a known seed, and their truth is not shown.
 """
 
 import glob
@@ -17,19 +16,19 @@ from ..reading.frames import FrameText
 from ..reading.sources import PartySources
 
 _DIGITS = 32
-_MANIFEST = "manifest"  # says what is in files, and is none of them
+_MANIFEST = "manifest"  # describes files, and is not one of them
 
 
 def has_own_values(parties: object, sources: PartySources) -> bool:
-    """Return whether parties are somebody's: of files, frames or rows, neither published nor made by a generator."""
+    """Return whether parties may be real: from files, frames or rows, neither published nor generated."""
     return bool(sources.published & parties.keys()) if isinstance(parties, dict) else bool(parties)
 
 
 def digest_of(files: Sequence[Path]) -> str:
-    """Return what `synthetic` says of files; of one, the first digits of its SHA-256.
+    """Return the value of `synthetic` for files; for one file, the first digits of its SHA-256.
 
     Raises:
-        ConfigurationError: one cannot be read.
+        ConfigurationError: a file cannot be read.
     """
     digests = list[bytes]()
     for path in files:
@@ -42,13 +41,13 @@ def digest_of(files: Sequence[Path]) -> str:
 def check_synthetic(
     parties: object, sources: PartySources, *, synthetic: bool | str, is_chosen: bool = True
 ) -> bool | str:
-    """Return what a scenario says of its parties: of files it is their digest.
+    """Check and return a scenario's `synthetic`, which for files is their digest.
 
     Args:
-        is_chosen: whether somebody says `true` now, of the files as they are; else a scenario has said it of some.
+        is_chosen: whether the user states `true` now, for the current files; otherwise the scenario stated a digest.
 
     Raises:
-        ConfigurationError: it was said of other files, or without a digest.
+        ConfigurationError: the digest is missing, or does not match the files.
     """
     files = _files_in(parties, sources)
     if not synthetic or any(isinstance(file, FrameText) for file in files):
@@ -63,7 +62,7 @@ def check_synthetic(
         )
         return synthetic
     if not all(Path(file).exists() or glob.glob(file, recursive=True) for file in files):  # noqa: PTH207  or absolute
-        return synthetic  # who reads it says that it is missing
+        return synthetic  # reading the file reports that it is missing
     if not all(Path(file).is_file() for file in files):
         allowed = (
             f"confirmed as --set synthetic=true (in Python synthetic=True): {file_names} may hold other files by now"
@@ -82,7 +81,7 @@ def check_synthetic(
 
 
 def _files_in(parties: object, sources: PartySources) -> list[str]:
-    """Return the files that hold what parties say, in the order of their keys."""
+    """Return the files with parties' values, in the order of their keys."""
     if isinstance(parties, str):
         return [parties] if parties else []
     table = cast("Mapping[str, Any]", parties) if isinstance(parties, Mapping) else dict[str, Any]()
@@ -94,7 +93,7 @@ def _files_in(parties: object, sources: PartySources) -> list[str]:
 
 
 def check_seed(seed: int | None, *, is_real: bool) -> None:
-    """Raise ConfigurationError if values of somebody real would get noise that a known seed takes off again."""
+    """Raise ConfigurationError if real values would get noise from a known seed, which could be removed."""
     allowed = (
         "left out: these are values of real people, and whoever knows the seed takes their noise off again. If that is "
         "meant, add --set noise=simulated; if nobody real stands behind them, --set synthetic=true (in Python: "

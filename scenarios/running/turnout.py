@@ -1,6 +1,6 @@
-"""Turnout: the parties of a series that take part in one vote, and their entries for that vote alone.
+"""Turnout: the parties of a series that take part in one vote, and their entries for that vote.
 
-Parties are changed after they were read, wherever they are from: a file, a generator, a data set or a list.
+It is applied to parties after reading them from any source: a file, a generator, a data set or a list.
 """
 
 import dataclasses
@@ -11,12 +11,12 @@ from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries
 from ..reading.sources import PartiesTable
 
-_MOST_NAMED: Final = 12  # parties in an error message
+_MOST_NAMED: Final = 12  # most parties in an error message
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Turnout:
-    """Who is there in a vote, of the parties that a series has and of those who joined it.
+    """The presence of a series' parties, and of those who joined, in one vote.
 
     Examples:
         >>> parties = PartiesTable(["ann", "bob"], {"roof": [1, 0]})
@@ -24,23 +24,23 @@ class Turnout:
         ['ann']
     """
 
-    present: Collection[str] | None = None  # the only ones who are there; None for everybody
-    absent: Collection[str] = ()  # who is not there, in this vote
-    left: Collection[str] = ()  # who has left, in this vote or before
-    # Who joined, in this vote or before, each with its entries by column; those that the parties' table does not have
-    # count in the vote with which the party joins.
+    present: Collection[str] | None = None  # the only parties present; None for all
+    absent: Collection[str] = ()  # parties absent from this vote
+    left: Collection[str] = ()  # parties that have left, in this vote or earlier
+    # Entries by column of parties that joined, in this vote or earlier. Columns that the parties' table does not have
+    # apply only in the vote in which the party joins.
     joined: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict[str, Mapping[str, Any]])
-    joining: Collection[str] = ()  # those of them who join with this vote
-    # By column and party, what holds in this vote in place of, or beside, the parties' table.
+    joining: Collection[str] = ()  # parties that join in this vote
+    # Entries by column and party for this vote, which override or extend the parties' table.
     entries: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict[str, Mapping[str, Any]])
-    refused: Collection[str] = ()  # whose budget this vote would pass; each is present otherwise
+    refused: Collection[str] = ()  # parties whose budget does not suffice for this vote, but who would be present
 
     def without(self, refused_names: Collection[str]) -> "Turnout":
-        """Return the same without these, whose entries are then not looked at."""
+        """Return the turnout without these parties, whose entries are then ignored."""
         return dataclasses.replace(self, refused=frozenset(refused_names))
 
     def apply_to(self, parties: PartiesTable, *, role: str) -> PartiesTable:
-        """Return the parties of this vote; ConfigurationError if a name is none, nobody is left, or an entry lacks."""
+        """Return the parties of this vote; ConfigurationError: unknown name, missing entry, or no party left."""
         if not (self.present is not None or self.absent or self.left or self.joined or self.entries or self.refused):
             return parties
         row_of_name = {name: place for place, name in enumerate(parties.names)}
@@ -75,7 +75,7 @@ class Turnout:
     def _column(
         self, column: str, table: Mapping[str, Entries], places: Mapping[str, int], present_names: Sequence[str]
     ) -> Entries:
-        """Return the entries of a column, of each party that is there."""
+        """Return a column's entries of the present parties."""
         of_vote, of_all = self.entries.get(column, {}), table.get(column)
         filled: list[Any] = []
         for name in present_names:
@@ -93,7 +93,7 @@ class Turnout:
 
 
 def _check_known(field: str, names: Collection[str], known_names: Collection[str]) -> None:
-    """Raise ConfigurationError unless all names are parties'."""
+    """Raise ConfigurationError unless all names are those of parties."""
     for name in names:
         if name not in known_names:
             shown_names = [*known_names][:_MOST_NAMED]

@@ -1,4 +1,4 @@
-"""What every run leaves in its folder, whoever runs it: arrays, agents, a stream, a server, or one party."""
+"""Write a run's folder, for all kinds of runs: arrays, agents, a stream, a server, or one party."""
 
 import collections
 import contextlib
@@ -26,7 +26,7 @@ from .session_facts import about
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run that is under way: where its events go, what was charged, and what else `run.json` says in the end."""
+    """A run in progress: its event log, charged losses, and further fields of `run.json`."""
 
     log: Log
     entries: list[LedgerEntry]
@@ -34,7 +34,7 @@ class Run:
 
 
 def describe_failure(error: BaseException) -> dict[str, str]:
-    """Return what `run.json` says of a failure; of several at once, the first."""
+    """Return a failure for `run.json`; for several at once, the first."""
     if isinstance(error, BaseExceptionGroup):
         return describe_failure(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     return {"error": type(error).__name__, "reason": str(error)}
@@ -50,16 +50,16 @@ def open_run(
     is_live: bool = False,
     describe: Callable[[BaseException], Mapping[str, str]] = describe_failure,
 ) -> Generator[Run]:
-    """Let a run write its folder; whatever happens, what was charged is in the ledger, and why it failed in `run.json`.
+    """Write a run's folder around a block; the ledger has all charges, and `run.json` a failure, in any case.
 
-    Events that could not be written are counted there, by reason; the run goes on without them.
+    `run.json` also counts events that could not be written, by reason; the run continues without them.
 
     Args:
-        setup: what is run, to be run again; None where somebody else knows.
-        run_facts: the beginning of `run.json`.
-        has_ledger: whether losses are kept here.
-        is_live: write each event at once, as `folder.open_event_log`.
-        describe: what is said of a failure.
+        setup: the resolved scenario, written for reruns; None if this folder does not write it.
+        run_facts: the first fields of `run.json`.
+        has_ledger: whether to write a ledger here.
+        is_live: whether to write each event at once, as in `folder.open_event_log`.
+        describe: returns the text of a failure.
     """
     folder.begin()
     if setup is not None:
@@ -100,9 +100,9 @@ def write_outcome(
     gold: Mapping[str, str] | None = None,
     pictures: bool = True,
 ) -> None:
-    """Write what was released: `result.json`, `estimates.csv`, and a picture, with title and setting, if one is wanted.
+    """Write an outcome: `result.json`, `estimates.csv`, and if requested a picture with title and setting.
 
-    The truth is what the outcome estimates, where that may be shown; gold is what is true, where somebody knows.
+    `truth` are the true values of the estimates if they may be shown; `gold` those of a gold standard.
     """
     folder.write_json("result.json", result)
     folder.write_table("estimates.csv", rows_of(outcome, truth=truth, gold=gold), is_exact=True)
@@ -111,15 +111,15 @@ def write_outcome(
 
 
 def _to_run_again(setup: Resolved, folder: Path) -> dict[str, Any]:
-    """Return the scenario as plain data: without the seed, without anybody's values, every path from `folder`.
+    """Return the scenario as plain data, without seed and parties' values, with paths relative to `folder`.
 
-    Parties that a shipped scenario lists are nobody's, since everybody has them, and stay. Of a served scenario, whose
-    parties are elsewhere, all parameters that were agreed to stay, and no parties.
+    Parties listed in a shipped scenario are public, and stay. For a served scenario, the agreed parameters stay, and no
+    parties.
     """
     scenario = setup.scenario
     if frames_in(scenario.parties):
-        scenario = msgspec.structs.replace(scenario, parties=[])  # as parties that it lists
-    # Without links, since ".." leads out of where a link leads to.
+        scenario = msgspec.structs.replace(scenario, parties=[])  # written as an empty list of parties
+    # Resolve links, since ".." after a link leads out of the link's target.
     folder_here = folder.resolve()
     scenario = with_paths(scenario, lambda path: os.path.relpath(Path(path).resolve(), folder_here))
     scenario_fields: dict[str, Any] = msgspec.to_builtins(scenario)
@@ -137,5 +137,5 @@ def _to_run_again(setup: Resolved, folder: Path) -> dict[str, Any]:
 
 
 def _are_shipped(scenario: Scenario) -> bool:
-    """Return whether a scenario's parties are, entry by entry, those that a shipped one of its name lists."""
+    """Return whether a scenario's parties equal those in the shipped scenario of its name."""
     return scenario.name in list_scenarios() and load_scenario(scenario.name).parties == scenario.parties

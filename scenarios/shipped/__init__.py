@@ -1,3 +1,3 @@
-"""The scenarios that come with Psephos: one TOML file each."""
+"""Shipped scenarios, each a TOML file."""
 
 __all__: tuple[str, ...] = ()

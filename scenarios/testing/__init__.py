@@ -1,4 +1,4 @@
-"""Conformance suites for anybody's protocols and adversary roles, as `psephos.transports.testing` is for transports."""
+"""Conformance suites for protocols and adversary roles; for transports see `psephos.transports.testing`."""
 
 from .protocols import PROTOCOL_PROMISES, check_protocol
 from .released import replay

@@ -1,8 +1,9 @@
-"""Computes again, in processes that have seen no party, what a server computes of reports.
+"""Repeat a server's computations in fresh processes that have not seen any party.
 
-Each has another `PYTHONHASHSEED`, another process id, a later clock and an empty memory. They are started once for all
-checks, import what Psephos itself needs, and fork one that is asked once. Their seeds are fixed, so that what depends
-on the order of a set is found in each run or in none: of two strings in a set, say, one in four times not.
+Each process has a different `PYTHONHASHSEED`, process id, a later clock and empty memory. The processes are started
+once for all checks, import the modules of Psephos, and fork a child for each question. Their hash seeds are fixed, so a
+dependence on the order of a set is found in every run or in none; for a set of two strings, for example, it is missed
+in one of four cases.
 """
 
 import atexit
@@ -26,12 +27,12 @@ from ...protocol.records import KeptTally
 from ...protocol.tally import Tally
 from ..running.processes import WorkerProcess, make_worker, open_worker
 
-_LATER_SECONDS: Final = 400 * 86_400 + 3_661  # so much later the other processes believe to be
+_LATER_SECONDS: Final = 400 * 86_400 + 3_661  # how much later the clocks of the other processes are
 _HASH_SEEDS: Final = ("1", "2", "3")
 
 
 class Computation(NamedTuple):
-    """What a server computes: of each phase's reports a tally, and of released tallies all that is published."""
+    """A server's computation: each phase's tally from reports, and all published values from released tallies."""
 
     tallies: list[Tally]
     released: bytes
@@ -42,14 +43,15 @@ class _Question(msgspec.Struct, frozen=True):
     module: str
     name: str
     parameters: bytes
-    functions: list[tuple[str, str, str]]  # what parameters name: the parameter, the function's module and name
+    # functions named in parameters: the parameter, the function's module and name
+    functions: list[tuple[str, str, str]]
     reports: list[list[list[int]]]
     public: list[list[int]]
     tallies: list[KeptTally]
 
 
 class _Computed(msgspec.Struct, frozen=True):
-    """What was computed; nothing where the protocol's class is not found, and what its code raised."""
+    """The results; empty if the protocol's class is not found; and the exception that its code raised."""
 
     computed: tuple[list[KeptTally], bytes] | None = None
     failure: str = ""
@@ -58,10 +60,10 @@ class _Computed(msgspec.Struct, frozen=True):
 def compute(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, tallies: Sequence[Tally]
 ) -> Computation:
-    """Return what a protocol's server computes of everybody's reports and of what is released, phase by phase."""
+    """Return the server's results from all reports and from released tallies, phase by phase."""
     published = [phase.outcome(tallies[: number + 1]) for number, phase in enumerate(protocol.phases)]
     own_outcomes = sorted(protocol.own_outcomes(tallies).items())
-    # As bytes, which differ where −0.0 stands for 0.0; before any tally, of which something might be kept.
+    # As bytes, which distinguish −0.0 from 0.0; before any tally, which might leave state behind.
     released_bytes = msgspec.msgpack.encode([protocol.outcome(tallies), published, own_outcomes])
     batch_tallies = [
         tally_batch(phase, reports[number], protocol.retained_reports(reports[:number]), public, slice(None))
@@ -73,11 +75,10 @@ def compute(
 def compute_afresh(
     protocol: PhasedProtocol[Any, Any], reports: Sequence[IntArray], public: IntArray, tallies: Sequence[Tally]
 ) -> list[Computation]:
-    """Return what each of the other processes computes. See `compute`.
+    """Return the results of each fresh process. See `compute`.
 
-    It is nothing where the protocol's class, or a function that its parameters name, cannot be imported by its name
-    there, as one of a notebook or a function.
-    RuntimeError: the protocol's own code raises there.
+    They are empty if the protocol's class, or a function named in its parameters, cannot be imported by name, such as
+    one defined in a notebook or a function. RuntimeError: the protocol's code raises an exception there.
     """
     kind = type(protocol)
     named_functions = [(field, cast("Any", protocol.function_of(field))) for field in protocol.foreign_functions]
@@ -116,7 +117,7 @@ def compute_afresh(
 
 
 def _find_attribute(module: str, name: str) -> object:
-    """Return what a module calls so; None where there is nothing."""
+    """Return a module's attribute by name; None if it does not exist."""
     try:
         return pkgutil.resolve_name(f"{module}:{name}")
     except (ImportError, AttributeError, ValueError):
@@ -125,7 +126,7 @@ def _find_attribute(module: str, name: str) -> object:
 
 @functools.cache
 def _other_processes() -> list[WorkerProcess]:
-    """Start the processes that answer all questions."""
+    """Start the processes that answer all questions; cached."""
     stack = contextlib.ExitStack()
     atexit.register(stack.close)
     environments = ({**os.environ, "PYTHONHASHSEED": seed, "TZ": "Pacific/Kiritimati"} for seed in _HASH_SEEDS)
@@ -151,7 +152,7 @@ def _answer(question: _Question) -> _Computed:
 
 
 def _live_later() -> None:
-    """Let this process's clocks be later than they are."""
+    """Move this process's clocks forward."""
     for name, later_time in (("time", _LATER_SECONDS), ("time_ns", _LATER_SECONDS * 10**9)):
         setattr(time, name, functools.partial(_sum, getattr(time, name), later_time))
 
@@ -180,7 +181,7 @@ _compute: Final = make_worker(_Question, _answer)
 
 
 def work(question_bytes: bytes) -> bytes:
-    """Run by other processes: answer a question in a process that nobody has asked before."""
+    """Answer a question in a fresh forked process; run by other processes."""
     receiving, sending = os.pipe()
     if (child := os.fork()) == 0:
         with os.fdopen(sending, "wb") as pipe:

@@ -1,4 +1,4 @@
-"""What is checked: a protocol with the rows of some parties, and all that a session makes of them, part by part."""
+"""The checked case: a protocol with some parties' rows, and each step of a session."""
 
 import dataclasses
 import functools
@@ -15,21 +15,21 @@ from ...protocol.randomness import SimulatedNoise
 from ...protocol.tally import Tally
 from ..attacks.coalition_view import draw_all, tallies_of
 
-SESSION: Final = "check"  # what all sessions of a check are called
+SESSION: Final = "check"  # name of all sessions in a check
 
 Rows: TypeAlias = Mapping[str, Sequence[Any]] | Inputs
-"""Each party's entries by its name, a table of entries by column, or rows that are encoded already."""
+"""Entries by party, entries by column, or encoded rows."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ProtocolCase:
-    """A protocol with the rows of some parties."""
+    """A protocol with some parties' rows."""
 
-    protocol: PhasedProtocol[Any, Any]  # what is checked
-    # Each party's entries, in the order of `protocol.columns()`; or a table, by column each party's entry; or rows that
-    # are encoded already, of which nothing says how they were.
+    protocol: PhasedProtocol[Any, Any]  # the checked protocol
+    # Each party's entries, in the order of `protocol.columns()`; or a table of entries by column; or encoded rows,
+    # whose entries are unknown.
     rows: Rows
-    seed: int  # of all noise
+    seed: int  # the seed of all noise
 
     def __len__(self) -> int:
         if isinstance(self.rows, Inputs):
@@ -45,7 +45,7 @@ class ProtocolCase:
 
     @functools.cached_property
     def table(self) -> Mapping[str, Entries] | None:
-        """For each column the parties' entries; None where rows are encoded already."""
+        """The parties' entries by column; None for encoded rows."""
         if isinstance(self.rows, Inputs):
             return None
         if self._is_table:
@@ -68,20 +68,20 @@ class ProtocolCase:
         return not isinstance(self.rows, Inputs) and bool(columns) and {*self.rows} <= columns
 
     def again(self) -> PhasedProtocol[Any, Any]:
-        """Return another protocol of the same parameters, which has seen no session."""
+        """Return a new protocol with the same parameters, which has seen no session."""
         return self.protocol.with_parameters(self.protocol.parameters)
 
     def repeat_rows(self, number: int) -> Inputs:
-        """Return at least so many rows: the given ones, again and again."""
+        """Return at least `number` rows, by repeating the given ones."""
         times = -(-number // len(self.inputs))
         return Inputs(np.tile(self.inputs.private, (times, 1)), np.tile(self.inputs.public, (times, 1)))
 
     def noise(self, number: int = 0) -> SimulatedNoise:
-        """Return the noise of one session, or of another one."""
+        """Return the noise of a session, by number."""
         return SimulatedNoise(self.seed, session=SESSION, round_number=number)
 
     def reports(self, number: int = 0) -> list[IntArray]:
-        """Return what everybody reports in a session, phase by phase."""
+        """Return all parties' reports in a session, phase by phase."""
         return draw_all(self.protocol, self.inputs, noise=self.noise(number))
 
     def tally(self, reports: Sequence[IntArray], number: int, places: IntArray) -> Tally:
@@ -92,5 +92,5 @@ class ProtocolCase:
         )
 
     def tallies(self, number: int = 0) -> list[Tally]:
-        """Return the tallies that a session leaves."""
+        """Return the released tallies of a session."""
         return tallies_of(self.protocol, self.reports(number), self.inputs.public, noise=self.noise(number))

@@ -1,4 +1,4 @@
-"""Promises of what a protocol says of itself: its types, its columns, its rows, and what each of them pays."""
+"""Promises on a protocol's declarations: its types, columns, rows and losses."""
 
 import collections
 import math
@@ -14,7 +14,7 @@ from ..deployment.own_rows import encode_chosen
 from .cases import ProtocolCase
 
 _ROUNDING: Final = 1e-9
-_MOST_ROWS: Final = 64  # of one public row, that are compared with each other
+_MOST_ROWS: Final = 64  # most private rows of one public row that are compared with each other
 
 
 def _check_declaration(case: ProtocolCase) -> None:
@@ -45,10 +45,10 @@ def check_columns(case: ProtocolCase) -> None:
 def _check_losses(case: ProtocolCase) -> None:
     """Every phase states at least what it draws, for everybody and for each public row."""
     protocol = case.protocol
-    _ = protocol.phases  # the greatest price of each is checked as it is made
+    _ = protocol.phases  # building phases checks their greatest losses
     try:
         public = case.inputs.public
-    except Exception:  # noqa: BLE001  whatever is wrong with rows is another promise's
+    except Exception:  # noqa: BLE001  errors in rows belong to another promise
         return
     rows: list[list[int]] = np.unique(public, axis=0).tolist() if public.shape[1] else [[]]
     for row in rows:
@@ -167,7 +167,7 @@ def _check_rows(case: ProtocolCase) -> None:
 
 
 def _rows_of(case: ProtocolCase) -> list[tuple[list[int], list[int]]]:
-    """Return each party's private and public row."""
+    """Return the distinct pairs of private and public rows."""
     private: list[list[int]] = case.inputs.private.tolist()
     public: list[list[int]] = case.inputs.public.tolist()
     return list(zip(private, public, strict=True))
@@ -191,4 +191,4 @@ DECLARED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
     _check_kinds,
     _check_rows,
 )
-"""The checks, in the order in which they are made: each may rely on those before it."""
+"""The checks in order; each may rely on the previous ones."""

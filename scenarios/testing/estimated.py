@@ -1,13 +1,13 @@
-"""Check estimates whose truth is known: they are near it, and deviate as their standard errors say.
+"""Check estimates with known true values: they are near the truth, and their standard errors are right.
 
-What is counted is bounded for any law by Cantelli and Chebyshev: of estimates that are right on average, with the
-standard deviation that they state, a ninth at most is three errors away, and a fifth at most two errors above the truth
-(or below). Where half of the sessions are, no luck explains it (below 1e-9).
+For every law, the inequalities of Chebyshev and Cantelli bound frequencies: for unbiased estimates with the stated
+standard error, at most one ninth is three errors away from the truth, and at most one fifth is two errors above (or
+below) it. If half of the sessions are, chance does not explain it (probability below 1e-9).
 
-Errors are tested by a factor of 1.25: squares of what estimates are off by, in stated errors, are 1 on average, and
-1.5625 or 0.64 of an error that is off by so much. Refused is what lies outside [0.72, 1.4], and five of its own
-standard errors from 1: of Gaussian estimates that factor in 99.9 % of checks, of Laplace noise, the heaviest here, in
-97 %, and a right error with a probability below 1e-7.
+Standard errors are tested up to a factor of 1.25: squared deviations, in stated errors, have mean 1 if the error is
+right, and 1.5625 or 0.64 if it is wrong by this factor. A mean is refused if it is outside [0.72, 1.4] and five of its
+standard errors from 1. This detects the factor in 99.9 % of checks for Gaussian estimates, and in 97 % for Laplace
+noise, which has the heaviest tails here. It refuses a right error with a probability below 1e-7.
 
 Source: Chebyshev (1867); Cantelli (1928).
 """
@@ -32,7 +32,7 @@ from .cases import SESSION, ProtocolCase
 
 _FEW, _SESSIONS = 50, 2_000
 _PARTIES: Final = 2_000
-"""With the given rows again and again, where such a roster is allowed: what is wrong by a share then shows."""
+"""Parties, by repeating the given rows, if such a roster is allowed, so that proportional errors are detected."""
 _FAR: Final = 3.0
 _ABOVE: Final = 2.0
 _SHARE: Final = 0.6
@@ -48,7 +48,8 @@ def check_estimates(case: ProtocolCase) -> None:
     if not truths:
         return
     first = _outcomes(case, inputs, range(1))
-    if not estimates_in(first[0]) or not is_plain(first[0]):  # a presenter of its own says what is beside what
+    # with a presenter, names of estimates and truths need not correspond
+    if not estimates_in(first[0]) or not is_plain(first[0]):
         return
     known_names = {
         name
@@ -67,14 +68,14 @@ def check_estimates(case: ProtocolCase) -> None:
     if not (names := estimates_found.keys() & numbers.keys()):
         return
     estimates: list[Mapping[str, Estimate]] = []
-    for stop in (_FEW, _SESSIONS):  # most of what is wrong shows soon
+    for stop in (_FEW, _SESSIONS):  # most errors are found early
         estimates += map(estimates_in, _outcomes(case, inputs, range(len(estimates), stop)))
         for name in names:
             _require_near(name, [each[name] for each in estimates if name in each], numbers[name])
 
 
 def _outcomes(case: ProtocolCase, inputs: Inputs, sessions: range) -> list[msgspec.Struct]:
-    """Return what sessions release, each with noise of its own."""
+    """Return the outcomes of sessions with independent noise."""
     noises = (SimulatedNoise(case.seed + 1 + number, session=SESSION) for number in sessions)
     return [run_population(case.protocol, inputs, noise=noise).outcome for noise in noises]
 
@@ -90,7 +91,7 @@ def _inputs_of(case: ProtocolCase) -> Inputs:
 
 
 def _require_near(name: str, estimates: list[Estimate], true: float) -> None:
-    """Require that estimates of many sessions are about as far from the truth as their errors say."""
+    """Require that estimates over many sessions deviate from the truth as their standard errors state."""
     values = np.array([each.value for each in estimates])
     errors = np.array([each.standard_error for each in estimates])
     standardized = np.divide(values - true, errors, out=np.full(len(values), math.inf), where=errors > 0)
@@ -103,7 +104,7 @@ def _require_near(name: str, estimates: list[Estimate], true: float) -> None:
         np.mean(np.abs(standardized) > _FAR),
     ):
         require(share <= _SHARE, f"{finding}; {error}")
-    if len(values) <= _FEW or len(np.unique(values)) <= _FEW:  # too few to tell, or a number of few values
+    if len(values) <= _FEW or len(np.unique(values)) <= _FEW:  # too few sessions, or a number with few values
         return
     squares = standardized**2
     wrong, spread = float(squares.mean()), _ERRORS * float(squares.std()) / math.sqrt(len(squares))

@@ -1,4 +1,4 @@
-"""A conformance suite for protocols: whoever writes one checks it here, whatever test runner they use.
+"""A conformance suite for protocols, for any test runner.
 
     from psephos.scenarios.testing import check_protocol
 
@@ -6,8 +6,8 @@
         salaries = {f"voter-{number}": (2_000.0 + 5 * number,) for number in range(40)}
         check_protocol(BoundedMean(Bounds(low=0.0, high=10_000.0, epsilon=2.0)), salaries)
 
-A protocol that passes may still be wrong; one that fails is, and the sentence says which of `PROTOCOL_PROMISES` it
-broke. What is checked is checked on these rows: rows of every kind, and different ones, show most.
+A protocol that passes may still be wrong. A protocol that fails is wrong, and the message names the promise in
+`PROTOCOL_PROMISES` that it broke. Checks use the given rows, so give different rows of every kind.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,30 +27,30 @@ _CHECKS: Final[Mapping[str, Callable[[ProtocolCase], None]]] = {
 }
 
 PROTOCOL_PROMISES: Final = tuple(_CHECKS)
-"""What is checked, in this order: each promise may rely on those before it. The last four draw many outputs."""
+"""The promises in the order of their checks; each may rely on the previous ones. The last four draw many outputs."""
 
 
 def check_protocol(
     protocol: PhasedProtocol[Any, Any], rows: Rows, *, seed: int = 1, promises: Sequence[str] = PROTOCOL_PROMISES
 ) -> None:
-    """Check that a protocol is what the framework takes it for.
+    """Check that a protocol fulfills its contract with the framework.
 
     Args:
-        protocol: with its parameters; its type is made again from them.
-        rows: of two parties at least and some hundred at most: each party's entries by its name, in the order of
-            `protocol.columns()`, as `simulate` takes them; or a table, by column each party's entry; or `Inputs`.
-        seed: of all noise, so that a verdict never changes.
-        promises: those to check, of `PROTOCOL_PROMISES`.
+        protocol: the protocol; new ones are made from its type and parameters.
+        rows: rows of at least two and at most some hundred parties: entries by party, in the order of
+            `protocol.columns()`, as for `simulate`; or a table of entries by column; or `Inputs`.
+        seed: the seed of all noise, so that results are repeatable.
+        promises: the promises to check, from `PROTOCOL_PROMISES`.
 
     Raises:
         AssertionError: a promise was broken; the message begins with the promise.
-        ConfigurationError: there are fewer than two parties, of which tallies could not be told to add, or a promise is
-            asked for that is none.
+        ConfigurationError: there are fewer than two parties, so that merging of tallies cannot be checked; or a promise
+            is unknown.
 
     Privacy:
-        Nothing is proven. An audit of a few pairs of rows (replace-one, unit: a party's whole row, against whoever sees
-        its reports, or in the central model the release) finds gross faults alone. A protocol that keeps all promises
-        breaks one by bad luck, at a new seed, with a probability below 1e-6.
+        Nothing is proven. An audit of a few pairs of rows (replace-one; unit: a party's whole row; against an observer
+        of its reports, or in the central model of the release) finds only gross errors. At a new seed, a correct
+        protocol fails by chance with a probability below 1e-6.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -59,7 +59,7 @@ def check_protocol(
         >>> check_protocol(vote, rows, promises=PROTOCOL_PROMISES[:2])
     """
     case = ProtocolCase(protocol, rows, seed)
-    with check_promise(sentence_of(check_columns)):  # by which a table is told from parties
+    with check_promise(sentence_of(check_columns)):  # needed to distinguish a table from parties
         number = len(case)
     if number < 2:  # noqa: PLR2004  two are the fewest that can be apart
         raise ConfigurationError(field="rows", value=f"{number} of them", allowed="at least two parties'")

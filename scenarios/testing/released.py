@@ -1,6 +1,6 @@
-"""Promises of what a session leaves: tallies that merge, an outcome that is a function of them, the same on all paths.
+"""Promises on a session's results: tallies merge, and the outcome is a function of them, equal on all paths.
 
-Partitions are drawn from fixed seeds, so that a verdict never changes.
+Partitions are drawn from fixed seeds, so that results are repeatable.
 """
 
 import functools
@@ -36,12 +36,12 @@ from ..running.session import SessionRecord, run_agents, run_arrays
 from .afresh import compute, compute_afresh
 from .cases import SESSION, ProtocolCase
 
-_SESSIONS: Final = 3  # whose reports are tallied
-_PARTITIONS: Final = 3  # of the parties of each, beside everybody apart
-_MANY: Final = 3_000  # parties, with the given rows again and again, whose tallies are to add
-_EACH: Final = 160  # below, tallies of each number of parties are looked at; above, of so many numbers
+_SESSIONS: Final = 3  # sessions whose reports are tallied
+_PARTITIONS: Final = 3  # random partitions of the parties of each, in addition to single parties
+_MANY: Final = 3_000  # parties, by repeating the given rows, whose tallies must merge
+_EACH: Final = 160  # all numbers of parties up to this are checked, and this many greater ones
 _SIZES: Final = 12
-_BATCHES: Final = (1, 3, 7)  # parties of each
+_BATCHES: Final = (1, 3, 7)  # sizes of batches
 
 
 def _check_tallies(case: ProtocolCase) -> None:
@@ -143,7 +143,7 @@ def _check_outcome_function(case: ProtocolCase) -> None:
     """The outcome is a function of the tallies and of nothing else: the same tallies have the same outcome."""
     protocol, reports, public = case.protocol, case.reports(), case.inputs.public
     if case.table is not None:
-        protocol.encode(case.table)  # as a session begins: what it keeps of that must not reach the outcome
+        protocol.encode(case.table)  # as at a session's start; state kept from this must not influence the outcome
     tallies, other_tallies = case.tallies(), case.tallies(1)
     first = compute(protocol, reports, public, tallies)
     require(compute(protocol, reports, public, tallies) == first, "the second time it is another one")
@@ -184,11 +184,11 @@ def _check_paths(case: ProtocolCase) -> None:
 
 
 def _check_departures(case: ProtocolCase, phase: MaskedPhase) -> None:
-    """Check that one who leaves a masked session counts from its masked row on, in whichever step it leaves."""
+    """Check that a party leaving a masked session is counted exactly if it has sent its masked row, for every step."""
     (reports,) = case.reports()
     for number, step in enumerate(case.protocol.steps):
         if step.is_in_dispute:
-            continue  # nobody is asked
+            continue  # a step in which no party is asked
         place = number % len(case)
         record = _held(case, MemoryTransport(), {case.names[place]: Leaver(number, lambda _: True)})
         is_in = np.arange(len(case)) != place
@@ -200,7 +200,7 @@ def _check_departures(case: ProtocolCase, phase: MaskedPhase) -> None:
 
 
 def _check_liars(case: ProtocolCase, phase: MaskedPhase) -> None:
-    """Check that one who lies in a masked session is named alone, and counts if its masked row came before the lie."""
+    """Check that only a tampering party is named, and that it counts if it sent its masked row before tampering."""
     (reports,) = case.reports()
     roster = Roster(case.names, case.inputs.public)
     _, mode, signers = with_keys(case.protocol, roster, Simulation(SESSION, case.noise()))
@@ -253,9 +253,9 @@ RELEASED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
 
 
 def replay(machine: ServerMachine, observations: Sequence[Observation]) -> list[Effect]:
-    """Feed what a server saw into a new one of the same session and noise, and return the effects of the new one.
+    """Feed a server's observations into a new server of the same session and noise, and return its effects.
 
-    It records what it does in a view of its own.
+    The new server records a separate view.
 
     Examples:
         >>> from psephos.agents import Simulation
@@ -281,12 +281,12 @@ def replay(machine: ServerMachine, observations: Sequence[Observation]) -> list[
                 error = MalformedMessageError(observation.reason, sender=observation.peer)
                 effects += machine.receive_fault(observation.peer, error)
             case Happening.SENT:
-                pass  # what the replay sends is compared with it
+                pass  # sent messages are compared with those of the replay
     return effects
 
 
 def _partitions(number: int, generator: np.random.Generator, *, has_empty: bool) -> Iterator[list[IntArray]]:
-    """Yield the places in any order, cut into shards, which may be empty where nobody may have reported."""
+    """Yield random partitions of indices into shards, which may be empty if a session may have no reports."""
     yield [np.array([place]) for place in generator.permutation(number)]
     for _ in range(_PARTITIONS):
         order = generator.permutation(number)
@@ -297,7 +297,7 @@ def _partitions(number: int, generator: np.random.Generator, *, has_empty: bool)
 def _held(
     case: ProtocolCase, transport: MemoryTransport | TCPTransport, deviations: Mapping[str, Deviation] | None = None
 ) -> SessionRecord:
-    """Return what a session of agents leaves, with everybody's view."""
+    """Return the record of a session of agents, with all views."""
     session = functools.partial(
         run_agents,
         case.protocol,
@@ -319,7 +319,7 @@ def _require_same(way: str, whole: SessionRecord, other: SessionRecord | Populat
 
 
 def _numbers(value: Any, place: str) -> Iterator[tuple[str, float]]:
-    """Yield all floats of plain data, with where they stand."""
+    """Yield all floats in plain data, with their paths."""
     match value:
         case float():
             yield place, value

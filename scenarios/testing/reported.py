@@ -1,7 +1,7 @@
-"""Promises of what leaves a party: reports in range, the law that is written down, and no more than the stated loss.
+"""Promises on a party's reports: they are in range, follow the stated law, and lose at most the stated ε.
 
-What is drawn is drawn from fixed seeds, so that a verdict never changes. A protocol whose samplers have their laws, and
-whose losses hold, breaks a promise by bad luck with a probability below `FALSE_ALARM`.
+Seeds are fixed, so that results are repeatable. A correct protocol fails by chance with a probability below
+`FALSE_ALARM`.
 """
 
 import contextlib
@@ -27,19 +27,19 @@ from ..audit.following import draw_checks, hold
 from ..audit.mechanisms.checking import checks_of, some_rows
 from .cases import SESSION, ProtocolCase
 
-FALSE_ALARM: Final = 1e-6  # of a whole check, for a protocol that keeps its promises
-_PARTIES: Final = 2_000  # so many, with the given rows again and again, report to see ranges
-_REFUSALS: Final = 32  # reports of any numbers that are held against a public row, of which there are some
+FALSE_ALARM: Final = 1e-6  # probability that a whole check fails for a correct protocol
+_PARTIES: Final = 2_000  # parties, by repeating the given rows, whose reports' ranges are checked
+_REFUSALS: Final = 32  # arbitrary reports checked for a public row
 _PUBLIC: Final = 8
-_MECHANISMS: Final = 16  # of a phase, that are held against their laws
-_ROWS: Final = 4  # of each of them
-_OUTPUTS: Final = 20_000  # of each row
-_EXACT_OUTPUTS: Final = 2_000  # twice so many reports of each row by a sampler that draws them one by one
-_RISK: Final = FALSE_ALARM / 200  # of each mechanism, of which a session has some phases' at most
-_MOST_LAW: Final = 1 << 12  # reports whose probabilities are added up
+_MECHANISMS: Final = 16  # most mechanisms of a phase that are tested against their laws
+_ROWS: Final = 4  # rows of each mechanism
+_OUTPUTS: Final = 20_000  # outputs of each row
+_EXACT_OUTPUTS: Final = 2_000  # pairs of reports of each row from an exact sampler, which draws one by one
+_RISK: Final = FALSE_ALARM / 200  # risk of each mechanism's test
+_MOST_LAW: Final = 1 << 12  # most reports whose probabilities are summed
 _SUM_ERROR: Final = 1e-6
-_PAIRS: Final = 3  # neighbors that are audited
-_AUDITED: Final = 6_000  # outputs of each of them, or of masked sums fewer, with so many numbers' shares
+_PAIRS: Final = 3  # audited pairs of neighbors
+_AUDITED: Final = 6_000  # outputs of each pair; fewer for masked sums, by their number of noise shares
 _MOST_SHARES, _LEAST_AUDITED = 300_000, 300
 
 
@@ -50,7 +50,7 @@ def _check_reports(case: ProtocolCase) -> None:
         reports = draw_reports(phase, inputs, noise=case.noise(), protocol=case.protocol.name, start=0)
         _require_range(phase, phase.mechanism, reports, len(inputs))
         for mechanism, values in _mechanisms(phase, case.inputs):
-            for uniform in (0.0, float(np.nextafter(1.0, 0.0))):  # the ends of what a source may draw
+            for uniform in (0.0, float(np.nextafter(1.0, 0.0))):  # the extremes of uniforms
                 uniforms = np.full((len(values), mechanism.slots_of(values.shape[1])), uniform)
                 _require_range(phase, mechanism, mechanism.randomize_rows(values, uniforms), len(values))
 
@@ -111,7 +111,7 @@ def _check_exact_sampler(case: ProtocolCase) -> None:
         while isinstance(inner, (PostProcessed, Prepared)):
             rows = inner.prepare_rows(rows) if isinstance(inner, Prepared) else rows
             inner = inner.noise
-        # Those of our own mechanisms are audited.
+        # Samplers of Psephos's mechanisms are audited separately.
         if isinstance(inner, ExactMechanism) and not type(inner).__module__.startswith("psephos.protocol."):
             _hold(phase, inner, rows, case.seed, is_exact=True)
             _require_no_memory(phase, inner, rows.tolist(), case.seed)
@@ -145,7 +145,7 @@ REPORTED: Final[tuple[Callable[[ProtocolCase], None], ...]] = (
 
 
 def _mechanisms(phase: Phase, inputs: Inputs) -> Iterator[tuple[RowMechanism, IntArray]]:
-    """Yield each mechanism of a phase with the distinct values of those who use it."""
+    """Yield each mechanism of a phase with the distinct values of its parties."""
     for mechanism, places in phase.mechanism_groups(inputs.public):
         values = inputs.private[places][:, phase.columns]
         if len(values):
@@ -153,7 +153,7 @@ def _mechanisms(phase: Phase, inputs: Inputs) -> Iterator[tuple[RowMechanism, In
 
 
 def _randomizers(case: ProtocolCase) -> Iterator[tuple[str, RowMechanism, IntArray]]:
-    """Yield by phase some mechanisms with the values of those who use them, and a trusted server's with its totals."""
+    """Yield for each phase some mechanisms with their parties' values, and a trusted server's with its totals."""
     for number, phase in enumerate(case.protocol.phases):
         for mechanism, values in itertools.islice(_mechanisms(phase, case.inputs), _MECHANISMS):
             yield phase.name, mechanism, values
@@ -174,15 +174,15 @@ def _require_range(phase: Phase, mechanism: RowMechanism, reports: IntArray, num
 
 
 def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, is_exact: bool = False) -> None:
-    """Hold draws of some rows against their law, where it is written down: each value alone, and rows together."""
+    """Test outputs of some rows against their law, if known: single values, and whole rows."""
     kinds = [values]
-    if isinstance(mechanism, Mechanism):  # values by themselves have few reports
+    if isinstance(mechanism, Mechanism):  # single values have few reports
         kinds = [np.unique(values.reshape(-1))[:, None], *([values] if values.shape[1] > 1 else [])]
     for rows in (some_rows(kind, _ROWS) for kind in kinds):
         try:
             _require_law(phase, mechanism, rows)
             checks = checks_of(mechanism, rows, limit=_ROWS, is_secure=False)
-        except NotImplementedError:  # nothing is stated, or there are too many reports to count
+        except NotImplementedError:  # there is no law, or too many reports
             continue
         law_checks = [(check, check.draw) for check in checks if check.draw is not None]
         if is_exact:
@@ -196,7 +196,7 @@ def _hold(phase: str, mechanism: RowMechanism, values: IntArray, seed: int, *, i
 
 
 def _make_draw_below(generator: np.random.Generator) -> RandBelow:
-    """Return what draws an integer below another one, of any size."""
+    """Return a function that draws an integer below a bound of any size."""
 
     def draw_below(number: int) -> int:
         bits = (number - 1).bit_length()
@@ -208,7 +208,7 @@ def _make_draw_below(generator: np.random.Generator) -> RandBelow:
 
 
 def _require_no_memory(phase: str, mechanism: ExactMechanism, rows: Sequence[Sequence[int]], seed: int) -> None:
-    """Require that the exact sampler makes a report of the row and of the integers that it draws for it alone."""
+    """Require that the exact sampler's report depends only on the row and on the integers drawn for it."""
 
     def draw(place: int) -> list[int]:
         draw_below = _make_draw_below(np.random.default_rng((seed, place)))
@@ -221,7 +221,7 @@ def _require_no_memory(phase: str, mechanism: ExactMechanism, rows: Sequence[Seq
 
 
 def _exactly(mechanism: RowMechanism, check: LawCheck, row: Sequence[int]) -> tuple[LawCheck, OutputSampler]:
-    """Return an input as a deployment draws it, two reports one after another, with the law of both."""
+    """Return a check of two consecutive reports from the exact sampler, with their joint law."""
     assert isinstance(mechanism, ExactMechanism)  # noqa: S101  the caller's
     width = mechanism.num_reports_of(len(row))
 
@@ -255,7 +255,7 @@ def _exactly(mechanism: RowMechanism, check: LawCheck, row: Sequence[int]) -> tu
 
 
 def _require_law(phase: str, mechanism: RowMechanism, rows: IntArray) -> None:
-    """Require that a row's probabilities add up to 1, where they are few."""
+    """Require that a row's probabilities sum to 1, if they are few."""
     low, high = mechanism.report_range
     width = mechanism.num_reports_of(rows.shape[1])
     if width * math.log(high - low + 1) > math.log(_MOST_LAW):
@@ -267,7 +267,7 @@ def _require_law(phase: str, mechanism: RowMechanism, rows: IntArray) -> None:
 
 
 def _neighbors(case: ProtocolCase) -> Iterator[tuple[list[int], IntArray, IntArray]]:
-    """Yield public rows with two private rows that go with each, whose loss is bounded: the farthest apart first."""
+    """Yield public rows with two neighboring private rows whose loss is bounded, the farthest apart first."""
     neighbors: list[tuple[int, list[int], IntArray, IntArray]] = []
     inputs = case.inputs
     kinds = np.unique(inputs.public, axis=0, return_inverse=True)[1].reshape(-1)
@@ -292,7 +292,7 @@ def _are_neighbors(case: ProtocolCase, public: Sequence[int], first: IntArray, s
 
 
 def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, proven: float) -> AuditResult:
-    """Bound from below what a session tells of two rows."""
+    """Bound a session's loss between two rows from below."""
     stated_case = Case(
         name=case.protocol.name,
         group=SESSION,
@@ -311,7 +311,7 @@ def _audit(case: ProtocolCase, draws: tuple[OutputSampler, OutputSampler], *, pr
 
 
 def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> OutputSampler:
-    """Return draws of all that leaves a party with this row: its reports, or what a server makes of them."""
+    """Return a sampler of all that leaves a party with this row: its reports, or the server's release."""
     protocol = case.protocol
 
     def draw(number: int, stream: int) -> IntArray:
@@ -320,7 +320,7 @@ def _sampler(case: ProtocolCase, public: Sequence[int], row: IntArray) -> Output
             return Summed(protocol, masked, row[None], public).draw(0, number, noise)
         tiled = Inputs(np.tile(row, (number, 1)), np.tile(np.array(public, dtype=np.int64), (number, 1)))
         parts: list[IntArray] = []
-        earlier_reports: list[IntArray] = []  # the same for every row: what they tell is counted where they are sent
+        earlier_reports: list[IntArray] = []  # equal for every row, since their loss is counted in their phase
         for phase in protocol.phases:
             reports = draw_reports(phase, tiled, noise=noise, protocol=protocol.name, start=0)
             if phase.model.bounds_release:

@@ -1,12 +1,12 @@
-"""A conformance suite for adversaries' roles: whoever writes one checks it here, whatever test runner they use.
+"""A conformance suite for adversary roles, for any test runner.
 
     from psephos.scenarios.testing import check_role
 
     def test_the_forger_keeps_its_promises():
         check_role(Forger(members=("voter-1",)), mean, salaries)
 
-The role stands on a small session, over memory, set so that it acts. A role that passes may still be wrong; one that
-fails is, and the sentence says which of `ROLE_PROMISES` it broke.
+The role is applied to a small session over memory, with fields such that it acts. A role that passes may still be
+wrong. A role that fails is wrong, and the message names the promise in `ROLE_PROMISES` that it broke.
 """
 
 import collections
@@ -37,27 +37,27 @@ from ..adversaries.role import AttackContext, AttackReport, Role, SessionTrace
 from ..running.session import Adversity, SessionObservers, Strangers, run_agents
 from .cases import SESSION, ProtocolCase, Rows
 
-_QUIET_SECONDS: Final = 0.01  # real time in which nothing happens: then the clock jumps to the next deadline
+_QUIET_SECONDS: Final = 0.01  # idle real time after which the clock jumps to the next deadline
 _ROUNDING: Final = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _RoleCase:
-    """A role on a session."""
+    """A role with a session."""
 
-    role: Role  # what is checked
-    context: AttackContext  # as roles find it
-    given: Inputs  # its rows, which no role has seen
+    role: Role  # the checked role
+    context: AttackContext  # the role's context
+    given: Inputs  # the context's rows, which no role has seen
 
     @functools.cached_property
     def play_honestly(self) -> "_Played":
-        """A session with the role's deviations, in which what they do is noted."""
+        """The record of a session with the role's deviations, which are recorded."""
         return _play(self, self.context)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _Played:
-    """What a session left, and what deviating parties did: by name, (message, what became of it) in order."""
+    """A session's record, and deviating parties' actions: by name, pairs (message, altered messages) in order."""
 
     trace: SessionTrace
     done: Mapping[str, Sequence[tuple[bytes, str]]]
@@ -170,7 +170,7 @@ def _check_views(case: _RoleCase) -> None:
     """A role that only infers learns from its members' views alone: without all others it learns the same."""
     role, trace = case.role, case.play_honestly.trace
     if role.deviations(case.context) or role.strangers(case.context):
-        return  # what came of deviating is told of everybody
+        return  # reports on deviations are about all parties
     role_views = [
         view for view in trace.views if (SERVER if view.side is Side.SERVER else view.party) in {*role.members}
     ]
@@ -194,18 +194,18 @@ _CHECKS: Final[Mapping[str, Callable[[_RoleCase], None]]] = {
 }
 
 ROLE_PROMISES: Final = tuple(_CHECKS)
-"""What is checked, in this order: each promise may rely on those before it."""
+"""The promises in the order of their checks; each may rely on the previous ones."""
 
 
 def check_role(role: Role, protocol: PhasedProtocol[Any, Any], rows: Rows, *, seed: int = 1) -> None:
-    """Check that an adversary's role is what the framework takes it for.
+    """Check that an adversary's role fulfills its contract with the framework.
 
     Args:
-        role: with its fields, set so that it acts in this session.
-        protocol: what is run.
-        rows: of a few parties, as `check_protocol` takes them; members of the role are named as they are there, and in
-            a table or in `Inputs` by the protocol's role and a number from 1 ("voter-1").
-        seed: of the simulated noise.
+        role: the role, with fields such that it acts in this session.
+        protocol: the session's protocol.
+        rows: rows of a few parties, as for `check_protocol`. The role's members have the names in them; in a table or
+            in `Inputs`, the protocol's role with a number from 1 ("voter-1").
+        seed: the seed of simulated noise.
 
     Raises:
         AssertionError: a promise was broken; the message begins with the promise.
@@ -220,7 +220,7 @@ def check_role(role: Role, protocol: PhasedProtocol[Any, Any], rows: Rows, *, se
 
 
 class _Noted(Deviation):
-    """Notes what another deviation does."""
+    """Records the actions of another deviation."""
 
     def __init__(self, deviation: Deviation) -> None:
         self._deviation = deviation
@@ -247,9 +247,9 @@ class _Noted(Deviation):
 
 
 def _play(case: _RoleCase, context_seen: AttackContext) -> _Played:
-    """Return what a session leaves with the role's deviations, which are made of the context that it has seen.
+    """Return a session's record with the role's deviations, which are made from `context_seen`.
 
-    AssertionError: a deviation raised an error.
+    AssertionError: a deviation raised an exception.
     """
     context, role = case.context, case.role
     noted = {name: _Noted(deviation) for name, deviation in role.deviations(context_seen).items()}
@@ -269,11 +269,11 @@ def _play(case: _RoleCase, context_seen: AttackContext) -> _Played:
     )
     trace_fields: dict[str, Any] = {}
     try:
-        # Deadlines pass at once where somebody who deviates keeps everybody waiting.
+        # Deadlines pass at once if a deviating party blocks all others.
         clock = trio.testing.MockClock(autojump_threshold=_QUIET_SECONDS)
         record = trio.run(session, clock=clock, restrict_keyboard_interrupt_to_checkpoints=True)
         trace_fields = {"tallies": record.tallies, "outcome": record.outcome, "endings": record.endings}
-    except (ConfigurationError, PluginError):  # nobody's deviation
+    except (ConfigurationError, PluginError):  # not caused by a deviation
         raise
     except PsephosError as error:
         trace_fields = {"failure": error}
@@ -285,7 +285,7 @@ def _play(case: _RoleCase, context_seen: AttackContext) -> _Played:
 
 
 def _with_other_rows(context: AttackContext, kept_names: set[str]) -> AttackContext:
-    """Return the context with other private rows of those who are not kept, where somebody else has one that fits."""
+    """Return the context with exchanged private rows of the parties outside `kept`, if another party's row fits."""
     inputs = context.inputs
     private = inputs.private.copy()
     places = [place for place, name in enumerate(context.names) if name not in kept_names]

@@ -1,3 +1,3 @@
-"""Truth discovery: its data, presentation, attack, audit and paper, found by `system.SYSTEM`."""
+"""Truth discovery: data, presentation, attack, audit and paper, which `system.SYSTEM` names."""
 
 __all__: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
-"""Many sessions of one crowd: the reports of all trials are drawn from the protocol's own streams.
+"""Draw the reports of many sessions of one crowd from the protocol's noise streams.
 
-Worker i of trial t is at place t·n + i of one long roster, so that every trial has noise of its own, and trial 0 is the
-session that the protocol runs over arrays. Only the places with an answer are perturbed, which is what makes it fast.
+Worker i of trial t has index t·n + i in one long roster. So trials have independent noise, and trial 0 equals the
+protocol's session over arrays. Only positions with an answer are perturbed, which is fast.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ _PHASE: Final = "answers"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Layout:
-    """Where a crowd's answers stand in the rows that workers report.
+    """The positions of a crowd's answers in workers' rows.
 
     Examples:
         >>> from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
@@ -30,11 +30,11 @@ class Layout:
     """
 
     crowd: Crowd
-    parameters: Parameters  # without a price: its tasks and answer sets
-    codes: IntArray  # int64, shape (answers,): each answer as its private row has it
-    offsets: IntArray  # int64, shape (answers,): the code of label 0 of its answer set
-    places: IntArray  # int64, shape (answers,): its place in its worker's row
-    is_gold: NDArray[np.bool_]  # bool, shape (tasks,): where the truth is known, and somebody answered
+    parameters: Parameters  # tasks and answer sets, without ε
+    codes: IntArray  # int64, shape (answers,): each answer's code in its private row
+    offsets: IntArray  # int64, shape (answers,): the code of label 0 in its answer set
+    places: IntArray  # int64, shape (answers,): its column in its worker's row
+    is_gold: NDArray[np.bool_]  # bool, shape (tasks,): whether the truth is known, and somebody answered
 
     @classmethod
     def of(cls, crowd: Crowd) -> "Layout":
@@ -61,14 +61,14 @@ class Layout:
 
 
 def draw_labels(layout: Layout, noise: Perturbation, source: SimulatedNoise, *, start: int, stop: int) -> IntArray:
-    """Return the reported labels of the trials from `start` up to `stop`: int64, shape (trials, answers).
+    """Return the reported labels of trials `start` up to `stop`, int64, shape (trials, answers).
 
-    They are labels of each task's answer set; trial 0 has the uniforms of the session.
+    Labels are those of each task's answer set. Trial 0 has the session's uniforms.
     """
     answers = layout.crowd.answers
     num_workers, width = answers.num_workers, layout.parameters.max_answers
     slots = noise.mechanism.slots_of(width)
-    # What a row takes beyond its values is the draw that all of them share; else each value has as many slots.
+    # Slots beyond those of values belong to the draw that all values share; otherwise each value has as many slots.
     shared_slots = noise.mechanism.slots_of(0)
     each = (slots - shared_slots) // width
     columns = np.concatenate(
@@ -87,7 +87,7 @@ def draw_labels(layout: Layout, noise: Perturbation, source: SimulatedNoise, *, 
             stop=(trial + 1) * num_workers,
             slots=slots,
         )
-        # Rows of one value: the same uniforms, the same draw, the same report.
+        # Rows of one value: equal uniforms give equal reports.
         own_uniforms = uniforms[answers.workers[:, None], columns]
         labels[trial - start] = (
             noise.mechanism.randomize_rows(layout.codes[:, None], own_uniforms)[:, 0] - layout.offsets
@@ -96,7 +96,7 @@ def draw_labels(layout: Layout, noise: Perturbation, source: SimulatedNoise, *, 
 
 
 def draw_renumbering(max_size: int, sizes: IntArray, generator: np.random.Generator) -> IntArray:
-    """Return for each task a new number for each label, the same for all answer sets of a size.
+    """Return a random permutation of labels for each task, the same for all answer sets of a size.
 
     Examples:
         >>> numbers = draw_renumbering(3, np.array([2, 3, 2]), np.random.default_rng(1))

@@ -1,6 +1,6 @@
-"""What trials of truth discovery are measured by: the error rate, and how noise changes it.
+"""Measures of trials of truth discovery: the error rate, and its change by noise.
 
-Source: Li et al. (2018), Section 7: the share of tasks whose found truth is wrong, with and without perturbation.
+Source: Li et al. (2018), Section 7: the fraction of tasks with a wrong estimated truth, with and without perturbation.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,11 +36,11 @@ _CHANGED = Measure(
 )
 
 _TWO: Final = 2  # labels
-_NO_LABEL: Final = -2  # of a truth that somebody knows, and no answer can say
+_NO_LABEL: Final = -2  # a known truth that is not among the possible answers
 
 
 def error_rate_of(labels_found: Mapping[str, str | None], truth: Mapping[str, str]) -> float:
-    """Return the share of wrong truths, of at least one that is known; where nobody answered, a task does not count.
+    """Return the fraction of wrong truths among at least one known; tasks without answers do not count.
 
     Examples:
         >>> error_rate_of({"q": "yes", "r": "no", "s": None}, {"q": "yes", "r": "yes", "s": "no"})
@@ -51,7 +51,7 @@ def error_rate_of(labels_found: Mapping[str, str | None], truth: Mapping[str, st
 
 
 class TruthMeasures(Measures):
-    """How often truths are wrong: by those that are known, and by those that clean answers give."""
+    """Error rates of truths: compared with known truths, and with those from clean answers."""
 
     def __init__(self, protocol: PhasedProtocol[Any, Any], inputs: Inputs, *, gold: Mapping[str, str]) -> None:
         super().__init__(protocol, inputs, gold=gold)
@@ -63,7 +63,7 @@ class TruthMeasures(Measures):
 
     @property
     def measures(self) -> Sequence[Measure]:
-        """The error rate and its change where truths are known, and how many truths change."""
+        """The error rate and its change if truths are known, and the fraction of changed truths."""
         return (_ERROR_RATE, _CHANGE, _CHANGED) if self._known else (_CHANGED,)
 
     def of(self, outcome: Any, tallies: Sequence[Tally]) -> Mapping[str, float]:
@@ -89,7 +89,7 @@ class TruthMeasures(Measures):
         return measured_values
 
     def expected(self, inputs: InputBlock) -> Mapping[str, FloatArray]:
-        """Return the error rates of a majority of two labels, which is a control of all others."""
+        """Return the exact error rates of the majority of two labels; other estimators have only `controls`."""
         if not self._counts_two:
             return {}
         expected_errors = self._errors_of_most(inputs, None)
@@ -107,10 +107,10 @@ class TruthMeasures(Measures):
         return self._survey.parameters.estimator == "majority" and max(self._survey.codes.sizes) <= _TWO
 
     def _errors_of_most(self, inputs: InputBlock, block: TallyBlock | None) -> dict[str, FloatArray]:
-        """Return for each measure the share of tasks whose truth most reports do not say, on average without a block.
+        """Return for each measure the fraction of tasks whose majority is wrong; without a block, its exact mean.
 
-        How many reports of a task say it is a sum of coins, one for each worker who answers, which are independent
-        whether or not the answers of one worker share what it drew. So the average is exact.
+        The number of right reports for a task is a sum of independent coins, one for each worker that answers, even if
+        a worker's answers share a flip probability. So the mean is exact.
         """
         survey, phase = self._survey, self._survey.phase
         if type(survey) is not TruthDiscovery or survey.noise.on_counts is not None:
@@ -118,7 +118,7 @@ class TruthMeasures(Measures):
         targets = {_CHANGED.name: self._codes_of(self._clean) if inputs is self.block else survey.truths(inputs)}
         targets |= {name: self._codes_of(self._known) for name in (_ERROR_RATE.name, _CHANGE.name) if self._known}
         clean = phase.tally_block(inputs.private[:, :, phase.columns], earlier=(), public=inputs.public).totals
-        counts = clean.reshape(len(clean), -1, *clean.shape[-2:])  # sessions, levels, tasks, labels
+        counts = clean.reshape(len(clean), -1, *clean.shape[-2:])  # shape (sessions, levels, tasks, labels)
         answered = counts.sum(axis=(1, 3)) > 0
         counts = counts if block is None else survey.counts_of(block)[0][:, None]
         numbers = counts.sum(axis=3)
@@ -134,9 +134,9 @@ class TruthMeasures(Measures):
         return errors_of_measure
 
     def _chances(self, right: IntArray, wrong: IntArray, ties: FloatArray) -> FloatArray:
-        """Return how probably most reports of each task are right, where so many answers of each level are.
+        """Return the probability that the majority of each task's reports is right, given numbers of answers by level.
 
-        By the characteristic function of the number of right ones.
+        It is computed from the characteristic function of the number of right reports.
         """
         sizes: list[int] = self._survey.codes.size_of_task.tolist()
         of_size = [dict(zip(noise.sizes, noise.flip_probabilities, strict=True)) for noise in self._survey.noises]
@@ -151,7 +151,7 @@ class TruthMeasures(Measures):
         return (law * np.where(ahead == 0, ties[..., None], ahead > 0)).sum(axis=2)
 
     def _codes_of(self, truth: Mapping[str, str]) -> IntArray:
-        """Return each task's label by code, shape (1, tasks); -1 where it is not known."""
+        """Return each task's label by code, shape (1, tasks); -1 if unknown."""
         codes = self._survey.codes
         codes_found = [
             codes.code_of_label[number].get(truth[task], _NO_LABEL) if task in truth else MISSING
@@ -161,6 +161,6 @@ class TruthMeasures(Measures):
 
 
 def _error_rates(labels_found: IntArray, truth: IntArray) -> FloatArray:
-    """Return `error_rate_of` truths of many sessions, shape (sessions, tasks)."""
+    """Return `error_rate_of` for the truths of many sessions, shape (sessions, tasks)."""
     is_judged = (labels_found >= 0) & (truth != MISSING)
     return ((labels_found != truth) & is_judged).sum(axis=1) / is_judged.sum(axis=1)

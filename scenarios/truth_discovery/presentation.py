@@ -1,7 +1,7 @@
-"""Truth discovery's outcome: each task's label, how sure it is, and whether it is right where somebody knows.
+"""Show truth discovery's outcome: each task's label, its confidence, and whether it is right if the truth is known.
 
-Three labels of a task are told apart: what was found, what the same estimator finds in the clean answers, and what is
-true. Only the second shows what the perturbation did; the third also shows how good the crowd is.
+A task has three labels: the estimate, the same estimator's result on clean answers, and the truth. Comparing the first
+two shows the effect of the perturbation; comparing with the truth also shows the quality of the crowd.
 """
 
 import collections
@@ -26,10 +26,10 @@ from ..presentation.terminal import show_note, show_table
 from ..tables import Cell, Entry, Rows, Table
 from ..words import say_number
 
-# A table has all tasks where they are so few, or else those that are least sure; the file has them all.
+# Up to this number, a table has all tasks; otherwise those with the least confidence. The file has all.
 _FEW_TASKS: Final = 15
 _MOST_TASKS: Final = 10
-_BRIEFLY: Final = 8  # of which there are no more in a brief table
+_BRIEFLY: Final = 8  # most tasks in a brief table
 _BIN: Final = 0.05
 _OF_WEIGHTS: Final = "the label's share of the weighted reports, which is no probability"
 _COUNTED: Final = "noisy counts"
@@ -51,7 +51,7 @@ _CONFIDENCES: Final = {
 }
 _POSTERIOR: Final = "from the label's posterior probability"
 _IN_THE_LONG_RUN: Final = f"{100 * (1 - DEFAULT_LEVEL):g} %"
-# By shape too, for readers who do not tell these colors apart.
+# Distinguished by shape too, for color-blind readers.
 _MARKS: Final[dict[bool | None, dict[str, Any]]] = {
     True: {"color": GOOD, "marker": "o", "markersize": 7},
     False: {"color": POOR, "marker": "X", "markersize": 9, "mec": "white"},
@@ -65,7 +65,7 @@ _VERDICTS: Final = {True: "right", False: "wrong", None: "truth not known"}
 
 @dataclasses.dataclass(frozen=True)
 class _TaskOutcome:
-    """One task's entries of an outcome, and what is known of it: labels by name, None for those that nobody knows."""
+    """One task of an outcome, with known labels by name; None for unknown ones."""
 
     name: str
     found: str | None
@@ -81,17 +81,17 @@ class _TaskOutcome:
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the label that was found is true; None where there is none, or nobody knows."""
+        """Whether the estimated label is true; None without a label, or if the truth is unknown."""
         return None if self.found is None or self.gold is None else self.found == self.gold
 
     @property
     def sureness(self) -> float | None:
-        """What tasks are ranked by: the confidence, or, where none is said, what the estimator says of itself."""
+        """The rank of a task: the confidence, or without one the estimator's score."""
         return self.model_confidence if self.confidence is None else self.confidence
 
     @property
     def counted(self) -> SupportLimits | None:
-        """The limits, where a label was found and the reports say something."""
+        """The limits of the confidence, if there is a label with informative reports."""
         return None if self.supports is None else self.limits
 
 
@@ -128,7 +128,7 @@ def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
         return
     console.print()
     shown_tasks = tasks
-    if len(tasks) > _FEW_TASKS:  # the least sure ones first; those without an answer come last
+    if len(tasks) > _FEW_TASKS:  # least confidence first; tasks without an answer last
         shown_tasks = sorted(tasks, key=lambda task: math.inf if task.sureness is None else task.sureness)[:_MOST_TASKS]
     if len(shown_tasks) < len(tasks):
         console.print(Text(f"The {len(shown_tasks)} that are least sure", style="bold"))
@@ -152,7 +152,7 @@ def _show(console: Console, outcome: Outcome, known_truth: Known) -> None:
 
 
 def _meaning(outcome: Outcome) -> str:
-    """Return what a confidence is."""
+    """Return an explanation of confidence."""
     counted_words = _MASKED if outcome.planned else _COUNTED
     confidence_kind = outcome.estimator if isinstance(outcome.noise_scale, msgspec.UnsetType) else counted_words
     subject, credit = _CONFIDENCES.get(confidence_kind, _POSTERIOR), CREDITS.get(outcome.estimator)
@@ -177,17 +177,17 @@ def _meaning(outcome: Outcome) -> str:
 
 
 def _is_share(outcome: Outcome) -> bool:
-    """Return whether what stands for a confidence claims no probability."""
+    """Return whether the score is a share of votes, not a probability."""
     return outcome.estimator in CREDITS and CREDITS[outcome.estimator].average == 1
 
 
 def _heading(outcome: Outcome) -> str:
-    """Return what a column is called of how sure labels are."""
+    """Return the heading of the column of confidences."""
     return "Rank" if outcome.estimator not in CREDITS else "Share" if _is_share(outcome) else "Confidence"
 
 
 def _table_of(tasks: Sequence[_TaskOutcome], outcome: Outcome, known_truth: Known) -> Table:
-    """Return a line for each task."""
+    """Return a table with a row for each task."""
     with_clean = known_truth.truth is not None and not known_truth.is_brief
     with_gold = any(task.gold is not None for task in tasks)
     texts = ["Task", "Truth found", *["Clean answers"] * with_clean, *["True", "Right?"] * with_gold]
@@ -209,7 +209,7 @@ def _table_of(tasks: Sequence[_TaskOutcome], outcome: Outcome, known_truth: Know
 
 
 def _confidence(confidence: float | None) -> str:
-    """Return a probability in percent; one that is not certain never as if it were."""
+    """Format a probability in percent, never as if it were certain."""
     if confidence is None:
         return ""
     almost = 0.9995
@@ -217,14 +217,14 @@ def _confidence(confidence: float | None) -> str:
 
 
 def _confidences(task: _TaskOutcome) -> str:
-    """Return how sure a label is: a rank where no probability is said."""
+    """Format a label's confidence; a rank if it is not a probability."""
     if task.confidences is None:
         return "" if task.model_confidence is None else f"rank {task.rank:,}"
     return _range(task.confidences)
 
 
 def _range(ends: tuple[float, float]) -> str:
-    """Return probabilities in percent; one number where both ends are one."""
+    """Format a range of probabilities in percent; one number if both ends are equal."""
     low, high = map(_confidence, ends)
     return high if low == high else f"{low.removesuffix(' %')} to {high}"
 
@@ -237,7 +237,7 @@ def _support(task: _TaskOutcome) -> str:
 
 
 def _show_source(console: Console, outcome: Outcome) -> None:
-    """Print from how much the labels were found, and by what."""
+    """Print the numbers of reports, the estimator and the mechanism."""
     number, steps = sum(outcome.num_answers), pluralize(outcome.num_iterations, "iteration")
     workers = pluralize(outcome.num_workers, "worker")
     answers = f"{pluralize(number, 'question')} to" if outcome.planned else f"{pluralize(number, 'answer')} of"
@@ -251,7 +251,7 @@ def _show_source(console: Console, outcome: Outcome) -> None:
 
 
 def _show_comparisons(console: Console, tasks: Sequence[_TaskOutcome], *, is_brief: bool) -> None:
-    """Print how many labels are right, and how many are those of the clean answers; nothing where nobody knows."""
+    """Print how many labels are right, and equal to those from clean answers; nothing if unknown."""
     known_tasks = [task for task in tasks if task.is_right is not None]
     compared_tasks = [task for task in tasks if task.found is not None and task.clean is not None and not is_brief]
     if known_tasks:
@@ -278,7 +278,7 @@ def _show_comparisons(console: Console, tasks: Sequence[_TaskOutcome], *, is_bri
 
 
 def _share(successes: Sequence[bool]) -> str:
-    """Return a share with its binomial standard error, which says nothing where all or none succeeded."""
+    """Format a fraction with its binomial standard error, which is omitted for 0 or 1."""
     share = sum(successes) / len(successes)
     error = math.sqrt(share * (1 - share) / len(successes))
     return f"{share:.2f} ± {error:.2f}" if error else f"{share:.2f}"
@@ -325,7 +325,7 @@ def _draw(outcome: Outcome, known_truth: Known) -> Chart:
     }
     if drawn_tasks:
         marks["shares that are possible"] = {**_POSSIBLE, "marker": "s", "markersize": 11, "linestyle": "none"}
-    # A row for each task: which share of its workers gave the label.
+    # A row for each task: the fraction of its workers that gave the label.
     note = f"Beside each row: the label, and its confidence. {_meaning(outcome)}"
     return Chart(panels=[_rows_of_tasks(tasks)], marks=marks, note=note)
 
@@ -352,7 +352,7 @@ def _rows_of_tasks(tasks: Sequence[_TaskOutcome]) -> Panel:
 
 
 def _draw_all(tasks: Sequence[_TaskOutcome], outcome: Outcome) -> Chart:
-    """Return how sure the labels are; those with a known truth, where these are some, in a panel of their own."""
+    """Return histograms of confidences; tasks with a known truth, if only some, have a separate panel."""
     heading = _heading(outcome)
     label = "what the estimator says of itself" if heading == "Rank" else heading.lower()
     split: dict[bool | None, Sequence[_TaskOutcome]] = {
@@ -360,7 +360,7 @@ def _draw_all(tasks: Sequence[_TaskOutcome], outcome: Outcome) -> Chart:
     }
     num_known = sum(map(len, split.values()))
     panels: list[Panel] = []
-    # Whole bins, such that 1 ends the last one.
+    # Whole bins, with 1 as the last edge.
     num_bins = math.ceil((1 - min((_certainty(task) for task in tasks), default=0.5)) / _BIN) or 1
     if num_known != len(tasks) or not num_known:
         panels.append(_bars({None: tasks}, num_bins, title=f"{pluralize(len(tasks), 'task')} with an answer"))
@@ -377,7 +377,7 @@ def _draw_all(tasks: Sequence[_TaskOutcome], outcome: Outcome) -> Chart:
 
 
 def _bars(tasks: Mapping[bool | None, Sequence[_TaskOutcome]], num_bins: int, *, title: str) -> Panel:
-    """Return one histogram, of several kinds of tasks one above the other."""
+    """Return one stacked histogram of several kinds of tasks."""
     edges = [1 - _BIN * place for place in range(num_bins, -1, -1)]
     panel = Panel(
         title=title,
@@ -388,7 +388,7 @@ def _bars(tasks: Mapping[bool | None, Sequence[_TaskOutcome]], num_bins: int, *,
     floor = [0] * num_bins
     for kind, of_kind in tasks.items():
         color = MUTED if kind is None else _MARKS[kind]["color"]
-        # One at an edge is in the bin above, and 1 in the last.
+        # A value at an edge is in the upper bin, and 1 in the last one.
         bins = (max(num_bins - 1 - math.floor((1 - _certainty(task)) / _BIN), 0) for task in of_kind)
         for place, count in sorted(collections.Counter(bins).items()):
             reach = floor[place], floor[place] + count
@@ -422,18 +422,18 @@ def _brief(outcome: Outcome) -> list[Brief]:
     return [Brief(task, Text("nobody answered" if label is None else label)) for task, label in pairs]
 
 
-# So many tasks, or labels, are named in a sentence.
+# Most tasks or labels that a sentence names.
 _MOST_SAID: Final = 4
 
 
 def _conclude(outcome: Outcome) -> str:
-    """Return what was found, and how much of it is expected to be right, where an estimator claims a probability."""
+    """Return sentences on the labels, and on how many are expected to be right if confidences are probabilities."""
     label_of_task = {
         task: label for task, label in zip(outcome.tasks, outcome.truths, strict=True) if label is not None
     }
     sentence = _describe_truths(label_of_task, len(outcome.tasks))
     told_ranges = [ends for ends in outcome.confidence_ranges if ends is not None]
-    if not told_ranges or _is_share(outcome):  # a share of votes is no probability
+    if not told_ranges or _is_share(outcome):  # a share of votes is not a probability
         return sentence
     condition = "if this crowd is no worse than the worst of sixteen published ones, and no better than the best"
     if len(told_ranges) == 1:
@@ -445,7 +445,7 @@ def _conclude(outcome: Outcome) -> str:
 
 
 def _describe_truths(label_of_task: Mapping[str, str], num_tasks: int) -> str:
-    """Return the labels of some tasks, or of more how often each was found."""
+    """Return the labels of a few tasks; for many, the count of each label."""
     if not label_of_task:
         return "No answer was found: nobody answered."
     if num_tasks <= _MOST_SAID:
@@ -472,18 +472,18 @@ TRUTHS: Presenter[Outcome] = Presenter(
         _table_of(_tasks(outcome, known), outcome, known), note=_meaning(outcome)
     ),
 )
-"""A row for each task."""
+"""Presents an outcome with a row for each task."""
 
 
 def _conclude_own(own_outcome: OwnOutcome) -> str:
-    """Return how many answers of one worker counted, and how much."""
+    """Return a sentence on how many of a worker's answers counted, and its weight."""
     one, plural_form = "{number:,} answer of yours counted", "{number:,} answers of yours counted"
     count_text = say_number(one, plural_form, own_outcome.num_answers)
     return f"{count_text}, with a weight of {own_outcome.weight:+,.2f} each."
 
 
 OWN_TRUTHS: Presenter[OwnOutcome] = Presenter(show=_show_own, rows=PLAIN.rows, draw=PLAIN.draw, verdict=_conclude_own)
-"""What one worker alone is told."""
+"""Presents a worker's private outcome."""
 
 PRESENTERS: Final[Mapping[type, Presenter[Any]]] = {Outcome: TRUTHS, OwnOutcome: OWN_TRUTHS}
-"""By the type of what is shown."""
+"""Presenters by outcome type."""

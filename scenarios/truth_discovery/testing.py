@@ -1,12 +1,12 @@
-"""A conformance suite for estimators of truth: whoever writes one checks it here, whatever test runner they use.
+"""A conformance suite for estimators of truth, for any test runner.
 
     from psephos.scenarios.truth_discovery.testing import check_estimator
 
     def test_the_estimator_keeps_its_promises():
         check_estimator(cubed)
 
-An estimator that passes may still find the wrong truths; one that fails is wrong, and the sentence says which of
-`ESTIMATOR_PROMISES` it broke.
+An estimator that passes may still find wrong truths. An estimator that fails is wrong, and the message names the
+promise in `ESTIMATOR_PROMISES` that it broke.
 """
 
 import dataclasses
@@ -29,11 +29,11 @@ _FIELDS: Final = ("truths", "confidences", "qualities", "weights", "num_iteratio
 
 
 def check_estimator(estimator: EstimatorFunction, *, seed: int = 1) -> None:
-    """Check that a function is what `psephos.estimators` takes it for, alone and in sessions.
+    """Check that a function fulfills the contract of `psephos.estimators`, by itself and in sessions.
 
     Args:
-        estimator: the function; where sessions are computed again in a new process, it is found there by its name.
-        seed: of crowds and noise, so that a verdict never changes.
+        estimator: the function; a new process that repeats sessions imports it by its name.
+        seed: the seed of crowds and noise, so that results are repeatable.
 
     Raises:
         AssertionError: a promise was broken; the message begins with the promise.
@@ -61,7 +61,7 @@ def _infer(estimator: EstimatorFunction, answers: Answers, noise: KnownNoise | O
 
 
 def _crowds(seed: int) -> Iterator[tuple[Answers, KnownNoise | OwnNoise]]:
-    """Yield answers of every shape that sessions have, with how they were perturbed."""
+    """Yield answers of all shapes that sessions have, with their perturbations."""
     generator = np.random.default_rng(seed)
     for tasks, workers, number in ((1, 1, 0), (1, 1, 1), (3, 2, 4), (5, 4, 6), (7, 9, 40), (40, 30, 400)):
         for sizes in ((2,), (3,), (2, 5)):
@@ -118,4 +118,4 @@ _CHECKS: Final[Mapping[str, Callable[[EstimatorFunction, int], None]]] = {
 }
 
 ESTIMATOR_PROMISES: Final = tuple(_CHECKS)
-"""What an estimator promises, besides what every protocol with it does (`PROTOCOL_PROMISES`)."""
+"""The promises of an estimator, in addition to those of every protocol (`PROTOCOL_PROMISES`)."""

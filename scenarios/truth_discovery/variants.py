@@ -1,6 +1,6 @@
-"""What the mechanisms and estimators of truth discovery offer at one price of all answers of a worker, by trials.
+"""Compare the mechanisms and estimators of truth discovery at one ε of all answers of a worker, by trials.
 
-The error is the share of wrong truths, where some are known; else the share of truths that noise changes.
+The error is the fraction of wrong truths if some are known; else the fraction of truths that noise changes.
 """
 
 import math
@@ -52,7 +52,7 @@ class CrowdVariants(SimulatedVariants):
 
     @property
     def names(self) -> Sequence[str]:
-        """Mechanism and estimator, in two words."""
+        """The names: mechanism and estimator."""
         protocol = self.resolved.protocol
         assert isinstance(protocol, TruthDiscovery)  # noqa: S101  what the descriptor says
         own_names = protocol.noise.name, self.parameters.estimator
@@ -81,11 +81,11 @@ class CrowdVariants(SimulatedVariants):
 
     @property
     def unit(self) -> Unit:
-        """A share of truths."""
+        """The unit: a fraction of truths."""
         return Unit(of="wrong truths" if self.resolved.gold else "truths that noise changes", sign="")
 
     def parties_of(self, parties: Mapping[str, Any], number: int) -> Mapping[str, Any] | None:
-        """Return a generator's table of so many workers, of whom each answers as many tasks as before."""
+        """Return a generator's table for a number of workers, with the same number of answers for each."""
         if "workers" not in parties or "qualities" in parties:
             return None
         per_task = parties.get("answers_per_task")
@@ -94,7 +94,7 @@ class CrowdVariants(SimulatedVariants):
         return {**parties, "workers": number, "answers_per_task": max(round(per_task * number / parties["workers"]), 1)}
 
     def settings(self, name: str, price: float) -> Mapping[str, Any] | None:
-        """Return the parameters of a variant at a price of all answers of a worker; one's own law has one."""
+        """Return a variant's parameters at an ε of all answers of a worker; a user-defined law has a fixed ε."""
         mechanism, _, estimator = name.partition(", ")
         taken_fields = _ESTIMATORS[estimator].takes if estimator in _ESTIMATORS else ()
         unset_fields = dict.fromkeys(field for field in _OF_SOME if field not in taken_fields)
@@ -105,7 +105,7 @@ class CrowdVariants(SimulatedVariants):
         return {**priced_settings, "estimator": estimator, **unset_fields}
 
     def cells(self, offer: VariantOffer, protocol: PhasedProtocol[Any, Any]) -> dict[str, str]:
-        """Return the price of one answer of a worker whose others are known, and who is trusted."""
+        """Return the ε of one answer with the others known, and the trusted party."""
         (loss,) = protocol.losses
         return {
             "ε an answer": at_most(loss.finest_loss.proven, 4),
@@ -113,7 +113,7 @@ class CrowdVariants(SimulatedVariants):
         }
 
     def notes(self, offers: Sequence[VariantOffer]) -> Sequence[str]:
-        """Return what the numbers are of, and what is missing."""
+        """Return explanations of the numbers, and of missing variants."""
         missing = self.missing(offers)
         return (
             _NOTE.format(_KNOWN if self.resolved.gold else _UNKNOWN, self.trials),

@@ -1,6 +1,6 @@
-"""Each worker of a crowd that is nobody's secret: its weight, its error and its importance.
+"""Weight, error and importance of each worker in a synthetic or public crowd.
 
-They are made of everybody's own answers, so that only a simulation whose truth may be shown leaves them.
+They are computed from clean answers, so only a simulation whose truth may be shown writes them.
 
 Source: Li et al. (2018), Section 4.1 and equation (7); reading T8.
 """
@@ -32,7 +32,7 @@ def printed_factor(quality: float) -> float:
 
 
 def importance(error: float | None) -> float | None:
-    """Return Im(u) = 1/G of a worker's error; None where that is unknown, 0 or 1, which have no factor.
+    """Return the importance Im(u) = 1/G of a worker's error; None if it is unknown, 0 or 1.
 
     Examples:
         >>> round(importance(0.25), 3), importance(0.0)
@@ -42,7 +42,7 @@ def importance(error: float | None) -> float | None:
 
 
 def shares_wrong(answers: Answers, truth: IntArray, is_known: NDArray[np.bool_]) -> list[float | None]:
-    """Return each worker's share of wrong answers to tasks whose truth is known; None where it has no such task.
+    """Return each worker's fraction of wrong answers to tasks with known truths; None if it has no such task.
 
     Examples:
         >>> answers = Answers(np.array([0, 1]), np.array([0, 1]), np.array([1, 0]), 2, 2, np.array([2, 2]))
@@ -58,7 +58,7 @@ def shares_wrong(answers: Answers, truth: IntArray, is_known: NDArray[np.bool_])
 
 
 def workers_of(setup: Local) -> dict[str, Sequence[Mapping[str, Any]]]:
-    """Return `workers.csv` of a crowd whose truth may be shown: nothing where the server has counts alone."""
+    """Return the rows of `workers.csv` for a crowd whose truth may be shown; empty if the server only has counts."""
     protocol, inputs = cast("TruthDiscovery", setup.protocol), setup.inputs
     own_answers = inputs.private[:, protocol.phase.columns]
     answers = protocol.answers_in(protocol.phase.tally(own_answers, earlier=(), public=inputs.public))

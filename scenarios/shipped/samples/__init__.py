@@ -1,3 +1,3 @@
-"""Small made-up files that the documents use, and `psephos new` without a file."""
+"""Small synthetic files for the documents, and for `psephos new` without a file."""
 
 __all__: tuple[str, ...] = ()

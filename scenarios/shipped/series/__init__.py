@@ -1,3 +1,3 @@
-"""The series of votes that come with Psephos."""
+"""Shipped series of votes."""
 
 __all__: tuple[str, ...] = ()

@@ -1,3 +1,3 @@
-"""Truth discovery: what a coalition infers, and what one party can do."""
+"""Truth discovery: attacks of coalitions and of single workers."""
 
 __all__: tuple[str, ...] = ()

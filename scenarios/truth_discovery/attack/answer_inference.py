@@ -1,9 +1,8 @@
-"""What perturbed answers tell of each answer, given the whole reported vector.
+"""The likelihood of each answer, given a worker's whole reported vector of perturbed answers.
 
-Answers that share a flip probability P are independent once P is known. So with a finite mixture over P that has the
-moments of the hyper-distribution up to the number of answers, each answer's posterior given the *whole* reported
-vector is a sum over the mixture's nodes: exact, and no sum over the s^m vectors that there are. Where answers share
-nothing there is one node.
+Answers that share a flip probability P are independent given P. Take a finite mixture over P with the moments of the
+hyper-distribution up to the number of answers m. Then each answer's posterior given the *whole* reported vector is a
+sum over the mixture's nodes: exact, without a sum over all s^m vectors. If answers share nothing, there is one node.
 
 Source: reading T3 (L(k) = E[P^k (1 − P)^(m−k)]); the two-layer mechanism is that of the truth discovery paper, 5.2.
 """
@@ -22,33 +21,33 @@ from ....protocol.mechanisms import FreshTwoLayer, OneLayer, RowMechanism, TwoLa
 from ....protocol.mechanisms.logarithms import log_of
 
 MOST_VECTORS: Final = 4096
-"""Whole vectors of answers that are listed; their channel then has 2**24 entries."""
+"""Most whole vectors of answers that are listed; their channel then has 2**24 entries."""
 
-# Entries of a table (workers, answers, nodes) that is held at one time.
+# Most entries of a table (workers, answers, nodes) in memory at a time.
 _MOST_ENTRIES: Final = 1 << 21
-_LEAST_LOG: Final = np.finfo(np.float64).min  # in place of −∞, which cannot be subtracted from itself
+_LEAST_LOG: Final = np.finfo(np.float64).min  # in place of −∞, whose difference with itself is undefined
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FlipLaw:
-    """By which flip probabilities answers may have been perturbed: a finite mixture."""
+    """A finite mixture of flip probabilities."""
 
-    keeps: FloatArray  # 1 − p of each answer set and node, precise by itself, shape (sets, nodes)
-    lies: FloatArray  # p/(s − 1), of one given other label, of the same shape
-    log_shares: FloatArray  # the logarithm of each node's share, shape (nodes,)
+    keeps: FloatArray  # 1 − p for each answer set and node, stored separately for precision, shape (sets, nodes)
+    lies: FloatArray  # p/(s − 1), the probability of one given other label, of the same shape
+    log_shares: FloatArray  # the logarithms of the nodes' weights, shape (nodes,)
 
 
 def flip_law(mechanism: RowMechanism, *, degree: int) -> FlipLaw:
-    """Return the mixture by which a mechanism perturbs, exact for the means of polynomials of p up to a degree.
+    """Return a mechanism's mixture, exact for expectations of polynomials in p up to a degree.
 
-    ConfigurationError where the mechanism is none of the three that perturb answers.
+    ConfigurationError: the mechanism is none of the three that perturb answers.
     """
     sizes: tuple[int, ...]
     match mechanism:
         case OneLayer(sizes, flip_probabilities):
             flips, log_shares = np.array(flip_probabilities)[:, None], np.zeros(1)
             keep_chances = 1 - flips
-        case FreshTwoLayer(sizes):  # a draw for each answer: nothing but the mean is left of it
+        case FreshTwoLayer(sizes):  # a separate draw for each answer, so that only the mean matters
             flips, log_shares = np.full((len(sizes), 1), mechanism.hyper.mean), np.zeros(1)
             keep_chances = 1 - flips
         case TwoLayer(sizes, hyper):
@@ -63,21 +62,20 @@ def flip_law(mechanism: RowMechanism, *, degree: int) -> FlipLaw:
 
 
 def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatArray, law: FlipLaw) -> FloatArray:
-    """Return ln P[what was seen of a worker's reports | one answer], the worker's other answers having their priors.
+    """Return ln P[evidence on a worker's reports | one answer], with priors for the worker's other answers.
 
-    What was seen of the report at a place is a weight for each label: how likely it is if that label was reported; 1
-    and 0 where the report itself was seen. With W their sum, an answer x has the likelihood
-    (W − w_x)·p/(s − 1) + w_x·(1 − p).
+    The evidence on a report is a weight for each label: its likelihood if that label was reported; 1 or 0 if the report
+    itself was seen. With W the sum of the weights, an answer x has the likelihood (W − w_x)·p/(s − 1) + w_x·(1 − p).
 
     Args:
-        weights: shape (workers, m, labels), each ≥ 0; all 0 where nothing was seen.
-        sets: each answer's set, int64, shape (workers, m).
-        beliefs: what is believed of each answer as one of the *others*: probabilities, shape (workers, m, labels).
-            Answers are independent of each other, as far as is believed.
-        law: exact for polynomials of degree m.
+        weights: shape (workers, m, labels), ≥ 0; all 0 without evidence.
+        sets: the index of each answer's set, int64, shape (workers, m).
+        beliefs: prior probabilities of each answer when it is one of the *others*, shape (workers, m, labels). Answers
+            are independent under the prior.
+        law: a mixture that is exact for polynomials of degree m.
 
     Returns:
-        shape (workers, m, labels): 0 where nothing was seen.
+        Log-likelihoods, shape (workers, m, labels); 0 without evidence.
     """
     logs = np.zeros(weights.shape)
     step = max(1, _MOST_ENTRIES // max(1, weights.shape[1] * len(law.log_shares)))
@@ -85,7 +83,7 @@ def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatAr
         rows = slice(start, start + step)
         keep_chances, lies = law.keeps[sets[rows]], law.lies[sets[rows]]
         terms = _log_terms(keep_chances, lies, weights[rows], beliefs[rows])
-        # Without the answer itself. A node that another answer rules out stays so, and −∞ must not be subtracted.
+        # Remove the answer's own term. A node that another answer rules out stays impossible, without subtracting −∞.
         is_out = np.isneginf(terms)
         finite = np.where(is_out, 0.0, terms)
         log_rest = finite.sum(axis=1, keepdims=True) - finite + law.log_shares
@@ -100,10 +98,10 @@ def answer_log_likelihoods(weights: FloatArray, sets: IntArray, beliefs: FloatAr
 
 
 def vectors(sizes: Sequence[int]) -> IntArray:
-    """Return every vector of answers as codes, int64, shape (Π s, m), for places whose answer sets have these sizes.
+    """Return all vectors of answers as codes, int64, shape (Π s, m), for answer sets of these sizes.
 
-    Places of one size share an answer set, and sets stand in order of their sizes. ConfigurationError where there are
-    more vectors than `MOST_VECTORS`.
+    Positions of equal size share an answer set, and sets are ordered by size. ConfigurationError: there are more than
+    `MOST_VECTORS`.
     """
     number = math.prod(sizes)
     allowed = f"at most {MOST_VECTORS}; answers are inferred one by one"
@@ -115,7 +113,7 @@ def vectors(sizes: Sequence[int]) -> IntArray:
 
 
 def _log_terms(keep_chances: FloatArray, lies: FloatArray, weights: FloatArray, beliefs: FloatArray) -> FloatArray:
-    """Return ln P[what was seen at each place | node], shape (workers, m, nodes), over what the answer may be."""
+    """Return ln P[evidence on each report | node], shape (workers, m, nodes), averaged over the answer's prior."""
     totals = weights.sum(axis=2, keepdims=True)
     own_sums = (weights * beliefs).sum(axis=2, keepdims=True)
     return np.where(totals > 0, log_of(own_sums * keep_chances + np.maximum(totals - own_sums, 0.0) * lies), 0.0)

@@ -1,11 +1,11 @@
-"""What noisy counts tell of one answer of a task, in the central model: exact, by adding up what others may have said.
+"""The exact likelihood of one answer to a task from noisy counts, in the central model.
 
-Of h other workers whose answers are not known each is believed to have answered by the task's prior π, so that
+Each of h other workers with unknown answers is assumed to answer by the task's prior π, so that
 
     P[counts | x] = Σ_m h!·Π_j π_j^(m_j)/m_j! · Π_j P[noise = count_j − m_j − 1(j = x)]
 
-over all m with Σ m_j = h: a coefficient of a product of polynomials, one for each label. Sessions with the same answers
-and fresh noise multiply the noise's law for each m.
+over all m with Σ m_j = h. This is a coefficient of a product of polynomials, one for each label. Sessions with the same
+answers and fresh noise multiply the noise's law for each m.
 """
 
 from typing import Final
@@ -23,18 +23,19 @@ _MOST_OTHERS: Final = 5_000  # a product of polynomials of this degree takes som
 def log_likelihoods_of_counts(
     counts: IntArray, is_told: NDArray[np.bool_], num_others: int, prior: FloatArray, scale: float
 ) -> FloatArray:
-    """Return ln P[noisy counts | label] of one worker's answer to a task, up to a term: shape (labels,).
+    """Return ln P[noisy counts | label] for one worker's answer to a task, up to a constant, shape (labels,).
 
     Args:
-        counts: of each session (rows) and label, less what the coalition said; those that are told have noise.
-        num_others: how many more workers answered; too many are a ConfigurationError.
-        prior: what is believed of each of their answers, shape (labels,).
+        counts: noisy counts by session (rows) and label, minus the coalition's answers; only those in `is_told` are
+            known.
+        num_others: number of other workers that answered; ConfigurationError if there are too many.
+        prior: prior probabilities of each of their answers, shape (labels,).
     """
     allowed = f"so large that at most {_MOST_OTHERS:,} workers outside it answer a task"
     refuse(num_others > _MOST_OTHERS, "coalition", f"{num_others:,} others", allowed)
     numbers = np.arange(num_others + 2)
     laws = np.abs(counts[:, :, None] - numbers).sum(axis=0) * is_told[:, None] / -scale
-    rates = num_others * prior[:, None]  # which moves no likelihood, and keeps the coefficients near their greatest
+    rates = num_others * prior[:, None]  # a scaling that leaves likelihoods unchanged, and keeps coefficients in range
     log_belief = special.xlogy(numbers[:-1], rates) - rates - special.gammaln(numbers[:-1] + 1)
     likelihoods = np.zeros(len(prior))
     for own_label in range(len(prior)):

@@ -1,4 +1,4 @@
-"""What poisoners push of a survey: how many workers gave a label, at each task and in all."""
+"""The estimates that poisoners push in a survey: the number of workers with a label, for each task and in total."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from ....protocol.truth_discovery import TruthDiscovery
 
 
 def estimates_of(protocol: TruthDiscovery, tallies: Sequence[Tally], aim: str) -> dict[str, Estimate]:
-    """Return the number of answers "LABEL" at all tasks, and "TASK=LABEL" at each; of these an aim alone, if given.
+    """Return the estimated numbers of answers "LABEL" over all tasks, and "TASK=LABEL" for each; only `aim`, if given.
 
-    A report of it adds (1 − μ)/λ, any other −μ/λ, where an answer is reported as itself with probability λ + μ, and as
-    each other label with μ.
+    A report of the label adds (1 − μ)/λ, any other report −μ/λ, where an answer is reported correctly with probability
+    λ + μ, and as each other label with probability μ.
     """
     (tally,), parameters, sizes = tallies, protocol.parameters, protocol.codes.size_of_task[:, None]
     counts, _ = protocol.counts_of(tally)

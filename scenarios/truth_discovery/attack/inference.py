@@ -1,24 +1,25 @@
-"""What a coalition learns of a worker's answers, and of the flip probability behind them (truth discovery).
+"""Infer a worker's answers, with the shared flip probability, as a coalition (truth discovery).
 
-**With the server** the coalition has the worker's whole reported vector. Its posterior of each answer is exact, given
-what it believed of the tasks before (`answer_inference`): the answers of one worker share a flip probability, so that
-what is known of some of them tells how far the others' reports are to be trusted. That knowledge has anchors: how the
-coalition's own members answered a task, and what most of the other workers reported. Without any (all labels alike) the
-shared flip probability cannot be told from reports, and the paper's Theorem 6.3 is right (reading T5); with anchors
-odds pass its e^ε, and stay within R for one answer and J for all (reading T3).
+**With the server** the coalition sees the worker's whole reported vector. The posterior of each answer is exact, given
+the prior of the tasks (`answer_inference`). The answers of one worker share a flip probability, so knowledge of some
+answers shows how reliable the other reports are. This knowledge comes from anchors: the members' answers to a task, and
+the majority of the other workers' reports. Without anchors (a uniform prior), reports do not reveal the shared flip
+probability, and the paper's Theorem 6.3 holds (reading T5). With anchors, odds exceed its e^ε; they are bounded by the
+losses R for one answer and J for all (reading T3).
 
-**Without the server** it has its members' reports and what is published: truths, which are its anchors, and how many
-reports each label of each task has. Whatever its members reported comes off. All but one worker know the last one's
-reports; fewer know how many honest workers reported which label of a task, and
+**Without the server** it sees its members' reports and the published values: truths, which are its anchors, and the
+number of reports of each label of each task. It subtracts its members' reports. If all workers but one collude, the
+rest are the last one's reports. Otherwise the rest are the numbers of honest workers by reported label of a task, and
 
     P[table | x] ∝ Σ_r P[r | x] · table[r] / π̃[r],
 
-π̃ being the law of an honest report before: exact for one task by itself. Of several tasks it takes the honest workers'
-tables as independent, which is right where answers share no flip probability. Where somebody skipped a task, who did is
-not known, and its table is left aside; so are the truths' confidences, and each worker's own weight.
+with π̃ the prior law of an honest report; this is exact for a single task. Over several tasks, the honest workers'
+tables are treated as independent, which is exact if answers do not share a flip probability. If somebody skipped a
+task, it is unknown who did, and the task's table is ignored; so are the truths' confidences, and workers' private
+weights.
 
-A trusted server (`central`) is shown all answers. Without it a coalition has noisy counts, of which `counted_inference`
-is exact, given what it believed of the others' answers before.
+A trusted server (`central`) sees all answers. Without it, a coalition sees noisy counts, whose likelihood in
+`counted_inference` is exact, given the prior of the others' answers.
 
 Source of the attacked protocol: Li et al. (2018); readings T3, T4, T5 and T9.
 """
@@ -45,22 +46,22 @@ from .counted_inference import log_likelihoods_of_counts
 from .joint_inference import Summation, joint_log_likelihoods, summation_of
 
 NO_LABEL: Final = -1
-"""In a table of labels: there is no answer."""
+"""In a table of labels: no answer."""
 
 _ANSWERS, _ANSWER, _ROW = "answers", "answer", "row"
 
 
 @dataclasses.dataclass(frozen=True)
 class Anchors:
-    """Where a coalition's beliefs about a task come from, before it looks at a worker's reports.
+    """The sources of a coalition's prior of a task, before it sees a worker's reports.
 
-    Answers to one task are taken as drawn alike, from a distribution of which nothing is known: that makes Laplace's
-    rule, (votes + s·base)/(number of votes + s), which is Bayes's answer for a flat prior where the base is flat.
+    Answers to one task are assumed to be independent draws from an unknown distribution. This gives Laplace's rule,
+    (votes + s·base)/(number of votes + s), which is Bayes' rule with a flat prior if the base is uniform.
     """
 
-    members: bool = True  # whether the members' own answers count as votes
-    # The probability that a worker's answer is the released truth, which makes the base; None to leave the truths
-    # aside. By default what the crowds of the paper's experiments have, nearly.
+    members: bool = True  # whether the members' answers count as votes
+    # The probability that a worker's answer is the released truth, which determines the base; None to ignore truths.
+    # The default is near that of the crowds in the paper's experiments.
     agreement: float | None = 0.7
 
     def __post_init__(self) -> None:
@@ -71,17 +72,17 @@ class Anchors:
 class TruthDiscoveryAttack(Attack):
     """Infers answers: each from the whole reported vector, each with the others known, or a whole vector at once.
 
-    Its posteriors have one row for each task that a target is asked, target by target in the order of its tasks; but
-    for whole vectors ("row"), one for each target. Of several sessions with fresh noise, posteriors stay exact, in
-    whichever order the sessions come; but for "answers" that share a flip probability, where more would have to be
-    added up than `joint_inference` does: there a session takes what the earlier ones left of each other answer as that
-    answer's prior by itself, which is an approximation and says so (`session_caveat`).
+    Its posteriors have one row for each task of a target, target by target in the order of tasks; for whole vectors
+    ("row"), one for each target. Over several sessions with fresh noise, posteriors are exact, in any order of
+    sessions. The exception are "answers" that share a flip probability, if the sum is larger than `joint_inference`
+    supports: then a session uses the marginal posteriors of the other answers as independent priors, an approximation
+    that `session_caveat` states.
 
     Args:
-        protocol: with its public parameters.
-        anchors: where beliefs about tasks come from.
-        background: for "answer" alone: all answers, which whoever takes each of them as unknown in turn knows from
-            elsewhere: codes, shape (n, max_answers), in the order of each worker's tasks. `against` takes true ones.
+        protocol: the protocol with its public parameters.
+        anchors: the sources of tasks' priors.
+        background: only for "answer": all answers as codes, shape (n, max_answers), in the order of each worker's
+            tasks. The adversary knows all of them except the one that it infers. `against` uses the true answers.
 
     Source:
         Readings T3 and T5.
@@ -100,22 +101,22 @@ class TruthDiscoveryAttack(Attack):
         self._background = background
 
     def against(self, inputs: Inputs) -> "TruthDiscoveryAttack":
-        """Return this attack by somebody who knows all answers but the one that it infers: the worst case of R."""
+        """Return this attack by an adversary that knows all answers but the inferred one: the worst case for R."""
         return TruthDiscoveryAttack(self.protocol, anchors=self._anchors, background=inputs.private)
 
     @functools.cached_property
     def labels(self) -> tuple[str, ...]:
-        """What an answer may be: names, or numbers where answer sets differ."""
+        """The possible answers: names, or numbers if answer sets differ."""
         sets = self.protocol.parameters.answer_sets
         if len(sets) == 1:
             return sets[0]
         return tuple(f"label {number}" for number in range(1, max(map(len, sets)) + 1))
 
     def candidates(self, secret: str) -> Candidates:
-        """Return all vectors of answers, where one answer set has them all; or one answer's labels, as rows of one.
+        """Return all vectors of answers from one answer set; or one answer's labels, as rows with one column.
 
-        A worker who is asked fewer tasks than others, or skips one, has none of the vectors. ConfigurationError where
-        answer sets differ, or there are too many vectors. See `Attack.candidates`.
+        A worker with fewer tasks, or a skipped one, has none of the vectors. ConfigurationError: answer sets differ, or
+        there are too many vectors. See `Attack.candidates`.
         """
         self.check_secret(secret)
         parameters = self.protocol.parameters
@@ -138,14 +139,14 @@ class TruthDiscoveryAttack(Attack):
         return _ANSWER if self.protocol.parameters.is_masked else super().default_secret
 
     def rows_of(self, candidates: Candidates, public: Sequence[int], private: IntArray) -> IntArray:
-        """Return the worker's own row with other answers to its first task. See `Attack.rows_of`."""
+        """Return the worker's row with each possible answer to its first task. See `Attack.rows_of`."""
         codes = np.tile(private[: self.protocol.parameters.max_answers], (len(candidates.rows), 1))
-        if public[1] != NO_TASK:  # else it is asked nothing, and adds nothing
+        if public[1] != NO_TASK:  # otherwise it has no task, and contributes nothing
             codes[:, 0] = self.protocol.codes.offset_of_task[public[1]] + candidates.rows[:, 0]
         return self.protocol.rows_for(codes, np.tile(np.array(public[self._asked], dtype=np.int64), (len(codes), 1)))
 
     def truths(self, secret: str, inputs: Inputs) -> IntArray:
-        """Return true labels: of "row" as `Attack.truths`, else of each answer asked, `NO_LABEL` where skipped."""
+        """Return true labels: for "row" as `Attack.truths`, else of each task, `NO_LABEL` if skipped."""
         self.check_secret(secret)
         if secret != _ROW:
             return self._labels_of(inputs.private, inputs.public)[inputs.public[:, self._asked] != NO_TASK]
@@ -156,22 +157,21 @@ class TruthDiscoveryAttack(Attack):
         return places
 
     def owners(self, secret: str, public: IntArray, targets: IntArray) -> IntArray:
-        """Return each target as often as it is asked a task; for whole vectors once. See `Attack.owners`."""
+        """Return each target once for each of its tasks; for whole vectors once. See `Attack.owners`."""
         if secret == _ROW:
             return targets
         return np.repeat(targets, np.count_nonzero(public[targets, self._asked] != NO_TASK, axis=1))
 
     def draws_from_prior(self, secret: str, *, prior: FloatArray | None) -> bool:
-        """Return whether answers are made up: else they are the workers' own. See `Attack.draws_from_prior`."""
+        """Return whether answers are redrawn; otherwise they are the workers'. See `Attack.draws_from_prior`."""
         return secret != _ANSWER and prior is not None
 
     def redraw(
         self, secret: str, inputs: Inputs, targets: IntArray, *, prior: FloatArray | None, uniforms: FloatArray
     ) -> Inputs:
-        """Return inputs in which targets have answers drawn from a prior; without one, or for "answer", their own.
+        """Return inputs with the targets' answers drawn from a prior; unchanged without a prior, or for "answer".
 
-        What is believed of a task before comes from the session itself, so that there is nothing else to draw from.
-        See `Attack.redraw`.
+        Tasks' priors come from the session itself, so there is no other distribution to draw from. See `Attack.redraw`.
         """
         if secret == _ANSWER or prior is None:
             return inputs
@@ -187,7 +187,7 @@ class TruthDiscoveryAttack(Attack):
         return Inputs(private, inputs.public)
 
     def evaluate(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
-        """Compare guesses with the truth, leaving out tasks that a target skipped. See `Attack.evaluate`."""
+        """Score guesses against the truth, without tasks that a target skipped. See `Attack.evaluate`."""
         truths = self.truths(secret, Inputs(inputs.private[targets], inputs.public[targets]))
         if secret == _ROW:
             return evaluate(posteriors, truths)
@@ -204,7 +204,7 @@ class TruthDiscoveryAttack(Attack):
         )
 
     def evaluate_redrawn(self, posteriors: Posteriors, inputs: Inputs, targets: IntArray, *, secret: str) -> Evaluation:
-        """Compare guesses with the truth, since anchors are no law of answers. See `Attack.evaluate_redrawn`."""
+        """Score guesses against the truth, since anchors are no law of answers. See `Attack.evaluate_redrawn`."""
         return self.evaluate(posteriors, inputs, targets, secret=secret)
 
     def loss(self, secret: str, public: IntArray, targets: IntArray, coalition: Coalition) -> float:
@@ -217,7 +217,7 @@ class TruthDiscoveryAttack(Attack):
         return max((part.proven for part in parts if part is not None), default=0.0)
 
     def release_log_likelihoods(self, view: CoalitionView, targets: IntArray, candidates: Candidates) -> FloatArray:
-        """Return what whole reported vectors tell that follow from published counts; others tell nothing here."""
+        """Return log-likelihoods of whole reported vectors if published counts determine them; otherwise 0."""
         if self.protocol.trusts_server:
             return self.session_log_likelihoods([view], targets, candidates)
         weights = self._weights(view, targets, self.task_priors([view]))
@@ -235,7 +235,7 @@ class TruthDiscoveryAttack(Attack):
     def session_log_likelihoods(
         self, sessions: Sequence[CoalitionView], targets: IntArray, candidates: Candidates
     ) -> FloatArray:
-        """Return the sum of some sessions'; of noisy counts what all of them tell, others' answers being the same."""
+        """Return the sum over sessions; for noisy counts jointly, since others' answers are the same in all."""
         if not self.protocol.trusts_server or sessions[0].coalition.has_server:
             return super().session_log_likelihoods(sessions, targets, candidates)
         log_likelihoods = self._log_likelihoods_of_counts(sessions, targets, self.task_priors(sessions))
@@ -244,11 +244,11 @@ class TruthDiscoveryAttack(Attack):
     def posteriors(
         self, sessions: Sequence[CoalitionView], targets: IntArray, *, secret: str, prior: FloatArray | None = None
     ) -> Posteriors:
-        """Return what the coalition believes after some sessions. See `Attack.posteriors`.
+        """Return the coalition's posteriors after some sessions. See `Attack.posteriors`.
 
-        The prior is, of "row", a probability for each vector (by default what the anchors say of each answer by
-        itself); of single answers one for each label, in place of all anchors. ConfigurationError also where the
-        background lacks what "answer" needs.
+        For "row", `prior` has a probability for each vector (by default the product of the anchors' priors); for single
+        answers one for each label, instead of all anchors. ConfigurationError also if the background lacks an answer
+        that "answer" needs.
         """
         self.check_secret(secret)
         check_targets(sessions, targets)
@@ -256,7 +256,7 @@ class TruthDiscoveryAttack(Attack):
         if secret == _ROW:
             allowed = "workers who are asked as many tasks as the vectors have"
             refuse(np.any(first.public[targets] == NO_TASK), "target", "one who is asked fewer", allowed)
-            if prior is None:  # of each vector of answers that are independent
+            if prior is None:  # of each vector, with independent answers
                 rows, priors = self.candidates(_ROW).rows, self._answer_priors(sessions, targets)
                 prior = np.ones((len(targets), len(rows)))
                 for place, answers in enumerate(rows.T):
@@ -292,7 +292,7 @@ class TruthDiscoveryAttack(Attack):
         return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
 
     def session_caveat(self, secret: str, *, votes: int) -> str:
-        """Return where posteriors of so many sessions are approximations. See `Attack.session_caveat`."""
+        """Return a sentence if posteriors over so many sessions are approximate. See `Attack.session_caveat`."""
         if secret != _ANSWERS or votes == 1 or self.protocol.trusts_server:
             return ""
         if len(self._laws[0].log_shares) == 1 or self._summation(votes) is not None:
@@ -308,12 +308,12 @@ class TruthDiscoveryAttack(Attack):
 
     @functools.cached_property
     def _laws(self) -> Sequence[FlipLaw]:
-        """What a worker of each ε draws, exactly for all that its answers' reports say: of as many nodes each."""
+        """The mixture of flip probabilities for each level of ε, exact for the number of answers."""
         max_answers = self.protocol.parameters.max_answers
         return [flip_law(noise.mechanism, degree=max_answers) for noise in self.protocol.noises]
 
     def _summation(self, num_sessions: int) -> Summation | None:
-        """Return by which sum so many sessions are exact; None where there is none, or none is needed."""
+        """Return the sum by which posteriors over the sessions are exact; None if there is none, or none is needed."""
         if (num_nodes := len(self._laws[0].log_shares)) == 1:
             return None
         max_answers, sizes = self.protocol.parameters.max_answers, self.protocol.parameters.sizes
@@ -322,10 +322,10 @@ class TruthDiscoveryAttack(Attack):
         )
 
     def task_priors(self, sessions: Sequence[CoalitionView], prior: FloatArray | None = None) -> FloatArray:
-        """Return what a coalition believes of anybody's answer to each task, before reports: shape (tasks, labels).
+        """Return the prior of any worker's answer to each task, before reports, shape (tasks, labels).
 
-        Labels that a task does not have get 0. Of the releases of several sessions counts what most say; none does
-        where a prior is given, which is then every task's.
+        Labels that a task does not have get 0. Over several sessions, the majority of released truths counts. If
+        `prior` is given, it is used for every task, without releases.
         """
         codes = self.protocol.codes
         if prior is not None:
@@ -339,12 +339,12 @@ class TruthDiscoveryAttack(Attack):
         return self._anchored_beliefs(sessions[0], np.arange(len(votes)), _clear_majority(votes))
 
     def _anchored_beliefs(self, view: CoalitionView, tasks: IntArray, truths: IntArray) -> FloatArray:
-        """Return what is believed of an answer to each of some tasks, if these are taken for the truths.
+        """Return the anchored prior of an answer to each of some tasks, given assumed truths.
 
         Args:
-            view: members' answers.
-            tasks: their places, any shape.
-            truths: as many labels; `NO_LABEL` where nothing is taken for it.
+            view: the view with the members' answers.
+            tasks: indices of tasks, any shape.
+            truths: the assumed labels, same shape; `NO_LABEL` for none.
         """
         sizes = self.protocol.codes.size_of_task[tasks][..., None]
         allowed = np.arange(len(self.labels)) < sizes
@@ -362,10 +362,10 @@ class TruthDiscoveryAttack(Attack):
     def _answer_priors(
         self, sessions: Sequence[CoalitionView], targets: IntArray, prior: FloatArray | None = None
     ) -> FloatArray:
-        """Return what is believed of each of the targets' answers before their reports, shape (targets, tasks, labels).
+        """Return the priors of the targets' answers, shape (targets, tasks, labels).
 
-        Who has everybody else's reports takes for a task's truth what most of these say, of all sessions: the released
-        truth has the target's own report in it, which would then count twice.
+        A coalition with all other reports uses their majority over all sessions as a task's truth: the released truth
+        includes the target's report, which would count twice.
         """
         first = sessions[0]
         tasks = first.public[targets, self._asked]
@@ -381,7 +381,7 @@ class TruthDiscoveryAttack(Attack):
         return self._anchored_beliefs(first, tasks, _clear_majority(other_answers))
 
     def _counts_of(self, labels: IntArray, public: IntArray) -> FloatArray:
-        """Return how often each label stands for each task, shape (tasks, labels)."""
+        """Return the count of each label for each task, shape (tasks, labels)."""
         rows, places = np.nonzero(labels != NO_LABEL)
         counts = np.zeros((len(self.protocol.codes.size_of_task), len(self.labels)))
         np.add.at(counts, (public[rows, 1 + places], labels[rows, places]), 1.0)
@@ -390,7 +390,7 @@ class TruthDiscoveryAttack(Attack):
     def _log_likelihoods_of_counts(
         self, sessions: Sequence[CoalitionView], targets: IntArray, of_tasks: FloatArray
     ) -> FloatArray:
-        """Return ln P[noisy counts, or what the server was shown | one answer]; not of tasks that somebody skipped."""
+        """Return ln P[noisy counts, or the server's view | one answer]; 0 for tasks that somebody skipped."""
         first, phase = sessions[0], self.protocol.phase
         tasks, all_labels = first.public[targets, self._asked], np.arange(len(self.labels))
         logs = np.zeros((*tasks.shape, len(all_labels)))
@@ -420,7 +420,7 @@ class TruthDiscoveryAttack(Attack):
     def _beliefs_about_others(
         self, priors: FloatArray, logs: FloatArray, targets: IntArray, public: IntArray, secret: str
     ) -> FloatArray:
-        """Return what is believed of each answer as one of the others, shape (targets, max_answers, labels)."""
+        """Return priors of answers when they are among the others, shape (targets, max_answers, labels)."""
         if secret == _ANSWERS:
             updated = priors * np.exp(logs - logs.max(axis=2, keepdims=True))
             return updated / updated.sum(axis=2, keepdims=True)
@@ -431,14 +431,14 @@ class TruthDiscoveryAttack(Attack):
         return (np.arange(len(self.labels)) == labels[:, :, None]).astype(np.float64)
 
     def _level_absent_labels(self, logs: FloatArray, tasks: IntArray) -> FloatArray:
-        """Return log-likelihoods, shape (targets, max_answers, labels), of labels that a task lacks as of its first."""
+        """Return log-likelihoods, shape (targets, max_answers, labels), in which absent labels have the first one's."""
         codes = self.protocol.codes
-        # A label that a task does not have must not count among those that evidence tells apart.
+        # A label that a task lacks must not contribute to log-odds ratios.
         is_label = np.arange(len(self.labels)) < codes.size_of_task[tasks][:, :, None]
         return np.where(is_label, logs, logs[:, :, :1])
 
     def _weights(self, view: CoalitionView, targets: IntArray, of_tasks: FloatArray) -> FloatArray:
-        """Return how likely what was seen makes each label to have been reported: see `answer_log_likelihoods`."""
+        """Return the weights of evidence on each reported label. See `answer_log_likelihoods`."""
         (reports,), (is_seen,) = view.reports, view.told
         labels = self._labels_of(np.where(is_seen[:, None], reports, NO_ANSWER), view.public)
         all_labels = np.arange(len(self.labels))
@@ -449,7 +449,7 @@ class TruthDiscoveryAttack(Attack):
             return np.zeros((*tasks.shape, len(all_labels)))
         members = list(view.coalition.members)
         sizes = self.protocol.codes.size_of_task
-        tables = view.totals[0].reshape(-1, len(sizes), len(all_labels)).copy()  # of each level of ε
+        tables = view.totals[0].reshape(-1, len(sizes), len(all_labels)).copy()  # one table for each level of ε
         levels = self.protocol.phase.levels_of(view.public)
         rows, places = np.nonzero(labels[members] != NO_LABEL)
         own_cells = view.public[members][rows, 1 + places], labels[members][rows, places]
@@ -467,12 +467,12 @@ class TruthDiscoveryAttack(Attack):
         return np.where((tasks == NO_TASK)[:, :, None], 0.0, weights)
 
     def _labels_of(self, answers: IntArray, public: IntArray) -> IntArray:
-        """Return codes of answers as labels of their sets, `NO_LABEL` where there is none."""
+        """Return codes of answers as labels of their sets, `NO_LABEL` without an answer."""
         labels = answers - self.protocol.codes.offset_of_task[public[:, self._asked]]
         return np.where((answers == NO_ANSWER) | (public[:, self._asked] == NO_TASK), NO_LABEL, labels)
 
     def _truths_of(self, release: Outcome) -> IntArray:
-        """Return the released truths as labels, shape (tasks,); `NO_LABEL` where there is none."""
+        """Return the released truths as labels, shape (tasks,); `NO_LABEL` if there is none."""
         sets = self.protocol.parameters.answer_sets
         numbers: list[int] = self.protocol.codes.set_of_task.tolist()
         numbered_truths = zip(numbers, release.truths, strict=True)
@@ -480,7 +480,7 @@ class TruthDiscoveryAttack(Attack):
 
 
 def _clear_majority(votes: FloatArray) -> IntArray:
-    """Return the label with the most votes, over the last axis; `NO_LABEL` where there is none, or several have it."""
+    """Return the label with the most votes over the last axis; `NO_LABEL` without votes or in a tie."""
     most_votes = votes.max(axis=-1, keepdims=True)
     is_clear = (most_votes[..., 0] > 0) & (np.count_nonzero(votes == most_votes, axis=-1) == 1)
     return np.where(is_clear, votes.argmax(axis=-1), NO_LABEL)

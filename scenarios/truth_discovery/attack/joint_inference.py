@@ -1,19 +1,18 @@
-"""What several sessions tell of each answer of a worker: exactly, as far as that can be added up.
+"""The likelihood of each answer of a worker over several sessions: exact, if the sum is feasible.
 
-The answers stay the same, and each session k draws its own flip probability P_k. Given all of these, answers and
-sessions are independent. So with what is believed of the other answers before,
+The answers stay the same, and each session k draws a flip probability P_k. Given all P_k and answers, reports are
+independent. So with priors of the other answers,
 
     P[all that was seen | x_i] = E over P_1, …, P_K of Π_k f_k(x_i) · Π_{q ≠ i} Σ_x prior_q(x) · Π_k f_k(x),
 
-which two sums have exactly, in whichever order the sessions come:
+which can be computed exactly by one of two sums, in any order of sessions:
 
-- over all vectors of answers, with each session's mean over its own P_k by itself: for few answers, any number of
+- over all vectors of answers, with a separate mean over P_k for each session: for few answers, and any number of
   sessions;
-- over all combinations of the mixtures' nodes, one of each session: for more answers, few sessions.
+- over all combinations of the mixtures' nodes, one for each session: for more answers, and few sessions.
 
-Beyond both, a session may take what the earlier ones left of each answer as that answer's prior by itself
-(assumed-density filtering), which is an approximation: it forgets how answers hang together, and so which sessions came
-first matters.
+Otherwise a session may use the marginal posteriors of the earlier ones as independent priors (assumed-density
+filtering). This is an approximation: it ignores dependence between answers, so the order of sessions matters.
 
 Source: reading T3, for one session; Minka (2001) for assumed-density filtering.
 """
@@ -31,18 +30,18 @@ from ....protocol.mechanisms.logarithms import log_of
 from .answer_inference import MOST_VECTORS, FlipLaw
 
 MOST_TERMS: Final = 1 << 19
-"""Terms that are added up for one worker: combinations of nodes, times its answers' labels."""
+"""Most terms in the sum for one worker: combinations of nodes, times its answers' labels."""
 
 Summation: TypeAlias = Literal["vectors", "nodes"]
-"""Over what the sum is."""
+"""The index set of the sum."""
 
-# Numbers that are held at one time.
+# Most numbers in memory at a time.
 _MOST_ENTRIES: Final = 1 << 22
 
 
 def summation_of(*, num_answers: int, num_labels: int, num_nodes: int, num_sessions: int) -> Summation | None:
-    """Return by which sum K sessions of m answers are exact; None where neither can be had."""
-    # In logarithms, which do not overflow for m in the thousands.
+    """Return the feasible sum for K sessions of m answers; None if neither is feasible."""
+    # In logarithms, to avoid overflow for m in the thousands.
     if num_answers * math.log(num_labels) <= math.log(MOST_VECTORS) + 1e-9:
         return "vectors"
     terms = num_sessions * math.log(num_nodes) + math.log(num_answers * num_labels)
@@ -52,15 +51,15 @@ def summation_of(*, num_answers: int, num_labels: int, num_nodes: int, num_sessi
 def joint_log_likelihoods(
     weights: Sequence[FloatArray], sets: IntArray, priors: FloatArray, law: FlipLaw, *, summation: Summation
 ) -> FloatArray:
-    """Return ln P[what was seen in all sessions | one answer], the worker's other answers having their priors.
+    """Return ln P[evidence of all sessions | one answer], with priors for the worker's other answers.
 
     Args:
-        weights: of each session; they, sets and law are as `answer_log_likelihoods` has them.
-        priors: what is believed of each answer before: probabilities, shape (workers, m, labels).
-        summation: as `summation_of` has it.
+        weights: weights for each session; `weights`, `sets` and `law` are as in `answer_log_likelihoods`.
+        priors: prior probabilities of each answer, shape (workers, m, labels).
+        summation: the sum, from `summation_of`.
 
     Returns:
-        shape (workers, m, labels): the same for all labels of an answer of which nothing was seen.
+        Log-likelihoods, shape (workers, m, labels); equal for all labels of an answer without evidence.
     """
     add = _add_vectors if summation == "vectors" else _add_nodes
     _, num_answers, num_labels = priors.shape
@@ -76,7 +75,7 @@ def joint_log_likelihoods(
 
 
 def _log_factors(weights: FloatArray, sets: IntArray, law: FlipLaw) -> FloatArray:
-    """Return ln f(x), how likely an answer makes what was seen of its report, shape (workers, m, labels, nodes)."""
+    """Return ln f(x), the log-likelihoods of evidence on each report by answer, shape (workers, m, labels, nodes)."""
     totals = weights.sum(axis=2, keepdims=True)
     own_weights, other_weights = weights[..., None], np.maximum(totals - weights, 0.0)[..., None]
     chances = own_weights * law.keeps[sets][:, :, None, :] + other_weights * law.lies[sets][:, :, None, :]
@@ -89,7 +88,7 @@ def _add_vectors(factors: Sequence[FloatArray], priors: FloatArray, log_shares: 
     vectors = np.array(list(itertools.product(range(num_labels), repeat=num_answers)), dtype=np.int64)
     total = np.zeros((num_workers, len(vectors)))
     for factor in factors:
-        # Shape (workers, vectors, nodes): answer by answer, as all of them at a time would take m times the room.
+        # Shape (workers, vectors, nodes); answer by answer, since all at once would take m times the memory.
         terms = np.zeros((num_workers, len(vectors), factor.shape[3])) + log_shares
         for place in range(num_answers):
             terms += factor[:, place, vectors[:, place]]
@@ -105,12 +104,12 @@ def _add_vectors(factors: Sequence[FloatArray], priors: FloatArray, log_shares: 
 
 
 def _add_nodes(factors: Sequence[FloatArray], priors: FloatArray, log_shares: FloatArray) -> FloatArray:
-    """Sum over all combinations of nodes, one of each session."""
+    """Sum over all combinations of nodes, one for each session."""
     joint, of_nodes = factors[0], log_shares
     for factor in factors[1:]:
         joint = (joint[..., :, None] + factor[..., None, :]).reshape(*joint.shape[:3], -1)
         of_nodes = (of_nodes[:, None] + log_shares).reshape(-1)
-    # What a node makes of each answer, over what it may be: shape (workers, m, combinations).
+    # Likelihood of each answer's evidence given nodes, averaged over its prior, shape (workers, m, combinations).
     means = special.logsumexp(joint + log_of(priors)[..., None], axis=2)
     logs = np.empty(priors.shape)
     for place in range(priors.shape[1]):

@@ -1,10 +1,11 @@
-"""Answer perturbation: whole rows of a worker's answers, and one answer of a row whose others are known.
+"""Audits of answer perturbation: whole rows of a worker's answers, and one answer with the others known.
 
-The paper states ε for an answer, so that m answers are claimed to cost m·ε, and one answer ε whatever else the worker
-has answered. Rows that share a flip probability cost J and R instead (`joint_law`): more than claimed, or less.
+The paper states ε for an answer. So the claimed loss of m answers is m·ε, and that of one answer is ε, whatever the
+worker's other answers are. For rows that share a flip probability, the losses are J and R instead (`joint_law`), which
+may be more or less than claimed.
 
-Which tasks are answered, and from which answer sets, is public: rows of two answer sets are audited for several such
-public rows. Every row is drawn and held against the law of its whole report, or where they are many some of them.
+The answered tasks and their answer sets are public: rows of two answer sets are audited for several such public rows.
+Every row, or some if they are many, is drawn and tested against the law of its whole report.
 """
 
 import itertools
@@ -52,38 +53,39 @@ _HYPERS: Final[Mapping[str, HyperDistribution]] = {
     "moments .3, .14, .08": Moments((0.3, 0.14, 0.08)),
     "{.3}": PointMass(0.3),
 }
-"""Narrow, wide, so wide that the loss of a row is no more than a few answers', and of each other kind one."""
+"""Hyper-distributions: narrow, wide, so wide that a row's loss is at most that of a few answers, and one of each other
+kind."""
 _SECURE: Final = frozenset({"ε = 1", "p in [0, .6]", "p in Beta(1.5, .5) on [0, .6]"})
-"""What is drawn with the noise of deployments too, which is sampled in integers of hundreds of bits, or by an urn."""
+"""Those that are also drawn with secure noise, by integers of hundreds of bits or by an urn."""
 _ALL, _ONE = "all answers", "one answer"
 _MIXED_SIZES: Final = (2, 3)
-"""Of two answer sets at once."""
+"""Sizes of two answer sets in one row."""
 _ANSWERED: Final[Mapping[str, tuple[int, ...]]] = {
     "2, 2 and 3 labels": (0, 0, 1),
     "2 labels, none, and 3": (0, NO_ANSWER, 1),
     "none, none, and 3": (NO_ANSWER, NO_ANSWER, 1),
 }
-"""Public rows: for each place its answer set, or that it has no answer."""
+"""Public rows: for each position its answer set, or no answer."""
 _MIXED_HYPERS: Final = ("[0, .6]", "Beta(2, 3) on [0, .9]")
 
 
 class _Asked(NamedTuple):
-    """What a worker answers."""
+    """A worker's public row with its possible answers and reports."""
 
-    label: str  # in words
+    label: str  # the public row in words
     blocks: tuple[int, ...]  # the sizes of the answer sets
-    sizes: tuple[int, ...]  # that of each answer's set
-    rows: IntArray  # all that its answers may be
-    reports: IntArray  # all that a report may be, as numbers go
+    sizes: tuple[int, ...]  # the size of each answer's set
+    rows: IntArray  # all possible rows of answers
+    reports: IntArray  # all possible reports, in lexicographic order
 
     @property
     def is_mixed(self) -> bool:
-        """Whether answer sets differ: then fewer mechanisms are tried, and fewer drawn one by one."""
+        """Whether answer sets differ; then fewer mechanisms are tried, and fewer with secure noise."""
         return len(self.blocks) > 1
 
 
 def answer_cases() -> Iterator[Case]:
-    """Yield one layer, two layers with a draw for each worker, and two layers with one for each answer."""
+    """Yield audits of one layer, two layers with one draw for each worker, and two layers with one for each answer."""
     for asked_rows in (*_rows_of_one_set(), *_rows_of_two_sets()):
         for epsilon in (1.0,) if asked_rows.is_mixed else EPSILONS:
             one_layer = OneLayer.from_epsilon(asked_rows.blocks, epsilon)
@@ -136,10 +138,10 @@ def _case(
     *,
     is_secure: bool,
 ) -> Case:
-    """Return the case of a mechanism of so many layers, by the name of what it perturbs by.
+    """Return the case of a mechanism with a number of layers, named by its parameter or hyper-distribution.
 
-    Losses are what is claimed, and what is proven. Neighbors are drawn with the noise of deployments too if that is
-    asked for, and this name's are.
+    `losses` are the claimed and the proven loss. Neighbors are also drawn with secure noise if `is_secure`, and if
+    `name` is in `_SECURE`.
     """
 
     def pairs() -> Sequence[Pair]:

@@ -1,7 +1,7 @@
-"""Truth discovery audited: all answers of a worker, and one of them, over repeated surveys.
+"""Audits of truth discovery: all answers of a worker, and one of them, over repeated surveys.
 
-Workers are asked all tasks or some of them, from one answer set or from two: each pays for its own tasks, and is held
-against that.
+Workers have all tasks or some of them, from one answer set or from two. Each worker's audit uses the loss for its
+tasks.
 """
 
 import functools
@@ -28,7 +28,7 @@ _TERNARY = ("low", "middle", "high")
 _MIXED = (BINARY, BINARY, _TERNARY)
 _MECHANISMS: Final[tuple[MechanismName, ...]] = ("one_layer", "two_layer", "fresh_two_layer")
 _LEVELS: Final = (1.0, 1.5, 2.5)
-"""Of an ε of one's own."""
+"""The levels of personalized ε."""
 _HYPERS: Final[Mapping[str, HyperDistribution]] = {
     "Beta(2, 3)": Beta(2, 3, 0.1, 0.5),
     "Beta(1.5, 0.5)": Beta(1.5, 0.5, 0.1, 0.5),
@@ -37,16 +37,16 @@ _HYPERS: Final[Mapping[str, HyperDistribution]] = {
     "two pieces": Piecewise((0.05, 0.1, 0.3, 0.5), (0.5, 0.0, 0.5)),
     "three moments": Moments((0.25, 0.08, 0.03), 0.0, 0.5),
 }
-"""What flip probabilities are drawn from, beside the uniform distribution."""
+"""Hyper-distributions of flip probabilities, besides the uniform one."""
 _NUM_MANY: Final = 6
 _MANY_SETS: Final = f"{_NUM_MANY} answer sets"
-# Of the outputs that are asked for: a whole session for each takes most of a millisecond.
+# Fractions of the requested outputs: each is a whole session, which takes most of a millisecond.
 _SHARES_OF_RELEASES: Final = {"share": 0.02, "secure_share": 0.03}
 _ALL, _ONE = "all answers of a worker", "one answer, the others known"
 
 
 def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
-    """Yield the mechanisms, for a worker's answers together and for one of them, whose ε Theorems 6.2 and 6.3 state."""
+    """Yield audits of the mechanisms, for all answers of a worker and for one, whose ε Theorems 6.2 and 6.3 state."""
     for mechanism in _MECHANISMS:
         survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
         for num_sessions, is_one_answer in itertools.product((1, 2), (False, True)):
@@ -71,7 +71,7 @@ def truth_discovery_cases(*, epsilon: float = 1.0) -> Iterator[Case]:
 
 
 def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
-    """Yield workers who are not asked all tasks."""
+    """Yield audits of workers with only some tasks."""
     for mechanism in _MECHANISMS:
         survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
         for number in (1, 3):
@@ -85,7 +85,7 @@ def _cases_of_some_tasks(epsilon: float) -> Iterator[Case]:
 
 
 def _cases_of_levels() -> Iterator[Case]:
-    """Yield workers of each level of ε, which is public: neighbors have the same."""
+    """Yield audits of workers at each level of ε, which is public: neighbors have the same level."""
     for mechanism, level in itertools.product(_MECHANISMS[:2], _LEVELS):
         survey = survey_of(mechanism, None, _MIXED, settings={"epsilons": _LEVELS})
         for is_one_answer in (False, True):
@@ -94,7 +94,7 @@ def _cases_of_levels() -> Iterator[Case]:
 
 
 def _cases_of_counts(epsilon: float) -> Iterator[Case]:
-    """Yield what a trusted server releases of one worker beside another, whose answers cancel out."""
+    """Yield audits of a trusted server's release on one worker and another, whose answers cancel."""
     two, mixed_survey = (survey_of("central", epsilon, labels) for labels in ([BINARY] * 3, _MIXED))
     for survey, name in ((two, "central, 3 answers"), (mixed_survey, "central, 2, 2 and 3 labels")):
         for num_sessions, is_one_answer in ((1, False), (2, False), (1, True)):
@@ -108,7 +108,7 @@ def _released(party: AuditParty, num_sessions: int) -> Observable:
     assert isinstance(phase, CountedAnswers)  # noqa: S101  of the mechanism `central`
 
     def read_outcome(outcome: Outcome) -> list[int]:
-        """Return the counts that a trusted server adds noise to, with it."""
+        """Return a trusted server's noisy counts from its outcome."""
         pairs = zip(outcome.reports, phase.is_told.tolist(), strict=True)
         return [
             count for reports, own_pair in pairs for count, is_told in zip(reports, own_pair, strict=False) if is_told
@@ -118,7 +118,7 @@ def _released(party: AuditParty, num_sessions: int) -> Observable:
 
 
 def truth_discovery_climbs() -> Iterator[SizeSweep]:
-    """Yield surveys of any number of labels, answers, workers and surveys in a row, by every mechanism."""
+    """Yield sweeps over labels, answers, workers and consecutive surveys, for every mechanism."""
     sizes = {"labels": ALPHABETS, "answers": RUNGS, "workers": RUNGS, "surveys in a row": RUNGS}
     mechanisms = ["two_layer", "one_layer", "fresh_two_layer"]
     mixed_kinds = [
@@ -143,7 +143,7 @@ def truth_discovery_climbs() -> Iterator[SizeSweep]:
 
 
 def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ...]]:
-    """Return the answer set of each task, of the usual number of labels but for every other one of two sets."""
+    """Return each task's answer set; with two sets, every other task has a different number of labels."""
     usual_labels = tuple(f"label {place}" for place in range(sizes["labels"]))
     sets = (
         (_TERNARY, usual_labels)
@@ -154,7 +154,7 @@ def _answer_sets_of(choice: str, sizes: Mapping[str, int]) -> list[tuple[str, ..
 
 
 def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
-    """Return masked surveys of one worker, of all tasks or half of them, among others who are asked all."""
+    """Return masked surveys of one worker with all or half of the tasks, among others with all tasks."""
     labels, number = _answer_sets_of(choice, sizes), sizes["workers"]
     survey = survey_of("masked", 1.0, labels, settings=sizes_of(number))
     tasks = list(survey.parameters.tasks)
@@ -176,7 +176,7 @@ def masked_configuration(choice: str, sizes: Mapping[str, int]) -> MaskedStage:
 
 
 def _count_configuration(choice: str, sizes: Mapping[str, int]) -> Configuration:
-    """Return surveys of one worker among others, who say one label, the other, or answer one task alone."""
+    """Return central surveys of one worker among others, who all give one label, the other, or answer only one task."""
     labels = _answer_sets_of(choice, sizes)
     survey = survey_of("central", 1.0, labels)
     tasks, num_others = list(survey.parameters.tasks), sizes["workers"] - 1
@@ -207,7 +207,7 @@ def _stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     labels = [sets[place % len(sets)] for place in range(number)]
     hyper = _HYPERS.get(kind_of_sets, Uniform(0.0, 0.6) if len(sets) > 1 and name != "one_layer" else None)
     if isinstance(hyper, Moments):
-        number = min(number, len(hyper.moments))  # of more answers nothing is known
+        number = min(number, len(hyper.moments))  # moments for more answers are unknown
         labels = labels[:number]
     level_parameters: dict[str, Any] = {"epsilons": _LEVELS} if level else {}
     epsilon = None if hyper or level else 1.0
@@ -223,7 +223,7 @@ def _stage(choice: str, sizes: Mapping[str, int]) -> Configuration:
     asked_row, single = (
         tuple(inputs.public[0].tolist()),
         tuple(inputs.public[-1].tolist()),
-    )  # but for the worker's place
+    )  # except for the worker's index
     first, last, of_last, of_first = (Member(tuple(row), asked_row) for row in inputs.private[:4].tolist())
     one, other = (Member(tuple(row), single) for row in inputs.private[4:].tolist())
     kinds = {"all answers": Ends(first, last), "the last answer": Ends(first, of_last)}
@@ -243,9 +243,9 @@ def case_of_worker(
     asked_tasks: Sequence[int] | None = None,
     level: float = _LEVELS[0],
 ) -> Case:
-    """Return the audit of a worker's reports, whatever it answers to its tasks. See `party_of`.
+    """Return the audit of a worker's reports, over all answers to its tasks. See `party_of`.
 
-    Neighbors differ in one answer, the others being known, or in all of them.
+    Neighbors differ in one answer, with the others known, or in all answers.
     """
     party = party_of(survey, asked_tasks, level=level)
     case_fields: dict[str, Any] = {"num_sessions": num_sessions, "is_tight": True, "note": note}
@@ -270,9 +270,9 @@ def survey_of(
     hyper: HyperDistribution | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> TruthDiscovery:
-    """Return a survey with a task for each of these answer sets, which every worker may answer.
+    """Return a survey with a task for each answer set, which every worker may answer.
 
-    Others of its parameters are T and c of a masked one, and levels of ε.
+    `settings` are further parameters, such as T and c of a masked survey, or levels of ε.
     """
     sets = tuple(dict.fromkeys(labels))
     return TruthDiscovery(
@@ -284,7 +284,7 @@ def survey_of(
             mechanism=mechanism,
             epsilon=epsilon,
             hyper=hyper,
-            estimator="majority",  # what is found from the reports tells no more than they do, and others take long
+            estimator="majority",  # the estimator is post-processing of the reports, and others are slow
             **(settings or {}),
         )
     )
@@ -293,9 +293,9 @@ def survey_of(
 def party_of(
     survey: TruthDiscovery, asked_tasks: Sequence[int] | None = None, *, level: float = _LEVELS[0]
 ) -> AuditParty:
-    """Return a worker with every row of answers to its tasks, at these places; by default all.
+    """Return a worker with all rows of answers to the tasks with these indices; by default all tasks.
 
-    Its ε is this level, where workers have their own.
+    `level` is its ε, if ε is personalized.
     """
     parameters = survey.parameters
     places = range(len(parameters.tasks)) if asked_tasks is None else asked_tasks

@@ -1,4 +1,4 @@
-"""The truth discovery paper's published tables and figures, run again, and what the paper does not show.
+"""Reproduction of the truth discovery paper's tables and figures, with further experiments.
 
 Source: Li et al. (2018), Sections 6 and 7; readings T1 to T9.
 """

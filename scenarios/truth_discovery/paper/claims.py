@@ -1,6 +1,6 @@
-"""What laws say of the paper's claims, here and now; what trials say of the others, `claims.csv` has by rows.
+"""Findings on the paper's claims that exact laws decide; `claims.csv` says how trials decide the others.
 
-`psephos audit papers` shows these, `psephos reproduce` all of them.
+`psephos audit papers` shows the former, `psephos reproduce` all of them.
 
 Source: Li et al. (2018), Sections 6 and 7; readings T3 to T15.
 """
@@ -26,7 +26,7 @@ _found: Final = make_finder(__name__, paper="Truth discovery: Li et al. (2018)")
 
 
 def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
-    """Yield the paper's claims in its order, with what was found."""
+    """Yield the findings on the paper's claims, in its order."""
     flip = flip_probability_of(_EPSILON, _LABELS)
     channel = np.array(OneLayer.from_flip_probability((_LABELS,), flip).channel_matrix())
     yield _found("T10", exact_epsilon(channel[1:3, 1:]), epsilon_of(flip, _LABELS))
@@ -38,7 +38,7 @@ def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
     yield _found("T3", of_two)
     yield _found("T3b", _exact_loss("two_layer", is_one_answer=True))
     yield _found("T3c", _exact_loss("two_layer", epsilon=0.0))
-    # A flip probability from U(½, 1), on average and at the least.
+    # The mean and the least flip probability of U(½, 1).
     yield _found("T13", _channel_loss(0.75), _channel_loss(0.5))
     yield _found("T3d", likelihood_at_zero(0, NUM_ANSWERS) / likelihood_at_zero(0, NUM_ANSWERS - 1))
     yield _found("T4", of_two, of_all)
@@ -57,7 +57,7 @@ def findings_on_truth_discovery() -> Iterator[BoundedFinding]:
 
 
 def _exact_loss(mechanism: MechanismName, *, is_one_answer: bool = False, epsilon: float = _EPSILON) -> float:
-    """Return ε of a worker's answers together, or of one where the others are known, by their joint law."""
+    """Return the exact ε of a worker's answers jointly, or of one with the others known, by their joint law."""
     survey = survey_of(mechanism, epsilon, [BINARY] * NUM_ANSWERS)
     case = case_of_worker(survey, "one survey", num_sessions=1, is_one_answer=is_one_answer)
     (pair,) = case.pairs()
@@ -66,5 +66,5 @@ def _exact_loss(mechanism: MechanismName, *, is_one_answer: bool = False, epsilo
 
 
 def _channel_loss(flip: float) -> float:
-    """Return ε of one binary answer that is flipped with probability p, by the channel of Definition 5.1."""
+    """Return the ε of one binary answer with flip probability p, by the channel of Definition 5.1."""
     return exact_epsilon(np.array([[1 - flip, flip], [flip, 1 - flip]]))

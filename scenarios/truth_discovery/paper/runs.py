@@ -1,7 +1,7 @@
-"""`psephos reproduce truth-discovery`: Tables 1 to 3, Figures 1 to 4, and what the paper does not show, as rows.
+"""`psephos reproduce truth-discovery`: rows of Tables 1 to 3, Figures 1 to 4, and of further experiments.
 
-`page.toml` says what is run, what each table of rows holds, and how it is told; `own.toml` of somebody's own crowd.
-Without a folder of data sets there is what can be made without one: the stand-in, and what is computed.
+`page.toml` defines what is run, the tables, and their presentation; `own.toml` the same for the user's crowd. Without a
+folder of data sets, only the synthetic stand-in and computed results are available.
 """
 
 import contextlib
@@ -48,15 +48,15 @@ OF_PAPER: Final = ("majority", "truth_discovery")
 TRIALS_AT_A_TIME: Final = 16
 _FIELDS: Final = {"claimed": "epsilon", "all answers": "epsilon_worker", "one answer": "epsilon_answer"}
 _RUNS: Final = 100
-"""Section 7.1.4: the mean of 100 independent trials."""
+"""Trials of each cell, by Section 7.1.4: the mean of 100 independent trials."""
 _PUBLISHED: Final = rows_beside(__name__, "published.csv")
 GRIDS: Final = grids_of(__name__)
 
 
 def load_layouts(folder: str, names: Sequence[str]) -> tuple[dict[str, Layout], dict[str, str]]:
-    """Return the stand-in and what the folder has of published crowds, by name, and why the others are not there.
+    """Return the stand-in and the folder's published crowds by name, and the reasons why others are missing.
 
-    The folder is empty where nobody has named it; ConfigurationError where a data set is not what it should be.
+    `folder` is empty if not given. ConfigurationError: a data set has an unexpected content.
     """
     missing = find_missing(folder, {name: name for name in names})
     layouts = {name: Layout.of(load_crowd(name, Path(folder))) for name in names if name not in missing}
@@ -64,7 +64,7 @@ def load_layouts(folder: str, names: Sequence[str]) -> tuple[dict[str, Layout], 
 
 
 def crowd_row(name: str, layout: Layout) -> Row:
-    """Return what a crowd is, and what estimators find in its clean answers."""
+    """Return a row on a crowd: its sizes, and the estimators' accuracy on clean answers."""
     answers = layout.crowd.answers
     counts = np.bincount(answers.workers, minlength=answers.num_workers)
     truths = layout.crowd.truth[layout.is_gold]
@@ -83,7 +83,7 @@ def crowd_row(name: str, layout: Layout) -> Row:
 
 
 def table_1(crowds: Mapping[str, Row]) -> Iterator[Row]:
-    """Yield Table 1's numbers beside ours, and the accuracy that Section 7.2 gives without saying of what."""
+    """Yield Table 1's numbers and those of Psephos, and the accuracy in Section 7.2, whose subject is unspecified."""
     for line in rows_beside(__name__, "crowds.csv"):
         crowd = line.pop("crowd")
         for column, published_value in line.items() if crowd in crowds else ():
@@ -101,24 +101,24 @@ def table_1(crowds: Mapping[str, Row]) -> Iterator[Row]:
 def with_estimator(parameters: Parameters, estimator: str) -> Parameters:
     """Return the parameters with an estimator by name.
 
-    The paper's has ten rounds (reading T2); the paper says "until convergence".
+    The paper's estimator gets ten rounds (reading T2); the paper says "until convergence".
     """
     rounds = 10 if estimator == "truth_discovery" else parameters.max_iterations
     return msgspec.structs.replace(parameters, estimator=estimator, max_iterations=rounds)
 
 
 def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Perturbation:
-    """Return the perturbation by a mechanism, or by "auto", of a price in nats.
+    """Return a mechanism's perturbation, or that of "auto", with a given ε in nats.
 
     Args:
-        layout: of a crowd.
-        mechanism: its name.
-        unit: what has the price: "claimed" (the paper's ε), "all answers" (their loss over their number) or "one
-            answer", both proven, of the worker with most answers.
-        price: of one answer.
+        layout: a crowd's layout.
+        mechanism: the mechanism's name.
+        unit: the meaning of `price`: "claimed" (the paper's ε), "all answers" (their proven loss divided by their
+            number) or "one answer" (its proven loss), both for the worker with the most answers.
+        price: ε of one answer, in nats.
 
     Raises:
-        ConfigurationError: the mechanism cannot have this price.
+        ConfigurationError: the mechanism does not support this ε.
 
     Examples:
         >>> from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
@@ -132,12 +132,12 @@ def noise_at(layout: Layout, mechanism: str, *, unit: str, price: float) -> Pert
 
 
 def session_of(crowd: str, noise: Perturbation) -> str:
-    """Return the name of a cell's session: its crowd and its law, so that all estimators see the same reports."""
+    """Return the name of a cell's session: its crowd and its noise, so that all estimators get the same reports."""
     return f"{crowd}/{noise.name}/{noise.flip_probabilities!r}/{noise.hyper!r}"
 
 
 class CrowdCells:
-    """Measures cells of some crowds, and remembers them: tables and comparisons share some."""
+    """Runs and caches cells of some crowds, since tables and comparisons share some."""
 
     def __init__(self, layouts: Mapping[str, Layout], *, seed: int) -> None:
         self.layouts = layouts
@@ -147,7 +147,7 @@ class CrowdCells:
     def accuracies(
         self, crowd: str, noise: Perturbation, estimators: Iterable[str] = OF_PAPER, *, trials: int
     ) -> dict[str, Sample]:
-        """Return for each estimator the accuracy of each trial on the tasks with a known truth."""
+        """Return each estimator's accuracy in each trial on tasks with a known truth."""
         layout, cell = self.layouts[crowd], session_of(crowd, noise)
         source = SimulatedNoise(self._seed, session=cell)
         new = [name for name in estimators if (cell, name) not in self._known]
@@ -168,7 +168,7 @@ class CrowdCells:
 
 
 def clean_accuracy(layout: Layout, estimator: str) -> float:
-    """Return an estimator's accuracy on the answers themselves.
+    """Return an estimator's accuracy on clean answers.
 
     Examples:
         >>> from psephos.scenarios.truth_discovery.data import SyntheticCrowd, make_crowd
@@ -182,12 +182,12 @@ def clean_accuracy(layout: Layout, estimator: str) -> float:
 
 
 def _share_right(layout: Layout, truths: IntArray) -> FloatArray:
-    """Return the share of right truths, shape (...), from truths of shape (..., tasks)."""
+    """Return the fraction of right truths, shape (...), from truths of shape (..., tasks)."""
     return (truths[..., layout.is_gold] == layout.crowd.truth[layout.is_gold]).mean(axis=-1)
 
 
 def parts(request: Asked) -> Iterator[PaperPart]:
-    """Run everything that the paper measured again, and more."""
+    """Run the paper's experiments again, and further ones."""
     grids = request.grids
     layouts, missing = load_layouts(request.data, grids["compared"])
     cells = CrowdCells(layouts, seed=request.seed)
@@ -205,7 +205,7 @@ def parts(request: Asked) -> Iterator[PaperPart]:
 
 
 def parts_on_own_data(request: Asked) -> Iterator[PaperPart]:
-    """Run Table 3 and Figures 2 and 4 on somebody's own crowd; without a known truth, its weights alone."""
+    """Run Table 3 and Figures 2 and 4 on the user's crowd; without known truths, only its weights."""
     fields: dict[str, Any] = dict(request.own)
     if "labels" in fields:
         fields["labels"] = read_labels([fields["labels"]])
@@ -224,7 +224,7 @@ def _table(number: int, cells: CrowdCells, crowd: str, request: Asked) -> PaperP
 
 
 def published_table(cells: CrowdCells, crowd: str, *, trials: int) -> Iterator[Row]:
-    """Yield Table 2 or 3: each number of the paper beside ours; of own data without published numbers."""
+    """Yield rows of Table 2 or 3: the paper's numbers and those of Psephos; only the latter for the user's data."""
     layout, is_published = cells.layouts[crowd], crowd in {PEER_GRADING, DUCHENNE}
     clean = {name: clean_accuracy(layout, name) for name in OF_PAPER}
     for line in _PUBLISHED:
@@ -249,14 +249,14 @@ def published_table(cells: CrowdCells, crowd: str, *, trials: int) -> Iterator[R
 
 
 def _losses(noise: Perturbation, layout: Layout) -> Mapping[str, float]:
-    """Return what is proven for one answer and for all answers of the worker with most answers."""
+    """Return the proven losses of one answer, and of all answers of the worker with the most answers."""
     of_set = np.bincount(layout.crowd.answer_set_of_task, minlength=len(noise.sizes))
     loss = noise.loss_of(tuple(np.minimum(of_set, layout.parameters.max_answers).tolist()))
     return {"epsilon_answer": loss.finest_loss.proven, "epsilon_worker": loss.proven}
 
 
 def _weights(crowd: str, layout: Layout, request: Asked) -> PaperPart:
-    """Return the weights of a crowd's workers in one trial of two layers, and how they fall in all trials."""
+    """Return workers' weights in one trial of two layers, and how their decrease correlates with flip probabilities."""
     answers, grids = layout.crowd.answers, request.grids or GRIDS
     noise = noise_at(layout, "two_layer", unit="claimed", price=grids["weight_epsilon"])
     hyper = noise.hyper
@@ -297,7 +297,7 @@ def _weights(crowd: str, layout: Layout, request: Asked) -> PaperPart:
             (flips[present].tolist(), (clean - reported)[present].tolist())
             for flips, reported in zip(*draw(start, stop), strict=True)
         ]
-        # Where one of the two is the same for all workers, there is no correlation.
+        # If one of the two is constant over workers, there is no correlation.
         correlations = [correlation(*pair) if all(min(each) < max(each) for each in pair) else 0.0 for pair in pairs]
         return {"found": np.array(correlations)}
 
@@ -330,17 +330,17 @@ def _figure_1(highs: Sequence[float], numbers: Sequence[int]) -> Iterator[Row]:
 
 
 def _compare(cells: CrowdCells, crowd: str, grids: Mapping[str, Any], trials: int) -> Iterator[Row]:
-    """Yield all estimators on both mechanisms at each price; two layers cannot have all of them."""
+    """Yield all estimators on both mechanisms at each ε; two layers do not support all values."""
     layout = cells.layouts[crowd]
-    # What is compared trial by trial, on many crowds, needs fewer trials; other estimators than the paper's cost most.
+    # Trial-by-trial comparisons on many crowds need fewer trials; estimators other than the paper's are slowest.
     num_compared, num_others = (
         min(max(trials // part, min_trials), trials) for part, min_trials in ((5, 100), (120, 10))
     )
     for unit, price in ((unit, price) for unit, prices in grids["prices"].items() for price in prices):
         noises = {"one_layer": noise_at(layout, "one_layer", unit=unit, price=price)}
-        with contextlib.suppress(ConfigurationError):  # where answer sets differ in size
+        with contextlib.suppress(ConfigurationError):  # answer sets of different sizes are not supported
             noises["two_layer"] = noise_at(layout, "two_layer", unit=unit, price=price)
-        # The claim makes the mechanisms alike, and the paper recommends two layers; "auto" trusts proven prices alone.
+        # By the claim, mechanisms have equal ε, and the paper recommends two layers; "auto" uses only proven losses.
         mechanism_taken = "two_layer"
         if unit != "claimed":
             max_answers = layout.parameters.max_answers

@@ -1,11 +1,11 @@
-"""Section 6 in formulas: the error bound (7), the change Δ of the error rate, and what is left at ε = 0.
+"""Section 6 in formulas: the error bound (7), the change Δ of the error rate, and the accuracy at ε = 0.
 
 - (6) and (7), reading T8: with x = ±1 for a right or a wrong answer, Markov's inequality needs E[e^(−xw)], for which
-  the paper has (E[e^(−x)])^w. By Jensen's inequality that is too small for all qualities that are folded into [0, ½].
-  Half the weights give the same vote and Chernoff's bound, Π 2√(p(1 − p)), the best of this kind.
-- Δ = Π p_u^f, Section 6.2.3: its mean is one layer's change (b/2)^n, below which it is with probability Q(n, n·ln 2),
-  whatever b is. As derived from (10) it should be Π 2·p_u^f, whose large values become more probable with n if b > ½.
-- At ε = 0, reading T5: as P and 1 − P have one law, so have the reports on answers and on their complement.
+  the paper uses (E[e^(−x)])^w. By Jensen's inequality, this is too small for all qualities folded into [0, ½]. Half the
+  weights give the same vote, and Chernoff's bound, Π 2√(p(1 − p)), which is the best of this kind.
+- Δ = Π p_u^f, Section 6.2.3: its mean is one layer's change (b/2)^n; it is below this with probability Q(n, n·ln 2),
+  for every b. As derived from (10), it should be Π 2·p_u^f, whose large values become more probable with n if b > ½.
+- At ε = 0, reading T5: since P and 1 − P have the same law, so have the reports on answers and on their complement.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from ..workers import printed_factor
 
 
 def printed_bound(quality: float, num_workers: int) -> float:
-    """Return the right-hand side of (7), of workers who are all alike.
+    """Return the right-hand side of (7), for workers of equal quality.
 
     Examples:
         >>> round(printed_bound(0.25, 11), 6)
@@ -33,9 +33,9 @@ def printed_bound(quality: float, num_workers: int) -> float:
 
 
 def exact_error(quality: float, num_workers: int) -> float:
-    """Return how often the vote of workers who are all alike is wrong, with log-odds weights; a coin decides ties.
+    """Return the error probability of a vote of equal workers with log-odds weights; a coin breaks ties.
 
-    A right answer has p < ½ and so a negative weight: the vote is wrong where more than half are right.
+    A worker that is mostly right has p < ½, and so a negative weight: the vote is wrong if more than half are right.
 
     Examples:
         >>> round(exact_error(0.25, 11), 4)
@@ -48,7 +48,7 @@ def exact_error(quality: float, num_workers: int) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class ProductOfUniforms:
-    """The law of Δ: a product of n independent numbers from U(0, b).
+    """The law of Δ: a product of n independent variables from U(0, b).
 
     Examples:
         >>> law = ProductOfUniforms(high=0.9, num_workers=10)
@@ -56,8 +56,8 @@ class ProductOfUniforms:
         0.837
     """
 
-    high: float  # b; 2b where each factor counts twice
-    num_workers: int  # n, of important users
+    high: float  # b; 2b if each factor is doubled
+    num_workers: int  # number n of important users
 
     @property
     def greatest(self) -> float:
@@ -90,12 +90,12 @@ class ProductOfUniforms:
         return change / self.greatest * math.fsum(self._terms(log)) if log > 0 else 1.0
 
     def _terms(self, log: float) -> list[float]:
-        """Return log^j/j! for all j < n."""
+        """Return ln(b^n/x)^j/j! for all j < n."""
         return list(itertools.accumulate(range(1, self.num_workers), lambda term, j: term * log / j, initial=1.0))
 
 
 def likelihood_at_zero(num_flipped: int, num_answers: int) -> Fraction:
-    """Return E[P^k·(1 − P)^(m − k)], P ~ U(0, 1): the chance of reports that flip these k of a worker's m answers.
+    """Return E[P^k·(1 − P)^(m − k)], P ~ U(0, 1): the probability that exactly k given of m answers are flipped.
 
     Examples:
         >>> [str(likelihood_at_zero(flipped, 2)) for flipped in range(3)]
@@ -105,12 +105,12 @@ def likelihood_at_zero(num_flipped: int, num_answers: int) -> Fraction:
 
 
 def mean_accuracy_at_zero(estimate: Callable[[IntArray], IntArray], answers: IntArray, truths: IntArray) -> Fraction:
-    """Return an estimator's accuracy at ε = 0, averaged over a truth and its complement, exactly: all reports.
+    """Return an estimator's exact accuracy at ε = 0, over all reports, averaged over a truth and its complement.
 
     Args:
-        estimate: takes reports, int64, shape (workers, tasks), and returns one label for each task.
+        estimate: maps reports, int64, shape (workers, tasks), to one label for each task.
         answers: int64, 0 or 1, shape (workers, tasks).
-        truths: int64, 0 or 1, shape (tasks,); in the other world answers and truths are flipped.
+        truths: int64, 0 or 1, shape (tasks,); in the complement, answers and truths are flipped.
 
     Examples:
         >>> first_label = lambda reports: np.zeros(reports.shape[1], dtype=np.int64)
