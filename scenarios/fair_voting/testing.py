@@ -76,20 +76,20 @@ def _merits(objective: ObjectiveFunction, utilities: Utilities, sizes: list[int]
 
 
 def _check_all_profiles(objective: ObjectiveFunction, seed: int) -> None:
-    """Check that every profile has a finite number for each alternative."""
+    """Every profile has a finite number for each alternative."""
     for utilities, sizes in _profiles(seed):
         _merits(objective, utilities, sizes)
 
 
 def _check_pure(objective: ObjectiveFunction, seed: int) -> None:
-    """Check that equal utilities have equal numbers, to the bit."""
+    """Equal utilities have equal numbers, to the bit."""
     for utilities, sizes in _profiles(seed):
         first, second_merits = (_merits(objective, utilities, sizes) for _ in range(2))
         require(first == second_merits, f"asked twice, it says {first} and {second_merits}")
 
 
 def _check_neutral(objective: ObjectiveFunction, seed: int) -> None:
-    """Check that an alternative's number does not depend on its position in the list."""
+    """An alternative has the same number at each place: names and order decide nothing."""
     for utilities, sizes in _profiles(seed):
         turned = _merits(objective, [[*row[1:], row[0]] for row in utilities], sizes)
         for place, merits in enumerate(_merits(objective, utilities, sizes)):

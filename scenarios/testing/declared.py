@@ -167,7 +167,7 @@ def _check_rows(case: ProtocolCase) -> None:
 
 
 def _rows_of(case: ProtocolCase) -> list[tuple[list[int], list[int]]]:
-    """Return the distinct pairs of private and public rows."""
+    """Return each party's private and public row."""
     private: list[list[int]] = case.inputs.private.tolist()
     public: list[list[int]] = case.inputs.public.tolist()
     return list(zip(private, public, strict=True))
