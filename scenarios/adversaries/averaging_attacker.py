@@ -71,7 +71,7 @@ class AveragingAttackerRole(InferringRole, frozen=True, kw_only=True):
     name: ClassVar[str] = "averaging-attacker"
 
     def check(self, context: AttackContext) -> None:
-        """Refuse members beside the server, numbers out of range, an unknown target, secret or budget."""
+        """Refuse members besides the server, numbers out of range, an unknown target, secret or budget."""
         refuse(self.members != (SERVER,), "members", list(self.members), "['server']: clients ask nothing")
         check_between("times", self.times, 1, _MOST_TIMES)
         check_between("votes", self.votes, 1, _MOST_VOTES)

@@ -244,7 +244,7 @@ def _describe_ending(trace: SessionTrace) -> tuple[str, str]:
 
 
 class _Heard(NamedTuple):
-    """One party's part: survivors it was told of, shares it revealed by secret, its last step, and why it left."""
+    """A party's part: the survivors in its messages, shares it revealed by secret, its last step, and why it left."""
 
     party: str
     survivors: tuple[int, ...]

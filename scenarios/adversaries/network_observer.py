@@ -31,7 +31,7 @@ _MOST_LISTED: Final = 10_000  # the most reports of a phase that are listed one 
 
 
 class NetworkObserverRole(InferringRole, frozen=True, kw_only=True):
-    """Somebody on the network between all parties and the server.
+    """Someone on the network between all parties and the server.
 
     Examples:
         >>> NetworkObserverRole().watches_traffic

@@ -207,7 +207,7 @@ class Attack(abc.ABC):
         return total
 
     def session_caveat(self, secret: str, *, votes: int) -> str:
-        """Return a sentence that posteriors over so many sessions are approximate; empty if they are exact."""
+        """Return a sentence if posteriors over `votes` sessions are approximate; empty if they are exact."""
         del secret, votes
         return ""
 

@@ -41,7 +41,7 @@ def named_rows(protocol: PhasedProtocol[Any, Any]) -> CandidateRows | None:
     if table is None:
         return None
     field = f"possible rows of protocol {protocol.name!r}"
-    if not isinstance(table, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  somebody's code, which may have no types
+    if not isinstance(table, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  plugin code may be untyped
         raise ConfigurationError(field=field, value=table, allowed="a table: by each column's name its entries")
     try:
         inputs = protocol.encode(table)
@@ -125,7 +125,7 @@ def _fits(protocol: PhasedProtocol[Any, Any], row: Sequence[int], public: Sequen
     try:
         for phase in trusting_phases:  # a trusted server sees the row itself
             phase.check_report(row[phase.columns], public)
-    except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
+    except Exception:  # noqa: BLE001  plugin code may raise anything; the server drops the sender
         return False
     return True
 

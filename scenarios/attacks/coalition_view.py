@@ -304,7 +304,7 @@ def with_shares(
 ) -> CoalitionView:
     """Return a view of a masked sum, extended by the members' noise shares and the worst-case background.
 
-    All parties are told who survived, so any party's view shows it.
+    The server tells all parties who survived, so any party's view shows it.
     """
     steps, decode = coalition_view.protocol.steps, msgspec.msgpack.Decoder(Survivors).decode
     requests = (each.message for view in views for each in view.observations if isinstance(each.message, Request))
@@ -351,7 +351,7 @@ class _Gathered:
                     try:
                         report = phase.codec.decode(payload)
                         phase.check_report(report, self._public[place])
-                    except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
+                    except Exception:  # noqa: BLE001  plugin code may raise anything; the server drops the sender
                         return  # no honest party sends a report that is refused
                     self.reports[number][place] = report
                     self.told[number][place] = True

@@ -52,7 +52,7 @@ class ExtremeReports:
 
     Raises:
         ConfigurationError: the release has no estimate, or none of this name.
-        PluginError: the protocol's code raises even if nobody poisons.
+        PluginError: the protocol's code raises even if no party poisons.
 
     Examples:
         >>> from psephos.protocol.dpwevote import DPWeVote, Parameters
@@ -85,7 +85,7 @@ class ExtremeReports:
 
     @functools.cached_property
     def _drawn(self) -> list[IntArray]:
-        """All parties' reports if nobody poisons."""
+        """All parties' reports if none poisons."""
         return draw_all(self.protocol, self.inputs, noise=self.noise)
 
     def reports(self, places: IntArray) -> list[IntArray]:
@@ -164,7 +164,7 @@ class ExtremeReports:
                 for phase, number_values in zip(phases, reports, strict=True):
                     for report in number_values.tolist():
                         phase.check_report(report, public)
-            except Exception:  # noqa: BLE001  whatever somebody's code raises, the server drops the sender
+            except Exception:  # noqa: BLE001  plugin code may raise anything; the server drops the sender
                 return -math.inf
             tallies = self._tallies(reports, rows)
             try:

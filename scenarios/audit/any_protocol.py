@@ -1,4 +1,4 @@
-"""Audits of any protocol without audits of its own: its phases' mechanisms, and whole sessions.
+"""Audits of any protocol that provides none: its phases' mechanisms, and whole sessions.
 
 Neighbors are two rows of one party: of the rows that the protocol lists (`PhasedProtocol.possible_entries`), or else of
 those that its mechanisms accept (all, if they are few). The audited pair has the greatest loss by the mechanisms' laws,

@@ -98,7 +98,7 @@ class LawCheck:
         draw: the sampler of its outputs; None if there is none.
         secure: as `draw`, with the noise of deployments.
         mechanism: the randomizer that makes the outputs; None if it is not a single one.
-        least: least number of outputs to draw, whatever the case's share is.
+        least: least number of outputs to draw, even if the case's share is smaller.
 
     Examples:
         >>> heads = OutputView("heads", np.array([0.5, 0.5]), lambda outputs: outputs[:, 0])

@@ -234,7 +234,7 @@ def session_sampler(
         inputs: all parties' rows, in roster order.
         observe: maps a session's record to one or more independent outputs, each a row of integers.
         make_noise: prepares the sessions' noise.
-        side: 0 or 1; the two neighbors never share simulated noise, whatever streams are asked for.
+        side: 0 or 1; the two neighbors never share simulated noise, even with equal streams.
         num_sessions: number of rounds on the same data, whose rows are concatenated in an output.
         hold: runs a session.
     """

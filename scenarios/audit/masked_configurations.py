@@ -171,7 +171,7 @@ class MaskedStage(Configuration):
         return np.frombuffer(root_bytes, dtype="<i8").reshape(number, _WORDS).astype(np.int64)
 
     def _least(self, width: int, num_rows: int) -> int:
-        """Return the least number of sessions, whatever the configuration's share is."""
+        """Return the least number of sessions, even if the configuration's share is smaller."""
         num_sessions = math.ceil(_SESSIONS_OF_RATIO * max(width / num_rows, num_rows / width))
         return min(max(num_sessions, _LEAST_SESSIONS), _MOST_OF_LEAST)
 
@@ -251,7 +251,7 @@ class MaskedStage(Configuration):
 class _Parts(NamedTuple):
     """Roles of a roster's parties, by index."""
 
-    survivors: list[int]  # T parties, of whom c collude
+    survivors: list[int]  # T parties, c of which collude
     honest: list[int]
     colluding: list[int]
 

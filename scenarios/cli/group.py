@@ -217,7 +217,7 @@ def _of_system(error: OSError) -> str:
 
 
 def _interrupt(number: int, _: FrameType | None) -> None:
-    """End as by Ctrl-C: tasks are told, and results written."""
+    """End as by Ctrl-C: tasks are cancelled, and results written."""
     _stopped_by.append(signal.Signals(number))
     signal.raise_signal(signal.SIGINT)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # deliver it if it was blocked

@@ -265,7 +265,7 @@ def _end(
     *,
     as_json: bool,
 ) -> None:
-    """Show the result, and then on the pages for as long as was asked, or until somebody interrupts it."""
+    """Show the result, then keep it on the pages for `--web-hours` or until Ctrl-C."""
     import trio
 
     from ..presentation import verdict_of

@@ -48,7 +48,7 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         public: the party's public row, as on the server.
         session_id: 128 random bits; empty for a simulation, which derives it from the seed.
         roster: the roster's digest (`Roster.digest`).
-        expires: time after which nobody may take part, in seconds since 1970 (UTC); 0 for never.
+        expires: time after which no party may take part, in seconds since 1970 (UTC); 0 for never.
         address: the server's address.
         server: the server's certificate, in PEM; empty if certificates are not used.
         certificate: the fingerprint of the party's certificate.
@@ -205,7 +205,7 @@ def draw_session(
         has_links: whether each party that has not enrolled gets a link, instead of keys that are made here.
 
     Raises:
-        ConfigurationError: as `check_days` and `check_enrollments`; a phase is masked and nobody has enrolled; or links
+        ConfigurationError: as `check_days` and `check_enrollments`; a phase is masked and none has enrolled; or links
             are requested and everybody has enrolled.
 
     Examples:

@@ -68,7 +68,7 @@ def restore(
 def leave(path: Path, session: str, *, now: float, witness: RollbackGuard | None = None) -> int:
     """Release the budget that unfinished sessions have reserved, and return their number.
 
-    Joining such a session again reserves its budget anew, and sends the reports that were already drawn.
+    Joining such a session again reserves its budget again, and sends the reports that were already drawn.
 
     Args:
         session: the name of the sessions, or the id of one.

@@ -95,7 +95,7 @@ def slug_of(party: str) -> str:
 
 
 def check_days(days: float) -> None:
-    """Raise ConfigurationError if a certificate cannot be valid for so many days."""
+    """Raise ConfigurationError if a certificate cannot be valid for `days` days."""
     require(days <= _MAX_DAYS, "--days", days, f"at most {_MAX_DAYS:,}")
 
 

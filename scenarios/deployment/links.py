@@ -306,7 +306,7 @@ def read_terms(folder: Path, table: LinkTable) -> bytes:
 
 
 def replace_link(folder: Path, party: str, names: Sequence[str], journal: Path) -> Path:
-    """Replace a party's link that somebody else has used by a new one, and revoke the old one.
+    """Replace a party's link that someone else has used by a new one, and revoke the old one.
 
     A running server notices within `NOTICE_SECONDS`, and disconnects clients of the old link. If their report arrives
     before that, it counts, and the old link stays.

@@ -72,7 +72,7 @@ _TYPES: Final = {
     ".svg": "image/svg+xml",
 }
 _RESULTS: Final = ("result.json", "estimates.svg", "estimates-narrow.svg")
-"""Of a run's folder what was released, and nothing that depends on who came."""
+"""The files of a run's folder with released results; they do not depend on who took part."""
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -337,15 +337,15 @@ class WebSite:
                     await trio.sleep_forever()
 
     async def show_result(self, verdict: str, folder: Path) -> None:
-        """Show what came of the session for as many `hours`, and tell voters who come that it is over.
+        """Show the session's result for `hours`, and tell voters who arrive that the vote is over.
 
         Args:
-            verdict: what was released, in words.
-            folder: of the run, with what was released in `result.json` and its pictures.
+            verdict: the released result as a sentence.
+            folder: the run's folder, with the released result in `result.json` and its pictures.
         """
         self._keys.refusal = f"The vote is over. Its result is at {self.origin}/"
         for name in _RESULTS:
-            with contextlib.suppress(FileNotFoundError):  # where no pictures are wanted
+            with contextlib.suppress(FileNotFoundError):  # the run may have no pictures
                 self._files[f"/{name}"] = _file(name, (folder / name).read_bytes())
         result = {"verdict": verdict, "has_picture": f"/{_RESULTS[-1]}" in self._files}
         self._publish({**self._facts, "result": result})

@@ -41,7 +41,7 @@ class CountedValues(msgspec.Struct, frozen=True, kw_only=True):
 def counting_errors(counted_values: CountedValues, *, people: int) -> dict[str, float]:
     """Return each mechanism's standard error of the count of a value that few people hold.
 
-    Mechanisms that do not support so many values are missing.
+    Mechanisms that do not support these values are missing.
 
     Examples:
         >>> found = counting_errors(CountedValues(what="each weight", epsilon=1.0, num_choices=3), people=100)

@@ -50,7 +50,7 @@ _SECONDS_OF_STEP: Final = 0.25  # between progress updates
 _MOST_SECONDS: Final = 30.0  # most work that an interruption loses
 _LEAST_SECONDS: Final = 1e-6
 _PROBED: Final = 64  # trials by which a block's duration is estimated
-_SHARE_PROBED: Final = 8  # these are at most one in so many of the trials
+_SHARE_PROBED: Final = 8  # they are at most 1 / `_SHARE_PROBED` of the trials
 _Range: TypeAlias = tuple[int, int, int]  # index of a cell, its first trial, and the one after the last
 
 

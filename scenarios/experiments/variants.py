@@ -42,7 +42,7 @@ OF_MASKS: Final = (
 )
 SIZES: Final = ("threshold", "colluders")
 """Parameters that only masked sessions have."""
-_LEAVING: Final = 10  # by default, one in so many parties may drop out, and one may collude with the server
+_LEAVING: Final = 10  # by default, 1 / `_LEAVING` of the parties may drop out, and as many may collude with the server
 REACH: Final = 1024.0
 """ε is searched within this factor of the session's, on either side."""
 _STEPS: Final = 12  # steps of a bisection over this range, to within 0.5 %

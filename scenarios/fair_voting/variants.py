@@ -1,9 +1,9 @@
 """Compare the mechanisms of a fair vote at one ε.
 
 By trials, the error is the fraction of elections whose winner differs from the noiseless one; all mechanisms have this
-error, whatever they release and in every trust model. A plan's error is exact: the standard error of a mean utility in
-the smallest group, as a fraction of the range of scores, for each mechanism that releases it. It depends on the groups'
-sizes, not on rankings, so you can plan before there are any.
+error, regardless of what they release and of the trust model. A plan's error is exact: the standard error of a mean
+utility in the smallest group, as a fraction of the range of scores, for each mechanism that releases it. It depends on
+the groups' sizes, not on rankings, so you can plan before there are any.
 """
 
 import bisect

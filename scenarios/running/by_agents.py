@@ -77,7 +77,7 @@ async def run_agents(
     """Run a session with one agent for each party, all in this process, over `transport`.
 
     Deadlines pass as soon as all parties have answered or left, even if a deployment would wait because participation
-    is private: the server skips the rest when its machine waits for nobody. A clock that jumps when all tasks are idle
+    is private: the server skips the rest when its machine waits for none. A clock that jumps when all tasks are idle
     would not work, since a report may still be on its way over a socket.
 
     Args:

@@ -147,7 +147,7 @@ def _answer(question: _Question) -> _Computed:
         tallies = [tally.restore() for tally in question.tallies]
         tallies_made, released_bytes = compute(protocol, reports, np.array(question.public, dtype=np.int64), tallies)
         return _Computed(([KeptTally.from_tally(tally) for tally in tallies_made], released_bytes))
-    except Exception as error:  # noqa: BLE001  whatever somebody's code raises is told
+    except Exception as error:  # noqa: BLE001  plugin code may raise anything; report it
         return _Computed(failure=f"{type(error).__name__}: {error}")
 
 

@@ -34,7 +34,7 @@ class Layout:
     codes: IntArray  # int64, shape (answers,): each answer's code in its private row
     offsets: IntArray  # int64, shape (answers,): the code of label 0 in its answer set
     places: IntArray  # int64, shape (answers,): its column in its worker's row
-    is_gold: NDArray[np.bool_]  # bool, shape (tasks,): whether the truth is known, and somebody answered
+    is_gold: NDArray[np.bool_]  # bool, shape (tasks,): whether the truth is known and a worker answered
 
     @classmethod
     def of(cls, crowd: Crowd) -> "Layout":

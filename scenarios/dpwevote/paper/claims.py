@@ -65,7 +65,7 @@ def _loss_by_true_group(vote: DPWeVote) -> float:
     """Return the ε of two weights against a semi-honest server, if opinions are uploaded in true weight groups.
 
     The reported group reveals nothing new, since the server has already received the weight's report. The true group
-    reveals the weight itself, whatever noise its report had. So Psephos counts opinions by reported group, as do the
+    reveals the weight itself, regardless of its report's noise. So Psephos counts opinions by reported group, as do the
     paper's tables.
     """
     candidates = DPWeVoteAttack(vote).candidates("weight")

@@ -115,7 +115,7 @@ def joint_log_likelihoods(
     totals_of_others = view.totals[0] - own_tally.totals
     count = release.num_reports[0] - own_tally.num_reports
     if count == 0:
-        return np.zeros(len(rows))  # whoever is honest did not report
+        return np.zeros(len(rows))  # honest parties did not report
     if isinstance(phase.mechanism, JointScores):
         return _log_likelihoods_of_scores(phase.mechanism, totals_of_others, count, rows, belief)
     reports = _list_reports(phase.mechanism)

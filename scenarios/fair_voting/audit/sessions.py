@@ -254,9 +254,9 @@ def _suffix(vote: FairVoting, group: int) -> str:
 def disliked_alternative(vote: FairVoting) -> tuple[RankingCounts, RankingCounts]:
     """Return a profile in which all voters rank an alternative last, and a neighbor in which one ranks it first.
 
-    In the first, nobody's utility of it is above 0, so on the printed scale parity elects it with certainty, except for
-    ties; a single voter changes that. The two groups agree on the best of four alternatives, and differ in the middle
-    ones.
+    In the first, no voter's utility of it is above 0, so on the printed scale parity elects it with certainty, except
+    for ties; a single voter changes that. The two groups agree on the best of four alternatives, and differ in the
+    middle ones.
     """
     number = math.factorial(len(vote.parameters.alternatives))
     orders = np.array([[1, 2, 3, 0], [1, 3, 2, 0], [0, 3, 2, 1]], dtype=np.int64)

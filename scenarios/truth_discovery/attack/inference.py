@@ -14,7 +14,7 @@ rest are the last one's reports. Otherwise the rest are the numbers of honest wo
     P[table | x] ∝ Σ_r P[r | x] · table[r] / π̃[r],
 
 with π̃ the prior law of an honest report; this is exact for a single task. Over several tasks, the honest workers'
-tables are treated as independent, which is exact if answers do not share a flip probability. If somebody skipped a
+tables are treated as independent, which is exact if answers do not share a flip probability. If a worker skipped a
 task, it is unknown who did, and the task's table is ignored; so are the truths' confidences, and workers' private
 weights.
 
@@ -292,7 +292,7 @@ class TruthDiscoveryAttack(Attack):
         return infer(logs[is_asked], places=places, labels=self.labels, prior=priors[is_asked])
 
     def session_caveat(self, secret: str, *, votes: int) -> str:
-        """Return a sentence if posteriors over so many sessions are approximate. See `Attack.session_caveat`."""
+        """Return a sentence if posteriors over `votes` sessions are approximate. See `Attack.session_caveat`."""
         if secret != _ANSWERS or votes == 1 or self.protocol.trusts_server:
             return ""
         if len(self._laws[0].log_shares) == 1 or self._summation(votes) is not None:
@@ -390,7 +390,7 @@ class TruthDiscoveryAttack(Attack):
     def _log_likelihoods_of_counts(
         self, sessions: Sequence[CoalitionView], targets: IntArray, of_tasks: FloatArray
     ) -> FloatArray:
-        """Return ln P[noisy counts, or the server's view | one answer]; 0 for tasks that somebody skipped."""
+        """Return ln P[noisy counts, or the server's view | one answer]; 0 for tasks that a worker skipped."""
         first, phase = sessions[0], self.protocol.phase
         tasks, all_labels = first.public[targets, self._asked], np.arange(len(self.labels))
         logs = np.zeros((*tasks.shape, len(all_labels)))
