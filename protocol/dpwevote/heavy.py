@@ -32,6 +32,7 @@ import scipy as sp
 
 from ..arrays import FloatArray, IntArray
 from ..elementary import exp, ln, square
+from ..estimators.adaptive_sums import expected_chance
 from ..estimators.sum_tests import Alike, decisive_reach
 from ..mechanisms import GeneralizedRandomizedResponse, VectorLaplace
 
@@ -85,9 +86,8 @@ def reach_of_sum(
         rounded += number * off
         for _ in range(number):
             near, far = ends
-            of_yes = keep * _shifted(chances, near) + (1 - keep) * _shifted(chances, -far)
-            of_no = (1 - keep) * _shifted(chances, far) + keep * _shifted(chances, -near)
-            chances = np.maximum(of_yes, of_no)
+            of_yes = expected_chance(chances, (near, -far), (keep, 1 - keep))
+            chances = np.maximum(of_yes, expected_chance(chances, (far, -near), (1 - keep, keep)))
     is_rare = chances * _MORE <= level
     cells = int(np.argmax(is_rare)) - _CELLS if is_rare.any() else _farthest_cell(kinds, noise, keep, level, cell)
     return math.ceil((cells + rounded) * cell * _MORE) + 1
@@ -101,21 +101,6 @@ def _chance_beyond(noise: VectorLaplace | None, cell: float) -> FloatArray:
     spread, rate = 1 + exp(-1 / noise.scale), -1 / (noise.scale * ln(2.0))
     far = sp.special.exp2(np.where(reaches > 0, reaches, 1 - reaches) * rate) / spread
     return np.where(reaches > 0, far, 1 - far)
-
-
-def _shifted(chances: FloatArray, cells: int) -> FloatArray:
-    """Return the chances of what is so many cells nearer: of 1 below the first, and of the last beyond it."""
-    size = len(chances)
-    if not cells:
-        return chances
-    shifted = np.empty_like(chances)
-    if cells > 0:
-        cells = min(cells, size)
-        shifted[:cells], shifted[cells:] = 1.0, chances[: size - cells]
-    else:
-        cells = min(-cells, size)
-        shifted[size - cells :], shifted[: size - cells] = chances[-1], chances[cells:]
-    return shifted
 
 
 def _farthest_cell(

@@ -149,6 +149,32 @@ def tail_curve(strata: Sequence[Stratum], farthest: float) -> TailCurve | None:
     return TailCurve(start * step + rounding, step, (np.ceil(chances / GRID) + 1) * GRID)
 
 
+def expected_chance(chances: FloatArray, moves: Sequence[int], shares: Sequence[float]) -> FloatArray:
+    """Return the probabilities of reaching each point of a grid before a report, given those after it.
+
+    Below the grid, sums count as reached; above it, they have the probability at its end.
+
+    Args:
+        chances: after the report, shape (cells,), falling from 1.
+        moves: the number of cells that each outcome of the report adds to the sum.
+        shares: the probability of each outcome.
+
+    Examples:
+        >>> expected_chance(np.array([1.0, 0.5, 0.0]), [1, -1], [0.5, 0.5]).tolist()
+        [0.75, 0.5, 0.25]
+    """
+    size = len(chances)
+    total = np.zeros(size)
+    for cells, share in zip(moves, shares, strict=True):
+        if cells >= 0:
+            total[:cells] += share
+            total[cells:] += share * chances[: max(size - cells, 0)]
+        else:
+            total[:cells] += share * chances[-cells:]
+            total[cells:] += share * chances[-1]
+    return total
+
+
 def _greatest_block(values: FloatArray, chances: FloatArray, room: int) -> float:
     """Return the greatest number of reports of any law that exceed `room` on either side with at most `_OUTSIDE`.
 
@@ -182,6 +208,9 @@ def _chances_with_blocks(needed: FloatArray, blocks: tuple[FloatArray, FloatArra
     added = size * (chances * is_outside).sum(axis=1, keepdims=True) + _ROUNDING + (_OUTSIDE if size > 1 else 0.0)
     points = below.astype(np.int64)
     is_short = size == 1 and values.size <= _MOST_POINTS
+    # Each report goes to either of two points.
+    moves = np.stack([points, points + 1], axis=2).reshape(len(values), -1).tolist()
+    shares = np.stack([inside * (1 - above_shares), inside * above_shares], axis=2).reshape(len(values), -1).tolist()
     transforms = np.zeros(0)
     if not is_short:
         laws = np.zeros((len(values), 4 * half))
@@ -191,15 +220,11 @@ def _chances_with_blocks(needed: FloatArray, blocks: tuple[FloatArray, FloatArra
         transforms = sp.fft.rfft(laws) ** size
     best = np.tile(needed, (len(values), 1))
     for _ in range(number):
-        # Below the grid, sums count as reached; above it, they have the probability at its end.
-        wide = np.hstack([np.ones((len(best), half)), best, np.repeat(best[:, -1:], half, axis=1)])
         if is_short:
-            moved = np.zeros_like(best)
-            for row, column in np.ndindex(*values.shape):
-                start, share = half - int(points[row, column]), above_shares[row, column]
-                moved[row] += inside[row, column] * (1 - share) * wide[row, start : start + 2 * half]
-                moved[row] += inside[row, column] * share * wide[row, start - 1 : start - 1 + 2 * half]
+            moved = np.array([expected_chance(*row) for row in zip(best, moves, shares, strict=True)])
         else:
+            # Below the grid, sums count as reached; above it, they have the probability at its end.
+            wide = np.hstack([np.ones((len(best), half)), best, np.repeat(best[:, -1:], half, axis=1)])
             moved = sp.fft.irfft(transforms * sp.fft.rfft(wide), n=4 * half)[:, half:-half]
         # Each row has the best probabilities if its law or a later one is taken.
         best = np.maximum.accumulate((moved + added)[::-1])[::-1]
