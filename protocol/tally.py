@@ -5,7 +5,7 @@ Most are sums. If an estimator needs single reports, a tally holds them as rows,
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -142,10 +142,11 @@ class Decisions:
     """The decisions of many sessions, as arrays, without statements. A protocol's subclass adds arrays.
 
     Args:
-        kinds: int64, shape (sessions, any number). Sessions with equal rows have outcomes of the same size in bytes.
+        kinds: a function that returns int64, shape (sessions, any number). Sessions with equal rows have outcomes of
+            the same size in bytes; it is called only if bytes are counted.
     """
 
-    kinds: IntArray
+    kinds: Callable[[], IntArray]
 
 
 class Merged:

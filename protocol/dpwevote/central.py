@@ -349,6 +349,8 @@ class CentralVariant(Variant):
         self.central_sums = CentralSums(parameters, most_scale=most_scale)
         self._share = parameters.exact_fraction
         self._fixed_quota = Fraction(str(parameters.quota or 0))
+        greatest = _BOUND * self.central_sums.step
+        require(self._fixed_quota <= greatest, "quota", parameters.quota, f"at most {float(greatest):g}")
 
     @property
     def worst_variance(self) -> float:
@@ -380,12 +382,14 @@ class CentralVariant(Variant):
     def bias_bound(self, num_partners: int) -> float:
         return float(num_partners * self.central_sums.deviation)
 
+    @functools.cached_property
+    def _phase(self) -> CentralVotes:
+        is_public = self._parameters.public_weights
+        columns = range(len(self._parameters.candidates) + (not is_public))
+        return (PublicWeightVotes if is_public else CentralVotes)(self._parameters, self.central_sums, columns=columns)
+
     def make_phases(self) -> Iterator[Phase]:
-        number = len(self._parameters.candidates)
-        if self._parameters.public_weights:
-            yield PublicWeightVotes(self._parameters, self.central_sums, columns=range(number))
-        else:
-            yield CentralVotes(self._parameters, self.central_sums, columns=range(1 + number))
+        yield self._phase
 
     def check_roster(self, num_partners: int) -> None:
         greatest = int(max(np.abs(self.central_sums.margins).max(), self.central_sums.totals.max(initial=0)))
@@ -417,18 +421,16 @@ class CentralVariant(Variant):
 
         None if the law of the noise has too many cells.
         """
-        (phase,) = self.make_phases()
-        assert isinstance(phase, CentralVotes)  # noqa: S101  of this variant, and of those that are made of it
         number = len(inputs.private)
         holdings = self.decode(inputs.flatten(number))
         votes = self.central_sums.margins[holdings.places[:, None], holdings.opinions]
         numbers = counts_of_rows(holdings.places.reshape(number, -1), len(self._parameters.weights))
         totals = np.hstack([votes.reshape(number, -1, votes.shape[1]).sum(axis=1), numbers])
-        margins, places = np.unique(phase.beyond_quota(totals), return_inverse=True)
-        chances = np.array([self._chance_beyond(phase, margin) for margin in margins.tolist()])
+        margins, places = np.unique(self._phase.beyond_quota(totals), return_inverse=True)
+        chances = np.array([self._chance_beyond(margin) for margin in margins.tolist()])
         return chances[places.reshape(-1)].reshape(number, -1)
 
-    def _chance_beyond(self, phase: CentralVotes, margin: int) -> float:
+    def _chance_beyond(self, margin: int) -> float:
         """Return the chance that a margin, which passes from 0 steps on, is on the side of yes with noise."""
         return exp(self.central_sums.mechanism.log_tail(-margin))
 

@@ -31,7 +31,7 @@ from .central import CentralVariant
 from .game import least_whole
 from .parameters import Parameters
 from .protocol import DPWeVote
-from .variant import ReportSums
+from .variant import ReportSums, Variant
 
 _OUTSIDE: Final = math.log(2e13)
 _LEAST_LOG: Final = -40.0
@@ -53,7 +53,7 @@ def chances_to_pass(vote: DPWeVote, inputs: InputBlock) -> FloatArray | None:
     parameters, number, size = vote.parameters, len(inputs.private), len(vote.parameters.candidates)
     if type(vote) is not DPWeVote:
         return None
-    variant = parameters.kind(parameters)
+    variant = _variant_of(parameters)
     if vote.trusts_server and isinstance(variant, CentralVariant):
         return variant.chances_to_pass(inputs)
     law = _law_of(parameters, inputs.num_parties)
@@ -68,8 +68,13 @@ def chances_to_pass(vote: DPWeVote, inputs: InputBlock) -> FloatArray | None:
 
 
 @functools.lru_cache(maxsize=8)
+def _variant_of(parameters: Parameters) -> Variant:
+    return parameters.kind(parameters)
+
+
+@functools.lru_cache(maxsize=8)
 def _law_of(parameters: Parameters, num_partners: int) -> "PassingLaw | None":
-    if (sums := parameters.kind(parameters).report_sums) is None:
+    if (sums := _variant_of(parameters).report_sums) is None:
         return None
     quota, tie_passes = Fraction(parameters.quota or 0), parameters.passes == "at_least"
     with contextlib.suppress(ValueError):

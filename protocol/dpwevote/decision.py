@@ -14,8 +14,9 @@ always holds for q ≤ `level`; otherwise "undecided".
 The masked model has no such variant: the server sees the noisy sum anyway, so releasing only its sign saves nothing.
 """
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
 import numpy as np
@@ -25,10 +26,10 @@ from ..errors import ConfigurationError
 from ..estimators import Verdict
 from ..mechanisms import DiscreteLaplace, ThresholdDecision
 from ..mechanisms.threshold import LEANS_YES
-from ..phases import Draw, DrawBlock, Phase
+from ..phases import Draw, DrawBlock
 from ..tally import Tally, TallyBlock
 from .central import CentralSums, CentralVariant, CentralVotes
-from .variant import VERDICTS, VoteDecisions
+from .variant import VERDICTS, VoteDecisions, count_verdicts
 
 if TYPE_CHECKING:
     from .parameters import Parameters
@@ -85,9 +86,10 @@ class DecisionVariant(CentralVariant):
         """False: it tells decisions alone."""
         return False
 
-    def make_phases(self) -> Iterator[Phase]:
+    @functools.cached_property
+    def _phase(self) -> DecisionVotes:
         number = len(self._parameters.candidates) + (not self._parameters.public_weights)
-        yield DecisionVotes(self._parameters, self.central_sums, columns=range(number))
+        return DecisionVotes(self._parameters, self.central_sums, columns=range(number))
 
     def check_roster(self, num_partners: int) -> None:
         super().check_roster(num_partners)
@@ -103,15 +105,15 @@ class DecisionVariant(CentralVariant):
         reports = tally.totals[:, : len(self._parameters.candidates)]
         verdicts = _PLACES[reports]
         return VoteDecisions(
-            kinds=np.stack([(verdicts == place).sum(axis=1) for place in range(len(VERDICTS))], axis=1),
+            kinds=lambda: count_verdicts(verdicts),
             sums=(),
             leans_yes=reports >= LEANS_YES,
-            verdicts=verdicts,
+            verdicts=lambda: verdicts,
             weight_counts=self.weight_counts(tallies),
         )
 
-    def _chance_beyond(self, phase: CentralVotes, margin: int) -> float:
-        mechanism = phase.tally_mechanism
+    def _chance_beyond(self, margin: int) -> float:
+        mechanism = self._phase.tally_mechanism
         assert isinstance(mechanism, ThresholdDecision)  # noqa: S101  of this variant
         wrong = mechanism.chance_of_error(margin)
         return 1 - wrong if margin >= 0 else wrong

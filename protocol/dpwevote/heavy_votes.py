@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..arrays import FloatArray, IntArray, counts_of_rows
 from ..elementary import square
 from ..mechanisms import ResponseSum, VectorLaplace
-from ..phases import Draw, DrawBlock, InputBlock, Phase
+from ..phases import Draw, DrawBlock, InputBlock
 from ..privacy import PrivacyLoss
 from ..tally import Tally, TallyBlock
 from .central import NOISE_ON_SUMS, CentralSums, CentralVariant, PublicWeightVotes
@@ -109,9 +109,6 @@ class HeavyVariant(CentralVariant):
     @property
     def _noise(self) -> VectorLaplace | None:
         return self._phase.of_nobody.noise
-
-    def make_phases(self) -> Iterator[Phase]:
-        yield self._phase
 
     @property
     def server_variance(self) -> float:

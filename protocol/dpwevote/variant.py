@@ -92,15 +92,20 @@ class VoteDecisions(Decisions):
     Args:
         sums: the estimates of each candidate; empty if only decisions are released.
         leans_yes: whether the released margin, or decision, is on the side of yes.
-        verdicts: indices in `VERDICTS`.
+        verdicts: indices in `VERDICTS`, computed on first call: the tests behind them take most of the time.
         weight_counts: the estimated number of partners with each weight, shape (sessions, weights); without columns if
             the reports do not determine it.
     """
 
     sums: Sequence[Sums]
     leans_yes: NDArray[np.bool_]
-    verdicts: IntArray
+    verdicts: Callable[[], IntArray]
     weight_counts: FloatArray
+
+
+def count_verdicts(verdicts: IntArray) -> IntArray:
+    """Return how many candidates of each session have each verdict: a name's length is all that bytes tell of it."""
+    return np.stack([(verdicts == place).sum(axis=1) for place in range(len(VERDICTS))], axis=1)
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -383,9 +388,13 @@ class Variant(abc.ABC):
         numbers = range(len(self._parameters.candidates))
         sums = [self.sums(number, tallies) for number in numbers]
         margins = np.stack([candidate_sums.margin for candidate_sums in sums], axis=1)
-        verdicts = np.array([self._verdict_codes(number, sums[number], tallies) for number in numbers]).T
+
+        @functools.cache
+        def verdicts() -> IntArray:
+            return np.array([self._verdict_codes(number, sums[number], tallies) for number in numbers]).T
+
         return VoteDecisions(
-            kinds=np.stack([(verdicts == place).sum(axis=1) for place in range(len(VERDICTS))], axis=1),
+            kinds=lambda: count_verdicts(verdicts()),
             sums=sums,
             leans_yes=margins >= 0 if self._parameters.passes == "at_least" else margins > 0,
             verdicts=verdicts,
@@ -435,7 +444,7 @@ class Variant(abc.ABC):
         decided = CandidateOutcome(
             name=self._parameters.candidates[number],
             leans_yes=bool(decisions.leans_yes[0, number]),
-            verdict=DecisionVerdict(VERDICTS[int(decisions.verdicts[0, number])], self._parameters.level),
+            verdict=DecisionVerdict(VERDICTS[int(decisions.verdicts()[0, number])], self._parameters.level),
             support=None,
             quota=None,
             margin=None,

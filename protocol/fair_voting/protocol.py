@@ -58,8 +58,9 @@ class ElectionDecisions(Decisions):
     """The winners of many sessions, as indices of alternatives, shape (sessions,).
 
     Examples:
-        >>> ElectionDecisions(winners=np.array([0, 1, 0]), kinds=np.zeros((3, 1), dtype=np.int64)).winners.tolist()
-        [0, 1, 0]
+        >>> winners = np.array([0, 1, 0])
+        >>> ElectionDecisions(winners=winners, kinds=lambda: winners[:, None]).kinds().shape
+        (3, 1)
     """
 
     winners: IntArray
@@ -307,7 +308,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         (block,) = tallies
         phase = self.phase
         if isinstance(phase, DisclosedRankings) and phase.choice is not None:
-            return ElectionDecisions(winners=block.totals[:, 0], kinds=block.totals[:, :1])
+            return ElectionDecisions(winners=block.totals[:, 0], kinds=lambda: block.totals[:, :1])
         if self.parameters.kind.counts_pairs:
             level, noise = self.parameters.level, cast("VectorLaplace", phase.tally_mechanism)
             pair_winners = [self._winner_by_pairs(totals, noise) for totals in block.totals]
@@ -315,7 +316,9 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
                 (winner, p_value <= level, int(bytes_of(totals).sum()))
                 for (winner, _, p_value), totals in zip(pair_winners, block.totals, strict=True)
             ]
-            return ElectionDecisions(winners=np.array([winner for winner, *_ in pair_winners]), kinds=np.array(kinds))
+            return ElectionDecisions(
+                winners=np.array([winner for winner, *_ in pair_winners]), kinds=lambda: np.array(kinds)
+            )
         objective, sizes = self.objective, np.array(self.parameters.group_sizes, dtype=np.float64)
 
         @functools.cache
@@ -324,7 +327,7 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
 
         if objective.function is not None:  # a registered objective: there is no test for it
             winners = np.array([self._winner(utilities(place), block.totals[place]) for place in range(len(block))])
-            return ElectionDecisions(winners=winners, kinds=winners[:, None])
+            return ElectionDecisions(winners=winners, kinds=lambda: winners[:, None])
 
         def exact_utilities(place: int) -> FloatArray:
             return np.array([[float(value) for value in row] for row in utilities(place)])
@@ -336,13 +339,13 @@ class FairVoting(OnePhaseProtocol[Parameters, Outcome, FairPhase]):
         winners = clear_winners(rounded, objective, sizes)
         for place in np.flatnonzero(winners < 0).tolist():
             winners[place] = self._winner(utilities(place), block.totals[place])
-        confirming = self._confirmation(phase.counts_of(block.tally(0)))
-        return ElectionDecisions(
-            winners=winners,
-            kinds=np.stack([winners, confirming.are_confirmed(rounded, winners, exact_utilities)], axis=1).astype(
-                np.int64
-            ),
-        )
+
+        def kinds() -> IntArray:
+            confirming = self._confirmation(phase.counts_of(block.tally(0)))
+            are_confirmed = confirming.are_confirmed(rounded, winners, exact_utilities)
+            return np.stack([winners, are_confirmed], axis=1).astype(np.int64)
+
+        return ElectionDecisions(winners=winners, kinds=kinds)
 
     def outcome(self, tallies: Sequence[Tally]) -> Outcome:
         (tally,) = tallies

@@ -41,8 +41,8 @@ class PreferenceDecisions(Decisions):
     """The outcomes of many sessions: the preferences of all voters, shape (sessions, features).
 
     Examples:
-        >>> preferences, kinds = np.array([[0.8, -0.1]]), np.zeros((1, 2), dtype=np.int64)
-        >>> len(PreferenceDecisions(preferences=preferences, kinds=kinds).preferences)
+        >>> preferences = np.array([[0.8, -0.1]])
+        >>> len(PreferenceDecisions(preferences=preferences, kinds=lambda: np.ones((1, 2), dtype=np.int64)).kinds())
         1
     """
 
@@ -222,7 +222,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             return PreferenceDecisions(
                 preferences=preferences,
                 # The size of an outcome depends on this: a direction of length 0 has neither errors nor a ball.
-                kinds=np.stack([preferences.any(axis=1), means.any(axis=1)], axis=1).astype(np.int64),
+                kinds=lambda: np.stack([preferences.any(axis=1), means.any(axis=1)], axis=1).astype(np.int64),
             )
         decisions: list[tuple[float, ...]] = []
         kinds: list[list[bool]] = []
@@ -233,7 +233,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
             decisions.append(released[0][0])
             parts = [(errors, self._ball_of(mean, errors)) for mean, (_, errors) in zip(means, released, strict=True)]
             kinds.append([each is None for pair in parts for each in pair])
-        return PreferenceDecisions(preferences=np.array(decisions), kinds=np.array(kinds, dtype=np.int64))
+        return PreferenceDecisions(preferences=np.array(decisions), kinds=lambda: np.array(kinds, dtype=np.int64))
 
     def _means_alike(self, tallies: TallyBlock) -> FloatArray | None:
         """Return the means of many sessions, shape (sessions, numbers), of one society and one ε; else None."""

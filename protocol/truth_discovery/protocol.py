@@ -57,7 +57,7 @@ class TruthDecisions(Decisions):
         truths: the codes of the found labels, int64, shape (sessions, tasks); -1 for a task without one.
 
     Examples:
-        >>> TruthDecisions(truths=np.array([[1, -1]]), kinds=np.array([[40]])).truths.tolist()
+        >>> TruthDecisions(truths=np.array([[1, -1]]), kinds=lambda: np.array([[40]])).truths.tolist()
         [[1, -1]]
     """
 
@@ -315,12 +315,16 @@ class TruthDiscovery(OnePhaseProtocol[Parameters, Outcome, AnswersPhase]):
         """
         (block,) = tallies
         truths, num_iterations = self._infer_block(block, noise=self.noise)
-        counts, _ = self.counts_of(block)
-        labels = np.arange(counts.shape[-1], dtype=np.int64) < self.codes.size_of_task[:, None]
-        tables = [*np.moveaxis(block.totals, 1, 0), counts] if self.parameters.own_levels.epsilons else [counts]
-        num_bytes = bytes_of(num_iterations) + sum(bytes_of(table[:, labels]).sum(axis=1) for table in tables)
-        num_bytes += self._bytes_of_labels[self.codes.set_of_task, truths].sum(axis=1)
-        return TruthDecisions(truths=truths, kinds=num_bytes[:, None])
+
+        def kinds() -> IntArray:
+            counts, _ = self.counts_of(block)
+            labels = np.arange(counts.shape[-1], dtype=np.int64) < self.codes.size_of_task[:, None]
+            tables = [*np.moveaxis(block.totals, 1, 0), counts] if self.parameters.own_levels.epsilons else [counts]
+            num_bytes = bytes_of(num_iterations) + sum(bytes_of(table[:, labels]).sum(axis=1) for table in tables)
+            num_bytes += self._bytes_of_labels[self.codes.set_of_task, truths].sum(axis=1)
+            return num_bytes[:, None]
+
+        return TruthDecisions(truths=truths, kinds=kinds)
 
     @functools.cached_property
     def _bytes_of_labels(self) -> IntArray:

@@ -4,9 +4,9 @@ Source: Yan, Liu and Liu (2018), Table 2 and equations (10) to (13).
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -59,32 +59,6 @@ def mean_square_of_shares(errors: FloatArray, whole: float | FloatArray) -> Floa
     return np.square(errors / whole).mean(axis=-1)
 
 
-def inverse_of_weights(vote: DPWeVote) -> FloatArray:
-    """Return the matrix that debiases reported numbers of partners by weight, shape (weights, weights).
-
-    The vote has variant "joint" or "printed", and private weights.
-    """
-    mechanism = vote.phases[0].mechanism
-    number = mechanism.report_range[1] + 1
-    return np.array([_debiased(mechanism, row) for row in np.eye(number).tolist()], dtype=np.float64)
-
-
-def yes_votes_of(vote: DPWeVote, reported: FloatArray) -> FloatArray:
-    """Return the estimated numbers of yes votes by weight, for variant "joint" or "printed".
-
-    `reported` counts reports of each weight with each opinion, shape (..., weights, 2).
-    """
-    estimated = reported @ np.array(_debiased(vote.phases[-1].mechanism, (0, _YES)), dtype=np.float64)
-    if not (vote.parameters.kind.is_biased or vote.parameters.public_weights):
-        estimated = estimated @ inverse_of_weights(vote).T
-    return estimated
-
-
-def _debiased(mechanism: object, values: Sequence[float]) -> Sequence[Fraction]:
-    assert isinstance(mechanism, GeneralizedRandomizedResponse)  # noqa: S101  so these variants report
-    return debiased_values(mechanism, values)
-
-
 class VoteMeasures(Measures):
     """Accuracy of a vote's decisions, and errors of its estimates."""
 
@@ -108,6 +82,26 @@ class VoteMeasures(Measures):
                 for number, phase in enumerate(self._vote.phases)
             ]
         return _Truth(self._vote.truths(inputs), clean)
+
+    def _yes_votes(self, reported: FloatArray) -> FloatArray:
+        """Return the estimated numbers of yes votes by weight, for variant "joint" or "printed".
+
+        `reported` counts reports of each weight with each opinion, shape (..., weights, 2).
+        """
+        of_opinions, inverse = self._debiasing
+        estimated = reported @ of_opinions
+        is_printed = self._vote.parameters.kind.is_biased or self._vote.parameters.public_weights
+        return estimated if is_printed else estimated @ inverse.T
+
+    @functools.cached_property
+    def _debiasing(self) -> tuple[FloatArray, FloatArray]:
+        """What debiases reported opinions, shape (2,), and the first phase's counts, one row for each value.
+
+        All phases use k-RR.
+        """
+        first, last = (cast("GeneralizedRandomizedResponse", self._vote.phases[place].mechanism) for place in (0, -1))
+        rows = [debiased_values(first, row) for row in np.eye(first.num_choices).tolist()]
+        return np.array(debiased_values(last, (0, _YES)), dtype=np.float64), np.array(rows, dtype=np.float64)
 
     @property
     def _counts_by_weight(self) -> bool:
@@ -176,7 +170,7 @@ class VoteMeasures(Measures):
         if _YES_VOTES.name in measure_names:
             squares = [
                 mean_square_of_shares(
-                    yes_votes_of(self._vote, tally.totals.astype(np.float64)) - clean[..., _YES], len(self.inputs)
+                    self._yes_votes(tally.totals.astype(np.float64)) - clean[..., _YES], len(self.inputs)
                 )
                 for tally, clean in zip(tallies, truth.clean, strict=True)
                 if clean.ndim == _CUBE
@@ -208,14 +202,14 @@ def _decisions_of(outcome: Outcome) -> VoteDecisions:
 
     margins = ((each, values_of(each.margin)) for each in outcome.candidates)
     return VoteDecisions(
-        kinds=np.empty((1, 0), dtype=np.int64),
+        kinds=lambda: np.empty((1, 0), dtype=np.int64),
         sums=[
             Sums(values_of(each.support), values_of(each.quota), margin, margin)
             for each, margin in margins
             if margin is not None
         ],
         leans_yes=np.array([[each.leans_yes for each in outcome.candidates]]),
-        verdicts=np.empty((1, 0), dtype=np.int64),
+        verdicts=lambda: np.empty((1, 0), dtype=np.int64),
         weight_counts=np.array([[each.count.value for each in outcome.weight_counts]]),
     )
 

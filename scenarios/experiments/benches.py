@@ -92,11 +92,12 @@ class Bench:
             )
             numbers_of_measure = self._own.measures.measure_block(inputs, decisions, tallies)
             references = self._references_of(self._own.measures, inputs, tallies, len(numbers))
+            kinds = [row.tobytes() for row in np.ascontiguousarray(decisions.kinds())]
         except Exception:  # noqa: BLE001  the single trial raises the error again
             return None
         if not all(np.isfinite(numbers_of_one).all() for numbers_of_one in numbers_of_measure.values()):
             return None
-        return numbers_of_measure, references, [row.tobytes() for row in np.ascontiguousarray(decisions.kinds)]
+        return numbers_of_measure, references, kinds
 
     @staticmethod
     def _references_of(

@@ -276,7 +276,7 @@ def _hold_pairs(case: Case, sessions: int, generator: np.random.Generator) -> He
     wrong = np.zeros(sessions)
     if suspects.any():
         held = vote.decisions([TallyBlock(number, drawn[suspects][:, None])])
-        wrong[suspects] = held.kinds[:, 1] * ~np.isin(held.winners, best)
+        wrong[suspects] = held.kinds()[:, 1] * ~np.isin(held.winners, best)
     return Held(np.full(sessions, vote.parameters.level), wrong)
 
 

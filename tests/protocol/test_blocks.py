@@ -10,9 +10,12 @@ from helpers import Session
 from hypothesis import given
 from hypothesis import strategies as st
 from psephos.protocol import SimulatedNoise, Tally
-from psephos.protocol.arrays import ExactSums, IntArray, counts_of_rows
+from psephos.protocol.arrays import ExactSums, FloatArray, IntArray, counts_of_rows
 from psephos.protocol.blocks import decide_sessions, decides_in_blocks, goes_with, sessions_at_once
 from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.laplace import LaplaceVariant
+from psephos.protocol.dpwevote.variant import VoteDecisions
+from psephos.protocol.estimators import Verdict
 from psephos.protocol.estimators.truth_inference import Inference
 from psephos.protocol.phases import InputBlock
 from psephos.protocol.population import run_population
@@ -34,7 +37,7 @@ def check_alike(session: Session) -> None:
     noise = SimulatedNoise(session.seed, session="block")
     decisions, tallies = decide_sessions(protocol, measures.block, noise.make_rounds(ROUNDS))
     numbers = measures.measure_block(measures.block, decisions, tallies)
-    sizes: dict[bytes, int] = {}
+    kinds, sizes = decisions.kinds(), dict[bytes, int]()
     for place, own in enumerate(noise.make_rounds(ROUNDS)):
         alone = run_population(protocol, inputs, noise=own)
         assert [tally.tally(place) for tally in tallies] == list(alone.tallies)
@@ -43,7 +46,7 @@ def check_alike(session: Session) -> None:
         )
         told = [msgspec.msgpack.encode(each) for each in (alone.outcome, *alone.own_outcomes.values())]
         size = sum(map(len, told))
-        assert sizes.setdefault(decisions.kinds[place].tobytes(), size) == size
+        assert sizes.setdefault(kinds[place].tobytes(), size) == size
 
 
 @CHECKED
@@ -53,6 +56,27 @@ def test_many_votes_have_the_bits_of_each(session: Session) -> None:
         assert not decides_in_blocks(session.protocol)
     else:
         check_alike(session)
+
+
+def test_verdicts_are_worked_out_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    verdicts_on = LaplaceVariant.verdicts_on
+
+    def count(self: LaplaceVariant, margins: FloatArray, *rest: Any) -> list[Verdict]:
+        asked.append(len(margins))
+        return verdicts_on(self, margins, *rest)
+
+    monkeypatch.setattr(LaplaceVariant, "verdicts_on", count)
+    vote = DPWeVote(Parameters(candidates=("a", "b"), variant="laplace"))
+    inputs = vote.encode({"weight": [1, 2, 3], "a": [1, 0, 1], "b": [0, 1, 0]})
+    noise = SimulatedNoise(1, session="block").make_rounds(ROUNDS)
+    decisions, _ = decide_sessions(vote, InputBlock.from_inputs(inputs), noise)
+    assert isinstance(decisions, VoteDecisions)
+    assert decisions.leans_yes.shape == (len(ROUNDS), 2)
+    assert not asked
+    assert decisions.kinds().sum(axis=1).tolist() == [2] * len(ROUNDS)
+    assert decisions.verdicts().shape == (len(ROUNDS), 2)
+    assert asked == [len(ROUNDS)] * 2  # of each candidate once
 
 
 @CHECKED

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from psephos.protocol.dpwevote import DPWeVote, Parameters
+from psephos.protocol.dpwevote.central import CentralVotes
 from psephos.protocol.dpwevote.chances import PassingLaw, chances_to_pass
 from psephos.protocol.mechanisms import FiniteMechanism, VectorLaplace
 from psephos.protocol.phases import InputBlock, Phase
@@ -165,6 +166,23 @@ def test_where_the_law_is_not_worked_out_there_is_none(given: dict[str, Any]) ->
     vote = vote_of(**given)
     weights = vote.parameters.weights
     assert chances_to_pass(vote, holding(vote, weights[:2] * 2, (1, 0, 1, 1), (0, 1, 1, 0))) is None
+
+
+def test_a_trusted_servers_phase_is_made_once_for_all_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[CentralVotes] = []
+    init = CentralVotes.__init__
+
+    def count(self: CentralVotes, *arguments: Any, **named: Any) -> None:
+        made.append(self)
+        init(self, *arguments, **named)
+
+    vote = vote_of(variant="central", epsilon=1.25)
+    inputs = holding(vote, vote.parameters.weights, (1, 0, 1), (0, 1, 1))
+    assert len(vote.phases) == 1  # its own
+    monkeypatch.setattr(CentralVotes, "__init__", count)
+    for _ in range(3):
+        assert chances_to_pass(vote, inputs) is not None
+    assert len(made) == 1
 
 
 def test_of_somebodys_own_vote_there_is_none() -> None:

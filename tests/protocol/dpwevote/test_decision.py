@@ -147,7 +147,7 @@ def test_what_is_released_says_decisions_and_nothing_else(quota: dict[str, Any],
     assert outcome.epsilon_total == 4
     assert outcome.winners == ("c3",)
     block = vote.decisions([TallyBlock(3, np.array([told, told[::-1]] if not public else [told]))])
-    assert block.kinds[0].tolist() == [1, 1, 2]
+    assert block.kinds()[0].tolist() == [1, 1, 2]
     assert not vote.tells_support
 
 
@@ -202,12 +202,13 @@ def test_weights_that_no_grid_has_in_common_are_allowed_for() -> None:
         ({"variant": "masked", "threshold": 3, "colluders": 0}, "release"),
         ({"weights_within": 0.1}, "weights_within"),
         ({"epsilon_weight": 1.0}, "epsilon_weight"),
+        ({"quota": 1e300}, "quota"),
     ],
 )
 def test_where_decisions_alone_are_not_told_is_refused(given: dict[str, Any], field: str) -> None:
     as_central: dict[str, Any] = {"candidates": ("a",), "variant": "central", "release": "decision", **given}
     with refuses(field):
-        Parameters(**as_central)
+        assert DPWeVote(Parameters(**as_central)).phases
 
 
 def test_the_bytes_of_other_votes_are_what_they_were() -> None:
