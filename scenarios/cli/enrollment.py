@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..origins import DEFAULT_ORIGIN
 from .group import cli
 from .options import file_option, folder_option, load, make_folder, scenario_options, warn
 
@@ -52,7 +53,7 @@ def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> N
     "--links",
     metavar="[ORIGIN]",
     is_flag=False,
-    flag_value="http://127.0.0.1:8000",
+    flag_value=DEFAULT_ORIGIN,
     help="Give each party that has not enrolled a link to a page at ORIGIN, such as https://vote.example.org, in which "
     "it votes by a browser (`serve --web`). By default the page is on this machine.",
 )

@@ -44,7 +44,6 @@ LINKS_FILE: Final = "links.csv"
 KEYS_FILE: Final = "web_keys.jsonl"
 """File of the public keys with which browsers have enrolled, one a line. It exists from the start. If it is lost, so is
 which browser holds which seat, and anybody with a copy of a link could enroll again."""
-DEFAULT_ORIGIN: Final = "http://127.0.0.1:8000"
 VOTE_PATH: Final = "/vote"
 _SECRETS_FILE: Final = "links.json"
 _TERMS_FILE: Final = "web.json"

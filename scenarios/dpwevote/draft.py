@@ -14,6 +14,7 @@ from typing import Final
 from ...protocol.dpwevote.protocol import OPINIONS
 from ...protocol.dpwevote.quotas import share_in
 from ...protocol.errors import refuse, require
+from ..origins import DEFAULT_ORIGIN
 from ..running.drafts import (
     NONE,
     Chosen,
@@ -230,7 +231,7 @@ BEGINNING: Final = ScenarioTemplate(
             "FILE has names and no votes yet: draw up a link for each partner, to a page at ORIGIN (default: this "
             "machine). --candidate is then any title, --out the folder of the links, and nothing is run.",
             "[ORIGIN]",
-            flag_value="http://127.0.0.1:8000",  # `links.DEFAULT_ORIGIN`, whose module is heavy
+            flag_value=DEFAULT_ORIGIN,
         ),
         Option("quota", "So much or more passes: 2/3, 75% or a decimal (default: more than half).", "SHARE"),
     ),
