@@ -122,8 +122,10 @@ class ThresholdDecision(Mechanism, ExactMechanism):
 
     def are_neighbors(self, values: IntArray, other_values: IntArray) -> NDArray[np.bool_]:
         """Rows are neighbors if no number differs by more than `sensitivity`. See `RowMechanism.are_neighbors`."""
-        apart: IntArray = np.abs(values[:, None, :] - other_values)
-        return np.all(apart <= self.sensitivity, axis=2)
+        near = np.ones((len(values), len(other_values)), dtype=np.bool_)
+        for column, of_others in zip(values.T, other_values.T, strict=True):
+            near &= np.abs(column[:, None] - of_others) <= self.sensitivity
+        return near
 
     @exact_arguments
     def chance_of_error(self, margin: int) -> float:
