@@ -110,7 +110,8 @@ class ExactSums:
         part = sums - high
         off = np.abs((high - (sums - part)) + (low - part))  # the exact rounding error, by Knuth's two-sum
         unsure = off + error >= np.spacing(np.nextafter(np.abs(sums), 0)) / 2
-        sums[unsure] = self._round_each(counts[unsure])
+        if unsure.any():
+            sums[unsure] = self._round_each(counts[unsure])
         return sums
 
     def _round_each(self, counts: IntArray) -> FloatArray:

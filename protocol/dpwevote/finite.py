@@ -196,8 +196,12 @@ class JointVariant(TwoReports):
         # With k-RR, equal numbers of reports have equal estimates.
         numbers, places = np.unique(pooled, return_inverse=True)
         count_pairs = np.stack([numbers, sum(tally.num_reports for tally in rounds) - numbers], axis=1)
-        estimates = ExactSums(inverse_matrix(self._weight)[0][:2]).to_floats(count_pairs) / len(rounds)
-        return estimates[places].reshape(pooled.shape)
+        return (self._exact_count.to_floats(count_pairs) / len(rounds))[places].reshape(pooled.shape)
+
+    @functools.cached_property
+    def _exact_count(self) -> ExactSums:
+        """How many hold a weight, by how many reported it, and another one, by k-RR."""
+        return ExactSums(inverse_matrix(self._weight)[0][:2])
 
     @functools.cached_property
     def _exact_total(self) -> ExactSums:

@@ -169,6 +169,9 @@ class LaplaceVariant(TwoReports):
         self._fixed_quota = Fraction(parameters.quota or 0)
         self._least = Fraction(parameters.weights[0])
         self._opinion_step = Fraction(self._grids.opinion_step)
+        self._exact_totals = functools.cache(
+            lambda rounds: ExactSums([self._weight_step / rounds, self._least / rounds] * rounds)
+        )
         self._opinion_noise = self._grids.opinion.noise_variance * square(self._grids.opinion_step)
 
     @functools.cached_property
@@ -206,8 +209,9 @@ class LaplaceVariant(TwoReports):
     def total_weights(self, tallies: Sequence[TallyBlock]) -> FloatArray:
         rounds = len(tallies)
         counts = [(block.totals[:, :1], np.full((len(block), 1), block.num_reports)) for block in tallies]
-        sums = ExactSums([self._weight_step / rounds, self._least / rounds] * rounds)
-        return sums.to_floats(np.concatenate([column for pair in counts for column in pair], axis=1))
+        return self._exact_totals(rounds).to_floats(
+            np.concatenate([column for pair in counts for column in pair], axis=1)
+        )
 
     def error_of_total(self, tallies: Sequence[Tally]) -> float:
         num_reports = sum(tally.num_reports for tally in tallies)

@@ -272,22 +272,27 @@ class DPWeVote(PhasedProtocol[Parameters, Outcome]):
         """Return the results without noise of many sessions."""
         rows, number = inputs.flatten(len(inputs.private)), len(inputs.private)
         holdings = self._variant.decode(rows)
-        unit, units = self._variant.lattice
-        weights, share = [unit * values for values in units], self.parameters.exact_fraction
-        fixed = Fraction(str(self.parameters.quota or 0))
-        size = len(weights)
+        margin, support, quota = self._true_sums
+        size = len(self.parameters.weights)
         codes = holdings.places[:, None] + size * holdings.opinions
         pairs = [counts_of_rows(values.reshape(number, -1), 2 * size) for values in codes.T]
         yes, counts = [values[:, size:] for values in pairs], pairs[0][:, :size] + pairs[0][:, size:]
-        margin_sums = ExactSums([*weights, *(-share * values for values in weights)], -fixed)
-        margins = np.stack([margin_sums.numerators(np.concatenate([values, counts], axis=1)) for values in yes], axis=1)
-        support = ExactSums(weights)
+        margins = np.stack([margin.numerators(np.concatenate([values, counts], axis=1)) for values in yes], axis=1)
         return VoteTruths(
             supports=np.stack([support.to_floats(values) for values in yes], axis=1),
             totals=support.to_floats(counts),
-            quotas=ExactSums([share * values for values in weights], fixed).to_floats(counts),
+            quotas=quota.to_floats(counts),
             should_pass=(margins >= 0 if self.parameters.passes == "at_least" else margins > 0).astype(np.bool_),
         )
+
+    @functools.cached_property
+    def _true_sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
+        """The margin without noise by how many of each weight say yes, and are there; support; and quota, by each."""
+        unit, units = self._variant.lattice
+        weights, share = [unit * values for values in units], self.parameters.exact_fraction
+        fixed = Fraction(str(self.parameters.quota or 0))
+        quotas = [share * values for values in weights]
+        return ExactSums([*weights, *(-part for part in quotas)], -fixed), ExactSums(weights), ExactSums(quotas, fixed)
 
     def reach(self, public: IntArray) -> float | None:
         """Return the margin from which on a decision is wrong with probability at most the level, whatever the truth.

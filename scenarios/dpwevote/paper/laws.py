@@ -120,6 +120,7 @@ def expected_quota_error(vote: DPWeVote, *, num_partners: int) -> float:
     return num_partners * math.fsum((variances * inverse_squares).tolist()) / len(weights)
 
 
+@functools.cache
 def law_of(vote: DPWeVote) -> Law:
     """Return the exact moments of a contribution, in a vote from `make_vote`.
 

@@ -4,6 +4,7 @@ A pair is encoded as 2·(index of the weight in the public set) + (1 for yes, 0 
 """
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ SIGNED_WEIGHTS = (-1, 1, -2, 2, -3, 3)
 """Twice each pair's true contribution to the margin, with a quota of half of the total weight."""
 
 
+@functools.cache
 def make_vote(variant: str, *, epsilon: float, split: float | None = None, **options: Any) -> DPWeVote:
     """Return a vote on one candidate with the paper's weights.
 
