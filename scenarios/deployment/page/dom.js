@@ -30,6 +30,34 @@ export const button = (text, act, className = '') => make('button', { type: 'but
 /** @param {string} title @param {(Node|string)[]} children @returns {HTMLElement} */
 export const section = (title, ...children) => make('section', {}, make('h2', {}, title), ...children)
 
+/** @param {string} text @returns {HTMLElement} */
+export const strong = (text) => make('strong', {}, text)
+
+/** @param {string} text @returns {HTMLElement} */
+export const quiet = (text) => make('p', { className: 'quiet' }, text)
+
+/** @param {Node[]} buttons @returns {HTMLElement} */
+export const actions = (...buttons) => make('div', { className: 'actions' }, ...buttons)
+
+/** @param {string} question @returns {Node[]} */
+export const questionOf = (question) =>
+  (question ? [make('p', { className: 'question', dir: 'auto' }, question)] : [])
+
+/**
+ * Make a choice of one of several options.
+ * @param {string} name
+ * @param {string} legend
+ * @param {[string, string][]} options values and texts
+ * @param {string} chosen
+ * @returns {HTMLElement}
+ */
+export function choice(name, legend, options, chosen) {
+  const labels = options.map(([value, text]) => make('label', { className: 'option' },
+    make('input', { type: 'radio', name, value, checked: value === chosen, autocomplete: 'off' }),
+    make('span', {}, text)))
+  return make('fieldset', {}, make('legend', {}, foreign(legend)), make('div', { className: 'options' }, ...labels))
+}
+
 /** @param {[string, Node|string][]} facts @returns {HTMLElement} */
 export function factList(facts) {
   return make('dl', {}, ...facts.map(([name, value]) => make('div', {}, make('dt', {}, name), make('dd', {}, value))))

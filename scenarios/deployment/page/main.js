@@ -4,11 +4,12 @@ import { Channel, ConnectionLost } from './channel.js'
 import { Refusal, fromBase64, hex, isEqual, pack, sha256, TAG, toBase64, utf8 } from './codec.js'
 import { Journal, StorageFault } from './journal.js'
 import { Party, SessionAborted, abort, readChallenge, readSeat, signedBytes } from './party.js'
-import { WaitingScreen, askBallot, confirmBallot, dateOf, showProblem, showResult, showTerms } from './screens.js'
-import { drawReports, readTerms } from './vote.js'
+import { WaitingScreen, confirmBallot, showProblem, showResult, showTerms } from './screens.js'
+import { readTerms } from './systems.js'
 import { foreign, paragraph, show } from './dom.js'
+import { dateOf } from './words.js'
 
-/** @typedef {import('./vote.js').Terms} Terms */
+/** @typedef {import('./systems.js').Terms} Terms */
 /** @typedef {import('./party.js').Seat} Seat */
 /** @typedef {import('./party.js').Past} Past */
 /** @typedef {{ place: number, secret: Uint8Array, digest: string }} Link */
@@ -103,7 +104,8 @@ class Page {
   checkTime() {
     const until = this.terms.descriptor[2]
     if (until && Date.now() / 1000 > until) {
-      throw new Problem('The vote has ended', `It ended on ${dateOf(until)}. By this device's clock it is now `
+      const { session } = this.terms.system.phrases
+      throw new Problem(`The ${session} has ended`, `It ended on ${dateOf(until)}. By this device's clock it is now `
         + `${dateOf(Date.now() / 1000)}. If the clock is wrong, set it right and open the link again.`)
     }
   }
@@ -115,14 +117,15 @@ class Page {
       await this.enrol()
     }
     const seat = (await this.journal.records()).get('seat')
-    /** @type {import('./vote.js').Ballot|null} */
+    const { system } = this.terms
+    /** @type {any} */
     let ballot = null
     do {
-      ballot = await askBallot(this.terms, seat, ballot)
-    } while (!(await confirmBallot(this.terms, ballot)))
+      ballot = await system.askBallot(this.terms, seat, ballot)
+    } while (!(await confirmBallot(this.terms, seat, ballot)))
     this.checkTime()
     await this.journal.keep('reserved', { terms: this.digest, losses: this.terms.epsilon })
-    await this.journal.keep('reports', drawReports(this.terms, ballot))
+    await this.journal.keep('reports', system.draw(this.terms, seat, ballot))
     navigator.storage.persist().catch(() => false) // a question to the voter in Firefox: its answer decides nothing
   }
 
@@ -218,8 +221,9 @@ class Page {
           if ('send' in effect) channel.send(effect.send)
           else if ('keep' in effect) await this.keepEqual(effect.keep, effect.value)
           else {
-            const { release, isLate, heard } = effect
-            await this.keepEqual('release', { release, isLate, digest: heard ? hex(await sha256(heard)) : '' })
+            const { release, own, isLate, heard } = effect
+            const digest = heard ? hex(await sha256(heard)) : ''
+            await this.keepEqual('release', { release, own, isLate, digest })
             isReleased = true
           }
         }
@@ -277,9 +281,9 @@ function explain(error) {
     showProblem('The server does not answer', ['Please check the network, and try again.'], again)
   } else if (error instanceof SessionAborted) {
     const { message, phase, received, required } = error
-    showProblem(required ? 'The vote ended without a result' : 'The server has refused this', [
+    showProblem(required ? 'It ended without a result' : 'The server has refused this', [
       'The server says:', foreign(message),
-      ...(required ? [`In the step “${phase}” ${received} voters reported, and ${required} were needed.`] : []),
+      ...(required ? [`In the step “${phase}” ${received} reported, and ${required} were needed.`] : []),
       'If you do not expect that, please tell whoever sent you the link. Nothing more is sent.',
     ], again)
   } else if (error instanceof Refusal) {

@@ -4,7 +4,7 @@ import {
   Raw, Refusal, TAG, WIRE_VERSION, bigEndian, concatenate, isEqual, pack, readMessage, transcriptOf, utf8,
 } from './codec.js'
 
-/** @typedef {import('./vote.js').Terms} Terms */
+/** @typedef {import('./terms.js').AnyTerms} Terms */
 
 /**
  * A party's seat: its place in the roster, and what the server says of it.
@@ -25,7 +25,7 @@ import {
  * `heard` is what the transcript's digest is made of; null where the party has none.
  * @typedef {{ keep: string, value: any }
  *   | { send: Uint8Array }
- *   | { release: Uint8Array, isLate: boolean, heard: Uint8Array|null }} Effect
+ *   | { release: Uint8Array, own: Uint8Array|null, isLate: boolean, heard: Uint8Array|null }} Effect
  */
 
 /** The server, or the session, has ended the conversation. */
@@ -128,7 +128,7 @@ export class Party {
     const [outcome, own = null, isLate = false] = fields.map((field) => field.value)
     const { requests, reports } = this.past
     const isComplete = requests.length === reports.length
-    const isExpected = requests.length > 0 && own === null && (isComplete || isLate === true)
+    const isExpected = requests.length > 0 && (own === null || this.terms.hasOwn) && (isComplete || isLate === true)
     if (fields.length > 3 || !isExpected || outcome === null) throw new Refusal(UNEXPECTED)
     const heard = isComplete && this.parameters !== null
       ? transcriptOf(this.terms.words, {
@@ -139,7 +139,7 @@ export class Party {
       })
       : null
     return [
-      { release: fields[0].raw, isLate, heard },
+      { release: fields[0].raw, own: own === null ? null : fields[1].raw, isLate, heard },
       { send: pack([TAG.acknowledgement, reports.length, new Uint8Array()]) },
     ]
   }

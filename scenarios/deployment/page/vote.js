@@ -1,7 +1,8 @@
-// A vote's public terms, as /session.json has them: what is asked, by which law each answer is reported, what it costs.
+// A weighted vote's terms: what is asked, by which law each answer is reported, what it costs.
 
 import { Refusal, packRow } from './codec.js'
 import { isPrivate, numReports, respond } from './randomizer.js'
+import { readAnyTerms, unsupported } from './terms.js'
 
 /** @typedef {import('./randomizer.js').Law} Law */
 
@@ -21,23 +22,18 @@ import { isPrivate, numReports, respond } from './randomizer.js'
 
 /**
  * The terms of a vote.
- * @typedef {object} Terms
- * @property {string[]} words session, protocol and kind
- * @property {Record<string, any>} parameters
- * @property {[string, string, number]} descriptor the session's id, its roster's digest, until when anybody takes part
- * @property {string} title
- * @property {string} question empty where there is none
+ * @typedef {object} OwnTerms
  * @property {string[]} candidates
  * @property {string[]} options of each candidate: the words for 0 and 1
  * @property {number[]} weights
  * @property {number[]} groups the group of each weight
  * @property {number[][]} votes the values of no and yes for each group, where weight and opinion are reported together
  * @property {boolean} isWeightPrivate
- * @property {boolean} isCentral whether the server is told the ballot itself
  * @property {Step[]} steps
  * @property {{ weight: number, opinion: number, total: number }} epsilon of a report of each kind, and of all
- * @property {Record<string, string>} files the SHA-256 of each of this page's files, in base64url
  */
+
+/** @typedef {Omit<import('./terms.js').AnyTerms, keyof OwnTerms> & OwnTerms} Terms */
 
 const UNSUPPORTED = ['weight_matrix', 'opinion_matrix', 'epsilons', 'weights_within', 'game']
 const SEPARATE = ['joint', 'printed']
@@ -51,15 +47,10 @@ const SIGNED = ['two_point', 'signed_rr', 'optimal']
  */
 export function readTerms(json) {
   const own = json.parameters
-  const unsupported = UNSUPPORTED.find((name) => name in own)
-  const isOurs = json.wire === 10 && json.protocol === 'dpwevote' && json.kind === 'deployment'
   const isCentral = own.variant === 'central'
   const isKnown = isCentral || SEPARATE.includes(own.variant) || (SIGNED.includes(own.variant) && !own.public_weights)
-  if (!isOurs || unsupported || !isKnown || json.trust !== (isCentral ? 'central' : 'local')) {
-    const kind = `${json.kind} of ${json.protocol}, wire ${json.wire}`
-    const what = isOurs ? unsupported ?? `variant ${own.variant}` : kind
-    throw new Refusal(`This page cannot take part in such a vote (${what}).`)
-  }
+  const other = UNSUPPORTED.find((name) => name in own) ?? (isKnown ? '' : `variant ${own.variant}`)
+  if (other) throw unsupported(other)
   const groups = own.groups.length ? own.groups : own.weights.map((/** @type {number} */ weight) => [weight])
   const steps = isCentral ? [ballotStep(own)]
     : SIGNED.includes(own.variant) ? [votesStep(own, json.channel)] : separateSteps(own, groups.length)
@@ -67,25 +58,16 @@ export function readTerms(json) {
   const opinion = steps[steps.length - 1].law?.epsilon ?? own.epsilon
   const losses = steps.map((step) => (step.name === 'weight' ? weight : step.candidates.length * opinion))
   const total = losses.reduce((sum, loss) => sum + loss, 0)
-  if (!(Math.abs(total - json.epsilon.total) <= 1e-9 * total)) {
-    throw new Refusal('The terms state another privacy cost than what this page would draw.')
-  }
   return {
-    words: [json.session, json.protocol, json.kind],
-    parameters: own,
-    descriptor: json.descriptor,
-    title: json.title,
-    question: json.question ?? '',
+    ...readAnyTerms(json, { isCentral, steps, epsilon: { weight, opinion, total } }),
     candidates: own.candidates,
     options: optionsOf(json.ballots, own.candidates),
     weights: own.weights,
     groups: groups.flatMap((/** @type {number[]} */ members, /** @type {number} */ group) => members.map(() => group)),
     votes: steps[0].name === 'votes' ? checkVotes(json.channel.votes, groups.length, steps[0].law?.choices ?? 0) : [],
     isWeightPrivate: !own.public_weights,
-    isCentral,
     steps,
     epsilon: { weight, opinion, total },
-    files: json.page ?? {},
   }
 }
 
@@ -162,11 +144,3 @@ export function drawReports(terms, { weight, opinions }, draw = respond) {
     return packRow(values.map((value) => draw(value, law)), 0, numReports(law) - 1)
   })
 }
-
-/**
- * Return how sure anybody can be of one of several equally likely values after a report of loss epsilon.
- * @param {number} epsilon
- * @param {number} choices
- * @returns {number} a probability
- */
-export const certainty = (epsilon, choices) => 1 / (1 + (choices - 1) * Math.exp(-epsilon))

@@ -423,8 +423,8 @@ def test_other_terms_than_those_of_the_link_are_not_shown(context: Any, server: 
     ("change", "message"),
     [
         ({"epsilon": {"weight": 1.0, "opinion": 1.0, "total": 2.0}}, "another privacy cost"),
-        ({"kind": "simulation"}, "cannot take part in such a vote"),
-        ({"trust": "central"}, "cannot take part in such a vote"),
+        ({"kind": "simulation"}, "cannot take part in such a session"),
+        ({"trust": "central"}, "cannot take part in such a session"),
         ({"ballots": [{"name": "ada", "options": ["no", "yes"]}]}, "other answers"),
     ],
 )
