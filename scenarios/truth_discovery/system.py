@@ -24,4 +24,5 @@ SYSTEM: Final = System(
     variants=f"{_HERE}.variants:CrowdVariants",
     claims=f"{_HERE}.paper.claims:findings_on_truth_discovery",
     reproduction=f"{_HERE}.paper:PAPER",
+    web_ballot=f"{_HERE}.web_ballot:ballot_form_of",
 )

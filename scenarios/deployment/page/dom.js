@@ -30,7 +30,7 @@ export const button = (text, act, className = '') => make('button', { type: 'but
 /** @param {string} title @param {(Node|string)[]} children @returns {HTMLElement} */
 export const section = (title, ...children) => make('section', {}, make('h2', {}, title), ...children)
 
-/** @param {string} text @returns {HTMLElement} */
+/** @param {Node|string} text @returns {HTMLElement} */
 export const strong = (text) => make('strong', {}, text)
 
 /** @param {string} text @returns {HTMLElement} */
@@ -54,7 +54,7 @@ export const questionOf = (question) =>
 export function choice(name, legend, options, chosen) {
   const labels = options.map(([value, text]) => make('label', { className: 'option' },
     make('input', { type: 'radio', name, value, checked: value === chosen, autocomplete: 'off' }),
-    make('span', {}, text)))
+    make('span', { dir: 'auto' }, text)))
   return make('fieldset', {}, make('legend', {}, foreign(legend)), make('div', { className: 'options' }, ...labels))
 }
 

@@ -55,7 +55,7 @@ async function fetchTerms(link) {
     throw new Problem('These are not the terms of your link', 'The server shows another vote than the one that your '
       + 'link was made for. Do not vote here. Please tell whoever sent you the link.', true)
   }
-  return [readTerms(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))), digest]
+  return [await readTerms(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))), digest]
 }
 
 /** @param {Map<string, any>} records @param {Terms} terms @returns {Past} */

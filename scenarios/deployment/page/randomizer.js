@@ -1,12 +1,13 @@
-// k-RR, and laws given as tables of integers, drawn from the browser's entropy: no float decides.
+// k-RR, flips of a given probability, and laws given as tables of integers, drawn from the browser's entropy: no float decides.
 //
 // Privacy: epsilon-LDP, replace-one, unit: the value. Exact: ln(p/q) <= epsilon, for each two values and each report.
 // Source: Warner (1965); Wang, Wu and Hu (2016), as docs/wire.md has it under "Phases, rows and grids".
 
 /**
- * A law: k-RR of so many choices, or a table of masses, a row for each value, a column for each report. A mass is an
- * integer from 0, and those of a row sum to 2**53.
- * @typedef {{ epsilon: number, choices: number, masses?: number[][] }} Law
+ * A law: k-RR of so many choices, the same by the probability of a flip to any of the others, at least 2**-44, or a
+ * table of masses, a row for each value, a column for each report. A mass is an integer from 0, and those of a row sum
+ * to 2**53.
+ * @typedef {{ epsilon: number, choices: number, flip?: number, masses?: number[][] }} Law
  */
 
 const TOTAL_MASS = 1n << 53n
@@ -45,18 +46,23 @@ export function keepProbability({ epsilon, choices }) {
 }
 
 /**
- * Return whether a table is the law that it says: rows of one length that sum to 2**53, in whose columns no mass is
- * more than e**epsilon times another.
+ * Return whether a law costs no more than it says. A table has rows of one length that sum to 2**53, and in no column a
+ * mass of more than e**epsilon times another; what is flipped stays the likeliest report.
  * @param {Law} law
  * @returns {boolean}
  */
-export function isPrivate({ epsilon, choices, masses = [] }) {
-  const rows = masses.map((row) => row.map(BigInt))
-  const isTable = rows.length === choices && rows.every((row) => row.length === rows[0].length
-    && row.every((mass) => mass >= 0n) && row.reduce((sum, mass) => sum + mass, 0n) === TOTAL_MASS)
+export function isPrivate({ epsilon, choices, flip, masses = [] }) {
   const least = decay(epsilon) + (1n << 64n)
   /** @type {(one: bigint, other: bigint) => boolean} */
   const isNear = (one, other) => one << UNIT_BITS >= other * least
+  if (flip !== undefined) {
+    const [lies, others] = [exact(flip), BigInt(choices - 1)]
+    const isFlip = flip >= 2 ** -44 && flip <= (choices - 1) / choices
+    return isFlip && isNear(lies, (exact(1) - lies) * others)
+  }
+  const rows = masses.map((row) => row.map(BigInt))
+  const isTable = rows.length === choices && rows.every((row) => row.length === rows[0].length
+    && row.every((mass) => mass >= 0n) && row.reduce((sum, mass) => sum + mass, 0n) === TOTAL_MASS)
   return isTable && rows.every((row) => rows.every((other) => row.every((mass, report) => isNear(mass, other[report]))))
 }
 
@@ -87,7 +93,9 @@ export function respond(value, law, below = drawBelow) {
   const isValue = Number.isInteger(value) && value >= 0 && value < law.choices
   if (!isValue) throw new RangeError('a value is out of its range')
   if (law.masses) return reportAt(law.masses[value], below(TOTAL_MASS))
-  if (below(1n << 64n) < BigInt(keepProbability(law) * 2 ** 64)) return value
+  const keeps = law.flip === undefined ? below(1n << 64n) < BigInt(keepProbability(law) * 2 ** 64)
+    : (below(1n << 64n) << 64n | below(1n << 64n)) >= exact(law.flip) >> 946n // in units of 2**-128
+  if (keeps) return value
   const lie = Number(below(BigInt(law.choices - 1)))
   return lie >= value ? lie + 1 : lie
 }
@@ -108,8 +116,10 @@ function reportAt(row, place) {
  */
 export function respondByUniform(value, law, uniform) {
   if (law.masses) return reportAt(law.masses[value], BigInt(uniform * 2 ** 53))
-  const keep = keepProbability(law)
-  if (uniform < keep) return value
-  const lie = Math.min(Math.trunc((uniform - keep) / ((1 - keep) / (law.choices - 1))), law.choices - 2)
+  const { choices, flip } = law
+  const keep = flip === undefined ? keepProbability(law) : 0
+  if (flip === undefined ? uniform < keep : uniform >= flip) return value
+  const place = flip === undefined ? (uniform - keep) / ((1 - keep) / (choices - 1)) : uniform * (choices - 1) / flip
+  const lie = Math.min(Math.trunc(place), choices - 2)
   return lie >= value ? lie + 1 : lie
 }

@@ -2,14 +2,47 @@
 
 import { fromBase64, hex, readValue } from './codec.js'
 import {
-  actions, announce, button, digestText, factList, foreign, make, paragraph, questionOf, section, show, strong,
+  actions, announce, button, digestText, factList, foreign, make, paragraph, questionOf, quiet, section, show, strong,
 } from './dom.js'
-import { dateOf } from './words.js'
+import { certainty, dateOf, percentUp, short } from './words.js'
 
 /** @typedef {import('./systems.js').Terms} Terms */
 /** @typedef {import('./party.js').Seat} Seat */
 /** @typedef {import('./party.js').Past} Past */
 /** @typedef {[string, Node|string]} Fact */
+
+/** @param {Terms} terms @returns {Node[]} who learns the ballot */
+function learners(terms) {
+  const { isCentral, system } = terms
+  const first = isCentral ? 'The server learns it, and so does whoever runs it.'
+    : 'Nobody learns it for certain, not even the server.'
+  const rest = isCentral ? `You trust them with your ${system.phrases.thing}. The server counts with random noise, and `
+    + 'tells everybody the result of that alone.' : `Before it sends anything, this device ${system.does(terms)}. The `
+    + 'server sees only what comes out of that, and allows for it when it counts.'
+  return [paragraph(strong(first), ' ', rest), paragraph(system.known(terms))]
+}
+
+/** @param {Terms} terms @returns {Node[]} */
+function cost(terms) {
+  const { epsilon, isCentral, system } = terms
+  const { person, thing } = system.phrases
+  const part = system.part(terms)
+  const all = `of any one thing on your ${thing} that was as likely as not before.`
+  const ofAll = strong(`${percentUp(certainty(epsilon.total, 2))} sure`)
+  const loss = `Privacy loss: ε = ${short(epsilon.total)} for the whole ${thing}${part ? `, ${part.loss}` : ''}`
+  if (isCentral) {
+    return [paragraph(`Whoever sees the result, even if they know every other ${thing}, is at most `, ofAll,
+      ` ${all} Against the server, nothing protects your ${thing}.`),
+    quiet(`${loss}, against whoever sees the result (central model, replace-one, unit: the ${person}).`)]
+  }
+  return [
+    ...(part ? [paragraph(`Whoever had no idea ${part.about}, and sees what you send about it, is at most `,
+      strong(`${percentUp(part.sure)} sure`), ' of your answer afterwards.')] : []),
+    ...(part?.isAll ? []
+      : [paragraph('Whoever sees all that you send, and knows how your answers hang together, is at most ', ofAll, ` ${all}`)]),
+    quiet(`${loss} (local model, replace-one, unit: the ${person}).`),
+  ]
+}
 
 /** @param {Terms} terms @returns {Node} */
 function trust({ isCentral }) {
@@ -27,7 +60,7 @@ function comparison({ descriptor, files, system }, digest) {
   return [
     paragraph('Digest of these terms, which your link names as well:'), digestText(hex(digest)),
     make('details', {}, make('summary', {}, 'More digests'),
-      factList([[`List of ${system.phrases.people}`, digestText(roster)], ['Session', digestText(session)], ...facts])),
+      factList([[`List of ${system.phrases.person}s`, digestText(roster)], ['Session', digestText(session)], ...facts])),
   ]
 }
 
@@ -44,10 +77,10 @@ export function showTerms(terms, digest) {
   return new Promise((resolve) => {
     show('terms', `Step 1 of 3: before you ${phrases.act}`, foreign(title), ...questionOf(question),
       section('What is asked', ...system.asked(terms)),
-      section(phrases.learners, ...system.learners(terms)),
-      section('What it costs your privacy', ...system.cost(terms)),
+      section(`Who learns your ${phrases.thing}`, ...learners(terms)),
+      section('What it costs your privacy', ...cost(terms)),
       section('What you trust', trust(terms)),
-      section('When', paragraph(`${phrases.start} as soon as you can: ${phrases.people} are waited for only as long as `,
+      section('When', paragraph(`${phrases.start} as soon as you can: ${phrases.person}s are waited for only as long as `,
         make('a', { href: '/', target: '_blank' }, `the page of the ${phrases.session}`), ' says. ',
         until ? `All ends on ${dateOf(until)}, by this device’s clock, at the latest.` : '')),
       section('On this device', paragraph('Your link opens on one device, in one browser. Go on here if you can come '
@@ -56,6 +89,19 @@ export function showTerms(terms, digest) {
       section('To compare with others', ...comparison(terms, digest)),
       actions(button(`${phrases.start} on this device`, resolve, 'main')))
   })
+}
+
+/**
+ * Show the form that asks for a ballot.
+ * @param {any} terms
+ * @param {Seat} seat
+ * @param {string} after what stands after the party's name
+ * @param {HTMLFormElement} form
+ */
+export function showBallot({ question, system, title }, seat, after, form) {
+  const { of, thing } = system.phrases
+  show('ballot', `Step 2 of 3: your ${thing}`, foreign(title), ...questionOf(question),
+    paragraph(`${of} `, strong(foreign(seat.name)), after), form)
 }
 
 /**
@@ -93,14 +139,14 @@ export class WaitingScreen {
     this.connection = make('p', { className: 'connection' })
     this.retry = button('Try now', onRetry, 'small')
     const { done, of } = terms.system.phrases
-    show('waiting', '', done, paragraph(`${of} `, make('strong', {}, foreign(seat.name)), ': ', foreign(terms.title)),
+    show('waiting', '', done, paragraph(`${of} `, strong(foreign(seat.name)), ': ', foreign(terms.title)),
       this.steps, this.advice, this.connection)
   }
 
   /** @param {Past} past @param {boolean} isWelcome whether the server has let it in */
   update({ requests, receipts }, isWelcome) {
     const { isCentral, steps, system } = this.terms
-    const { people, thing } = system.phrases
+    const { person, thing } = system.phrases
     const numLeft = steps.length - receipts.size
     const current = steps.findIndex((_, step) => !receipts.has(step))
     /** @type {(state: string, text: string, note: string) => HTMLElement} */
@@ -117,10 +163,10 @@ export class WaitingScreen {
         if (receipts.has(step)) return item('done', text, 'acknowledged by the server')
         if (step > current) return item('later', text, 'when the server asks for it')
         if (requests.length > step) return item('current', text, 'sent; the server has not acknowledged it yet')
-        return item('current', text, isWelcome ? `waiting for the other ${people}` : 'not sent yet')
+        return item('current', text, isWelcome ? `waiting for the other ${person}s` : 'not sent yet')
       }),
       numLeft ? item('later', 'The result', 'when all have reported')
-        : item('current', 'The result', `waiting for the other ${people}`))
+        : item('current', 'The result', `waiting for the other ${person}s`))
     this.advice.className = numLeft ? 'advice' : 'advice good'
     if (numLeft) {
       this.advice.replaceChildren(strong('Please keep this page open.'), paragraph('The server still has to ask this '
@@ -159,7 +205,7 @@ export class WaitingScreen {
  */
 export function showResult(terms, seat, { receipts }, left, digest) {
   const { descriptor, question, steps, system, title } = terms
-  const { of, people } = system.phrases
+  const { of, person } = system.phrases
   const isComplete = receipts.size === steps.length
   const counted = left.isLate ? 'No, or only in part: a step closed before your report was there.'
     : isComplete ? 'Yes. The server acknowledged all of it in time.'
@@ -168,7 +214,7 @@ export function showResult(terms, seat, { receipts }, left, digest) {
   const first = [[of, seat.name], ['In the tally', counted]]
   if (left.digest) first.push(['Transcript', left.digest])
   /** @type {[string, string][]} */
-  const rest = [['Terms (SHA-256)', hex(digest)], [`List of ${people}`, descriptor[1]], ['Session', descriptor[0]]]
+  const rest = [['Terms (SHA-256)', hex(digest)], [`List of ${person}s`, descriptor[1]], ['Session', descriptor[0]]]
   receipts.forEach((receipt, step) => rest.push([`Acknowledgement ${step + 1}`, hex(receipt)]))
   /** @type {(fact: [string, string]) => Fact} */
   const inDigits = ([name, value]) => [name, /^[0-9a-f]{32,}$/.test(value) ? digestText(value) : foreign(value)]
@@ -177,7 +223,7 @@ export function showResult(terms, seat, { receipts }, left, digest) {
   show('result', 'The result', foreign(title), ...questionOf(question),
     ...system.outcome(terms, readValue(left.release), left.own && readValue(left.own)),
     section('Your receipt', factList(first.map(inDigits)), paragraph(left.digest
-      ? `Compare this digest of the transcript with other ${people}’: if they are equal, all of you were told the same.`
+      ? `Compare this digest of the transcript with other ${person}s’: if they are equal, all of you were told the same.`
       : 'There is no digest of the transcript for whoever was late.'),
     make('details', {}, make('summary', {}, 'More digests'), factList(rest.map(inDigits))),
     actions(make('a', { className: 'button', download: 'receipt.txt', href: file }, 'Save the receipt'))))

@@ -1,9 +1,10 @@
 // What a weighted vote says, asks and shows.
 
-import { actions, choice, foreign, make, paragraph, questionOf, quiet, show, strong } from './dom.js'
+import { actions, choice, foreign, make, paragraph, quiet } from './dom.js'
 import { keepProbability } from './randomizer.js'
+import { showBallot } from './screens.js'
 import { drawReports, readTerms } from './vote.js'
-import { certainty, percent, percentUp, short } from './words.js'
+import { certainty, percent, short } from './words.js'
 
 /** @typedef {import('./vote.js').Terms} Terms */
 /** @typedef {import('./vote.js').Ballot} Ballot */
@@ -15,59 +16,40 @@ function weightsInWords({ weights, isWeightPrivate }) {
   const range = weights.length <= 12 ? weights.join(', ') : `from ${weights[0]} to ${weights[weights.length - 1]}`
   return `And your weight, by which your vote counts: ${range}.`
 }
+
 /** @param {Terms} terms @returns {Node[]} */
 const asked = (terms) => [
   make('ul', { className: 'asked' }, ...terms.candidates.map((name) => make('li', {}, foreign(name), ': yes or no'))),
-  paragraph(weightsInWords(terms))]
+  paragraph(weightsInWords(terms)),
+]
 
-/** @param {Terms} terms @returns {Node} who learns the ballot */
-function learners({ steps, epsilon, groups, isCentral }) {
-  if (isCentral) {
-    return paragraph(strong('The server learns it, and so does whoever runs it.'), ' You trust them with your ballot. '
-      + 'The server adds all ballots up, adds random noise, and tells everybody the result of that alone.')
-  }
-  const first = strong('Nobody learns it for certain, not even the server.')
-  const last = 'The server sees only what comes out of that, and allows for it when it counts.'
+/** @param {Terms} terms @returns {string} what this device does before it sends */
+function does({ steps, epsilon, groups }) {
   if (steps[0].name === 'votes') {
     const times = short(1.0005 * Math.exp(epsilon.opinion))
-    return paragraph(first, ' Before it sends anything, this device replaces each answer, together with your weight, '
-      + `by something random. Whatever you answer, nothing that it sends is more than ${times} times as likely as it `
-      + `would be for any other answer and weight. ${last}`)
+    return 'replaces each answer, together with your weight, by something random. Whatever you answer, nothing that it '
+      + `sends is more than ${times} times as likely as it would be for any other answer and weight`
   }
   /** @param {number} epsilon @param {number} choices */
   const lie = (epsilon, choices) => percent(1 - keepProbability({ epsilon, choices }))
   const weight = epsilon.weight
     ? `, and your weight into another one with a probability of ${lie(epsilon.weight, Math.max(...groups) + 1)}` : ''
-  return paragraph(first, ' Before it sends anything, this device turns each answer into the opposite with a '
-    + `probability of ${lie(epsilon.opinion, 2)}${weight}. ${last}`)
+  return `turns each answer into the opposite with a probability of ${lie(epsilon.opinion, 2)}${weight}`
 }
 
-/** @param {Terms} terms @returns {Node[]} */
-function cost({ steps, epsilon, isCentral }) {
-  const { opinion, total, weight } = epsilon
-  const ofAll = strong(`${percentUp(certainty(total, 2))} sure`)
-  if (isCentral) {
-    return [
-      paragraph('Whoever sees the result, even if they know every other ballot, is at most ', ofAll,
-        ' of any one thing on yours that was as likely as not before. Against the server, nothing protects your '
-        + 'ballot.'),
-      quiet(`Privacy loss: ε = ${short(total)} for the whole ballot, against whoever sees the result (central model, `
-        + 'replace-one, unit: the voter).'),
-    ]
-  }
-  const isOneReport = steps.length === 1 && steps[0].candidates.length === 1
+/** @param {Terms} terms @returns {import('./systems.js').Part|null} */
+function part({ steps, epsilon, isCentral }) {
+  const { opinion, weight } = epsilon
   const rest = steps[0].name === 'votes' ? ' with your weight'
     : weight ? `, ε = ${short(weight)} for each report of your weight` : ''
-  return [
-    paragraph('Whoever had no idea how you voted on a proposal, and sees what you send about it, is at most ',
-      strong(`${percentUp(certainty(opinion, 2))} sure`), ' of your answer afterwards.'),
-    ...(isOneReport ? [] : [
-      paragraph('Whoever sees all that you send, and knows how your answers hang together, is at most ', ofAll,
-        ' of any one thing on your ballot that was as likely as not before.')]),
-    quiet(`Privacy loss: ε = ${short(total)} for the whole ballot, ε = ${short(opinion)} for each answer${rest} `
-      + '(local model, replace-one, unit: the voter).'),
-  ]
+  return isCentral ? null : {
+    about: 'how you voted on a proposal',
+    sure: certainty(opinion, 2),
+    isAll: steps.length === 1 && steps[0].candidates.length === 1,
+    loss: `ε = ${short(opinion)} for each answer${rest}`,
+  }
 }
+
 /** @param {number[]} weights @param {string} chosen @returns {HTMLElement} */
 function weightChoice(weights, chosen) {
   /** @type {[string, string][]} */
@@ -77,6 +59,7 @@ function weightChoice(weights, chosen) {
     make('select', { id: 'weight', name: 'weight', autocomplete: 'off' }, make('option', { value: '' }, 'Choose'),
       ...options.map(([value, text]) => make('option', { value, selected: value === chosen }, text))))
 }
+
 /**
  * Ask for a ballot.
  * @param {Terms} terms
@@ -84,7 +67,8 @@ function weightChoice(weights, chosen) {
  * @param {Ballot|null} earlier what was chosen before
  * @returns {Promise<Ballot>}
  */
-function askBallot({ candidates, isWeightPrivate, options, question, title, weights }, seat, earlier) {
+function askBallot(terms, seat, earlier) {
+  const { candidates, isWeightPrivate, options, weights } = terms
   const [no, yes] = options
   const fields = candidates.map((name, place) =>
     choice(`opinion ${place}`, name, [['1', yes], ['0', no]], String(earlier?.opinions[place] ?? '')))
@@ -115,10 +99,10 @@ function askBallot({ candidates, isWeightPrivate, options, question, title, weig
       })
     }
     const weight = isWeightPrivate ? '.' : `, whose weight is ${weights[seat.row[1]]}.`
-    show('ballot', 'Step 2 of 3: your ballot', foreign(title), ...questionOf(question),
-      paragraph('Ballot of ', make('strong', {}, foreign(seat.name)), weight), form)
+    showBallot(terms, seat, weight, form)
   })
 }
+
 /** @param {Terms} terms @param {Seat} _ @param {Ballot} ballot @returns {[Node|string, string][]} */
 function answers({ candidates, options, weights }, _, { weight, opinions }) {
   /** @type {[Node|string, string][]} */
@@ -134,6 +118,7 @@ function stepInWords({ steps }, step) {
   if (name === 'weight') return `${count}: your weight`
   return `${count}: your ${candidates.length > 1 ? 'answers' : 'answer'}${name === 'votes' ? ' and weight' : ''}`
 }
+
 /** @param {any} estimate @param {[number, number]} range of what is possible @returns {string} */
 function marginInWords(estimate, [least, greatest]) {
   const excess = estimate.value < least || estimate.value > greatest
@@ -158,17 +143,17 @@ function outcomeCard(candidate, possible) {
     make('p', { className: 'decision' }, decision), quiet(meaning), ...margin)
 }
 /** @type {import('./systems.js').System} */
-export const weighted = {
+export const system = {
   phrases: {
-    act: 'vote', start: 'Vote', session: 'vote', people: 'voters', thing: 'ballot', of: 'Ballot of',
-    learners: 'Who learns your vote', cast: 'Cast this ballot', done: 'Your ballot is cast',
+    act: 'vote', start: 'Vote', session: 'vote', person: 'voter', thing: 'ballot', of: 'Ballot of', cast: 'Cast this ballot', done: 'Your ballot is cast',
   },
   readTerms,
   asked,
-  learners: (terms) => [learners(terms), paragraph(terms.isWeightPrivate
+  does,
+  known: (terms) => (terms.isWeightPrivate
     ? 'That you take part is known: your name is on the list of voters.'
-    : 'That you take part is known, and so is your weight: both are on the list of voters.')],
-  cost,
+    : 'That you take part is known, and so is your weight: both are on the list of voters.'),
+  part,
   askBallot,
   answers,
   draw: (terms, _, ballot) => drawReports(terms, ballot),

@@ -13,13 +13,20 @@ import pytest
 from ballot_server import open_ballot_server
 from browsers import in_a_browser, open_browser
 from psephos.protocol.integers import encode_row
-from psephos.protocol.mechanisms import FiniteChannel, GeneralizedRandomizedResponse, two_point
+from psephos.protocol.mechanisms import (
+    FiniteChannel,
+    GeneralizedRandomizedResponse,
+    OneLayer,
+    epsilon_of,
+    two_point,
+)
 from psephos.protocol.messages import Report, decode
+from psephos.scenarios.deployment.links import form_of
 from runs import read_json
 from scipy import stats
-from vectors.generate import FOLDER
+from vectors.generate import FOLDER, VECTORS
 from vectors.transcripts import TRANSCRIPTS
-from vectors.uniforms import SESSIONS, UNIFORMS
+from vectors.uniforms import OTHER_SESSIONS, SESSIONS, UNIFORMS
 
 pytestmark = in_a_browser
 MACHINE_VECTORS: Final = tuple(
@@ -30,9 +37,10 @@ MACHINE_VECTORS: Final = tuple(
     and "inquiry" not in path.stem  # a page has its terms from elsewhere
     and path.stem not in {"bad_kind", "bad_version", "bad_session_id"}  # what no page says
 )
+OTHER_CENTRAL: Final = ("good_answers_central",)
 MODULES: Final = """
-const [codec, machine, randomizer, vote] = await Promise.all(
-  ['codec', 'party', 'randomizer', 'vote'].map((name) => import(`/vote/${name}.js`)))
+const [codec, machine, randomizer, systems, vote] = await Promise.all(
+  ['codec', 'party', 'randomizer', 'systems', 'vote'].map((name) => import(`/vote/${name}.js`)))
 const { TAG, Raw, hex, isEqual, pack, packRow, readMessage, readValue, sha256, transcriptOf } = codec
 const { Party, SessionAborted } = machine
 const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (byte) => parseInt(byte, 16))
@@ -62,15 +70,15 @@ def call(page: Any, body: str, argument: Any = None) -> Any:
 
 
 def test_its_reports_by_uniforms_are_those_of_the_vectors(modules: Any) -> None:
-    entries = read_json(FOLDER / f"{UNIFORMS}.json")
+    entries = [entry for entry in read_json(FOLDER / f"{UNIFORMS}.json") if entry["epsilon"] is not None]
     body = """
-return given.map(({ epsilon, choices, masses, values, uniforms }) => ({
-  keep_probability: masses ? null : randomizer.keepProbability({ epsilon, choices }),
+return given.map(({ epsilon, choices, flip_probability: flip, masses, values, uniforms }) => ({
+  keep_probability: masses || flip ? null : randomizer.keepProbability({ epsilon, choices }),
   reports: values.map((row, at) => row.map((value, place) =>
-    randomizer.respondByUniform(value, { epsilon, choices, masses }, uniforms[at][place]))),
+    randomizer.respondByUniform(value, { epsilon, choices, flip: flip ?? undefined, masses }, uniforms[at][place]))),
 }))"""
     expected = [{name: entry[name] for name in ("keep_probability", "reports")} for entry in entries]
-    assert sum(len(row) for entry in entries for row in entry["reports"]) > 500
+    assert sum(len(row) for entry in entries for row in entry["reports"]) > 1_000
     assert call(modules, body, entries) == expected
 
 
@@ -102,6 +110,36 @@ def test_it_draws_by_no_table_that_costs_more_than_it_says(modules: Any, epsilon
     changes += [{"masses": []}, {"epsilon": epsilon * (1 - 1e-9)}]
     body = "return given.map(randomizer.isPrivate)"
     assert call(modules, body, [law, *({**law, **change} for change in changes)]) == [True] + [False] * len(changes)
+
+
+def test_it_draws_by_no_flip_that_costs_more_than_it_says(modules: Any) -> None:
+    """All that one layer takes pass; a flip that is rarer, or makes a lie likelier than the answer, does not."""
+    generator = np.random.default_rng(60)
+    epsilons = [1e-9, 30.0, 1.0, math.log(3), *(10.0 ** generator.uniform(-9, 1.4, 300)).tolist()]
+    laws: list[dict[str, Any]] = []
+    for epsilon, size in [(epsilon, size) for epsilon in epsilons for size in (2, 3, 1_000)]:
+        (flip,) = OneLayer.from_epsilon((size,), epsilon).flip_probabilities
+        laws.append({"epsilon": epsilon, "choices": size, "flip": flip})
+        laws.append({"epsilon": epsilon_of(0.4, size), "choices": size, "flip": 0.4})
+    assert call(modules, "return given.map(randomizer.isPrivate)", laws) == [True] * len(laws)
+    wrong = [{**law, "flip": law["flip"] * (1 - 1e-9)} for law in laws if law["epsilon"] > 1e-6]
+    wrong += [{"epsilon": 1.0, "choices": 2, "flip": flip} for flip in (0.0, 0.6, 1.0, -1.0, 2.0**-45)]
+    assert call(modules, "return given.map(randomizer.isPrivate)", wrong) == [False] * len(wrong)
+
+
+def test_its_flips_are_exact(modules: Any) -> None:
+    """A flip is drawn by 128 bits of which the probability is a multiple: the last draw below it flips."""
+    flip = OneLayer.from_epsilon((3,), 30.0).flip_probabilities[0]
+    last = int(Fraction(flip) * 2**128) - 1
+    body = """
+const [law, place] = given
+const words = (place) => [place >> 64n, place & (2n ** 64n - 1n), 1n]
+const draw = (place) => {
+  const drawn = words(place)
+  return randomizer.respond(0, law, () => drawn.shift())
+}
+return [draw(BigInt(place)), draw(BigInt(place) + 1n)]"""
+    assert call(modules, body, [{"epsilon": 30.0, "choices": 3, "flip": flip}, str(last)]) == [2, 0]
 
 
 def test_its_draws_from_a_table_follow_the_row_of_the_value(modules: Any) -> None:
@@ -152,6 +190,7 @@ return given.map((terms) => {
 def test_its_reports_follow_the_law(modules: Any) -> None:
     """The entropy is that of a counter (SplitMix64): the same in every run. By chi-square, 1e-6 in all."""
     number, law = 20_000, GeneralizedRandomizedResponse(0.7, 5)
+    flip = OneLayer.from_epsilon((5,), 0.7).flip_probabilities[0]
     body = """
 let state = 60n
 const mix = () => {
@@ -163,15 +202,16 @@ const mix = () => {
 }
 const own = crypto.getRandomValues
 crypto.getRandomValues = (words) => words.map(mix)
-const reports = (value) => Array.from({ length: given }, () => randomizer.respond(value, { epsilon: 0.7, choices: 5 }))
-const all = [0, 1, 2, 3, 4].map(reports)
+const laws = [{ epsilon: 0.7, choices: 5 }, { epsilon: 0.7, choices: 5, flip: given[1] }]
+const all = laws.flatMap((law) => [0, 1, 2, 3, 4].map((value) =>
+  Array.from({ length: given[0] }, () => randomizer.respond(value, law))))
 crypto.getRandomValues = own
 return all"""
-    for value, row in enumerate(call(modules, body, number)):
+    for value, row in enumerate(call(modules, body, [number, flip])):
         counts = np.bincount(row, minlength=5)
-        chances = np.array(law.channel_matrix()[value])
+        chances = np.array(law.channel_matrix()[value % 5])
         assert len(counts) == 5
-        assert stats.chisquare(counts, chances * number).pvalue > 2e-7
+        assert stats.chisquare(counts, chances * number).pvalue > 1e-7
 
 
 def test_it_asks_the_browser_for_entropy_and_rejects_what_would_be_uneven(modules: Any) -> None:
@@ -240,15 +280,18 @@ return Promise.all(given.map(async ({ session, protocol, kind, messages }) => {
 REPLAY: Final = """
 const { vector, name, reports } = given
 const place = vector.roster.indexOf(name)
+const read = () => {
 const { parameters } = vector
 const rounds = parameters.weight_collection === 'per_candidate' ? parameters.candidates.length : 1
 const weight = parameters.public_weights ? 0 : 1
-const terms = vote.readTerms({
+return vote.readTerms({
   wire: 10, ...vector, kind: 'deployment', trust: 'local', descriptor: Object.values(vector.descriptor),
   ballots: parameters.candidates.map((name) => ({ name, options: ['no', 'yes'] })),
   epsilon: { total: rounds * weight * parameters.epsilon / 2
     + parameters.candidates.length * parameters.epsilon / (1 + weight) },
 })
+}
+const terms = given.terms ? await systems.readTerms(given.terms) : read()
 terms.words[2] = vector.kind
 const fresh = () => ({ reports: reports.map(unhex), requests: [], receipts: new Map() })
 let past = fresh()
@@ -348,6 +391,72 @@ return given.ballots.map((ballot, place) => {
     drawn = call(modules, body, {"ballots": ballots, "uniforms": uniforms, "terms": terms})
     sent = reports_in(vector)
     assert drawn == [[sent[step, party] for step in range(len(steps))] for party in vector["roster"]]
+
+
+def terms_of(name: str) -> dict[str, Any]:
+    """Return what /session.json would have of another system's vector, by the form that a server makes."""
+    vector = read_json(FOLDER / f"{name}.json")
+    return {
+        **{field: vector[field] for field in ("session", "protocol", "parameters")},
+        **msgspec.to_builtins(form_of(VECTORS[name]().session.protocol)),
+        "wire": 10,
+        "kind": "deployment",
+        "descriptor": [*vector["descriptor"].values()],
+    }
+
+
+def ballot_of(vector: dict[str, Any], place: int) -> list[int]:
+    """Return what a party of another system's vector chose, as the page asks for it: labels' places, or positions."""
+    row: list[int] = vector["private_rows"][place]
+    if vector["protocol"] == "fair-voting":
+        return row
+    parameters = vector["parameters"]
+    sizes = [len(labels) for labels in parameters["answer_sets"]]
+    sets = parameters["answer_set_of_task"] or [0] * len(parameters["tasks"])
+    offsets = [sum(sizes[:number]) for number in sets]
+    asked = [task for task in vector["public_rows"][place][1:] if task >= 0]
+    return [code if code < 0 else code - offsets[task] for code, task in zip(row, asked, strict=False)]
+
+
+@pytest.mark.parametrize("name", [*OTHER_SESSIONS, *OTHER_CENTRAL])
+def test_a_ballot_of_another_system_gives_the_report_of_the_vectors(modules: Any, name: str) -> None:
+    """By its uniforms, where it is randomized; a server that is trusted gets the row itself."""
+    vector = read_json(FOLDER / f"{name}.json")
+    entries = [entry for entry in read_json(FOLDER / f"{UNIFORMS}.json") if entry["about"].startswith(f"{name},")]
+    parties: list[dict[str, Any]] = []
+    for place, row in enumerate(vector["public_rows"]):
+        uniforms = entries[0]["uniforms"][place] if entries else []
+        if vector["protocol"] == "truth-discovery":  # a place that is not answered has one, which nobody uses
+            pairs = zip(uniforms, vector["private_rows"][place], strict=False)
+            uniforms = [uniform for uniform, value in pairs if value >= 0]
+        parties.append({"row": row, "ballot": ballot_of(vector, place), "uniforms": uniforms})
+    body = """
+const terms = await systems.readTerms(given.terms)
+return given.parties.map(({ row, ballot, uniforms }, place) => {
+  const respond = (value, law) => randomizer.respondByUniform(value, law, uniforms.shift())
+  const below = (bound) => BigInt(Math.min(Math.trunc(uniforms.shift() * Number(bound)), Number(bound) - 1))
+  return hex(terms.system.draw(terms, { place, name: '', row }, ballot, respond, below)[0])
+})"""
+    drawn = call(modules, body, {"terms": terms_of(name), "parties": parties})
+    sent = reports_in(vector)
+    assert drawn == [sent[0, party] for party in vector["roster"]]
+
+
+@pytest.mark.parametrize("name", [*OTHER_SESSIONS, *OTHER_CENTRAL])
+def test_a_party_of_another_system_is_what_its_machine_does(modules: Any, name: str) -> None:
+    """It takes what the server tells it alone, and hashes what all are told."""
+    vector = read_json(FOLDER / f"{name}.json")
+    drawn = reports_in(vector)
+    for party in vector["roster"]:
+        given = {"vector": vector, "name": party, "reports": [drawn[0, party]], "terms": terms_of(name)}
+        results = call(modules, REPLAY, given)
+        operations = [each for each in vector["operations"] if each["at"] == party and each["operation"] != "loss"]
+        for operation, result in zip(operations, results, strict=True):
+            if operation.get("finishes"):
+                assert result["sends"].pop() == "930901c400"
+                assert result["digest"] == vector["digests"][party]
+            assert result["success"]
+            assert result["sends"] == [vector["messages"][number]["bytes"] for number in operation["sends"]]
 
 
 def test_a_damaged_message_is_refused_and_changes_no_report(modules: Any) -> None:

@@ -1,20 +1,25 @@
 """Votes by `serve --web` in real browsers, beside parties of the command line: one transcript, whatever happens."""
 
 import contextlib
+import itertools
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 import pytest
-from browsers import in_a_browser, open_browser, open_lasting_browser
+from browsers import in_a_browser, open_browser, open_lasting_browser, violations_of
 from deployments import ENTRIES as OF_THREE
 from deployments import Process, write_vote
 from psephos.agents.journal_format import SESSION, decode_record, read_journal
 from psephos.protocol.records import Accepted, ServerRecord
+from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.deployment import enroll
+from runs import read_json
 from stalling import StallingNetwork
+from surveyed import ANSWERS, QUIZ, TASKS, TRUSTED_QUIZ, Surveyed
 from web_parties import free_port, links_in
 
 pytestmark = in_a_browser
@@ -231,3 +236,95 @@ def test_a_new_link_goes_on_where_the_old_one_was(tmp_path: Path, psephos: Calla
         assert server.ending().status == 0
     accepted = reports_accepted(tmp_path / "vote" / "journal.sqlite", names=tuple(OF_THREE))
     assert [accepted["ann", step] for step in (0, 1)] == drawn
+
+
+def answer_tasks(page: Any, name: str) -> None:
+    """Answer the tasks of `QUIZ` card by card, as the worker's file does, and go back once."""
+    answers = [answer.strip() for answer in ANSWERS[name].split(";")]
+    for at, (task, answer) in enumerate(zip(TASKS[name].split("; "), answers, strict=True)):
+        page.get_by_role("button", name="Review" if at == len(answers) - 1 else "Next").click()
+        assert "choose a label" in page.get_by_role("alert").inner_text()
+        page.get_by_role("group", name=task).get_by_label(answer or "Skip this task", exact=True).check()
+        if at == 1:
+            page.get_by_role("button", name="Back").click()
+            assert page.get_by_role("group", name="q").get_by_label(answers[0], exact=True).is_checked()
+            page.get_by_role("button", name="Next").click()
+            page.get_by_role("group", name=task).get_by_label(answer or "Skip this task", exact=True).check()
+        page.get_by_role("button", name="Review" if at == len(answers) - 1 else "Next").click()
+    screen_of(page, "review")
+    assert page.locator(".answers dd").all_inner_texts() == [answer or "Skipped" for answer in answers]
+
+
+def phone(browser: Any, size: str) -> Any:
+    """Return a phone's browser, whose letters have this size."""
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    act = f"addEventListener('DOMContentLoaded', () => document.documentElement.style.fontSize = '{size}')"
+    context.add_init_script(act)
+    return context
+
+
+def check_screen(page: Any, name: str) -> None:
+    """Check that a screen is there, fits on a phone, and can be read by everybody."""
+    screen_of(page, name)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert violations_of(page) == []
+    assert page.evaluate("document.activeElement.tagName") == "H1"
+
+
+@pytest.mark.parametrize(
+    ("system", "fill_in", "words"),
+    [
+        pytest.param(QUIZ, answer_tasks, ("another label with a probability of 11.9 %", "you alone"), id="answers"),
+        pytest.param(TRUSTED_QUIZ, answer_tasks, ("trust them with your answer sheet", "noise"), id="answers, central"),
+    ],
+)
+def test_each_system_beside_a_party_that_joins(
+    tmp_path: Path,
+    psephos: Callable[..., Any],
+    browser: Any,
+    system: Surveyed,
+    fill_in: Callable[[Any, str], None],
+    words: tuple[str, str],
+) -> None:
+    """One transcript; the tally is that of arrays on what pages drew; who is trusted gets rows as Python has them."""
+    scenario, (*by_page, joins) = Path(system.write(tmp_path)).name, system.names
+    enroll(joins, tmp_path / "keys" / joins)
+    port = free_port()
+    ended = psephos("roster", scenario, "--enrolled", "keys", "--links", f"http://127.0.0.1:{port}", "--out", "vote")
+    assert (ended.status, ended.err) == (0, "")
+    links = links_in(tmp_path / "vote" / "links.csv")
+    assert [*links] == by_page
+    serving = ("serve", scenario, "--roster", "vote", "--web", port, "--listen", "127.0.0.1:0", "--no-pictures")
+    with Process(*serving, "--out", "run", folder=tmp_path, is_measured=False) as server:
+        address = server.address()
+        (invitation,) = (tmp_path / "vote" / "invitations").iterdir()
+        joining = ("join", invitation, "--key", f"keys/{joins}", "--input", f"{joins}.csv", "--address", address)
+        trusting = ("--trust-server",) if system.trusts else ()
+        with Process(*joining, *trusting, folder=tmp_path, is_measured=False) as party:
+            sizes = itertools.cycle(["100%", "200%"])
+            pages = {name: open_page(phone(browser, next(sizes)), link) for name, link in links.items()}
+            for name, page in pages.items():
+                check_screen(page, "terms")
+                assert words[0] in page.inner_text("main")
+                page.get_by_role("button", name="on this device").click()
+                check_screen(page, "ballot")
+                fill_in(page, name)
+                check_screen(page, "review")
+                page.locator("button.main").click()
+            (digest,) = {transcript_on(page) for page in pages.values()}
+            for page in pages.values():
+                check_screen(page, "result")
+            assert words[1] in pages[by_page[0]].inner_text("main")
+            reports = {name: reported_by(page) for name, page in pages.items()}
+            endings = [server.ending(), party.ending()]
+    assert all(ending.status == 0 and digest[:39] in ending.out for ending in endings), endings
+    accepted = reports_accepted(tmp_path / "vote" / "journal.sqlite", names=system.names)
+    assert reports == {name: [accepted[name, 0]] for name in by_page}
+    rows = np.array([msgspec.msgpack.decode(bytes(accepted[name, 0])) for name in system.names], dtype=np.int64)
+    run = resolve(load_scenario(tmp_path / scenario))
+    (phase,) = run.protocol.phases
+    if system.trusts:
+        assert rows.tolist() == run.inputs.private.tolist()
+    else:
+        (tally,) = read_json(tmp_path / "run" / "result.json")["tallies"]
+        assert tally == phase.tally(rows, earlier=(), public=run.inputs.public).totals.tolist()
