@@ -24,4 +24,5 @@ SYSTEM: Final = System(
     plan=f"{_HERE}.variants:WelfareErrors",
     measures=f"{_HERE}.measures:ElectionMeasures",
     reproduction=f"{_HERE}.paper:PAPER",
+    web_ballot=f"{_HERE}.web_ballot:ballot_form_of",
 )

@@ -30,6 +30,7 @@ import { unsupported } from './terms.js'
 /** @type {Record<string, () => Promise<{ system: System }>>} */
 const MODULES = {
   dpwevote: () => import('./weighted.js'),
+  'fair-voting': () => import('./rankings.js'),
   'truth-discovery': () => import('./crowd.js'),
 }
 

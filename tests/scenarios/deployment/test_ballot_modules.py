@@ -37,7 +37,7 @@ MACHINE_VECTORS: Final = tuple(
     and "inquiry" not in path.stem  # a page has its terms from elsewhere
     and path.stem not in {"bad_kind", "bad_version", "bad_session_id"}  # what no page says
 )
-OTHER_CENTRAL: Final = ("good_answers_central",)
+OTHER_CENTRAL: Final = ("good_answers_central", "good_rankings_laplace", "good_rankings_exponential")
 MODULES: Final = """
 const [codec, machine, randomizer, systems, vote] = await Promise.all(
   ['codec', 'party', 'randomizer', 'systems', 'vote'].map((name) => import(`/vote/${name}.js`)))

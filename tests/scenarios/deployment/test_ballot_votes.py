@@ -19,7 +19,7 @@ from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.deployment import enroll
 from runs import read_json
 from stalling import StallingNetwork
-from surveyed import ANSWERS, QUIZ, TASKS, TRUSTED_QUIZ, Surveyed
+from surveyed import ANSWERS, LOCAL_PLANS, PLANS, QUIZ, RANKINGS, TASKS, TRUSTED_PLANS, TRUSTED_QUIZ, Surveyed
 from web_parties import free_port, links_in
 
 pytestmark = in_a_browser
@@ -271,9 +271,47 @@ def check_screen(page: Any, name: str) -> None:
     assert page.evaluate("document.activeElement.tagName") == "H1"
 
 
+def rank(page: Any, name: str) -> None:
+    """Rank as the voter's row says: ann by numbers, bob by keys, cid by drag, and dee by buttons."""
+    wanted = RANKINGS[name].split(" > ")
+    items = page.locator(".ranking li")
+    assert sorted(items.locator(".name").all_inner_texts()) == sorted(wanted)
+    for at, each in enumerate(wanted):
+        item = items.filter(has=page.locator(".name", has_text=each))
+        now = items.locator(".name").all_inner_texts().index(each)
+        if name == "ann":
+            page.get_by_label(f"Place of {each}").select_option(label=str(at + 1))
+        elif name == "cid":
+            item.locator(".handle").hover()
+            page.mouse.down()
+            box = items.nth(at).bounding_box()
+            page.mouse.move(box["x"] + 20, box["y"] + box["height"] / 2, steps=5)
+            page.mouse.up()
+        else:
+            up = page.get_by_role("button", name=f"{each}: up")
+            up.focus()
+            for _ in range(at, now):
+                page.keyboard.press("Enter") if name == "bob" else up.click()
+            assert up.evaluate("element => element === document.activeElement")  # which goes with what is moved
+    assert items.locator(".name").all_inner_texts() == wanted
+    page.get_by_role("button", name="Review").click()
+    page.get_by_role("button", name="Change it").click()
+    assert items.locator(".name").all_inner_texts() == wanted
+    assert page.locator("select").first.input_value() == "0"
+    page.get_by_role("button", name="Review").click()
+    screen_of(page, "review")
+    assert page.locator(".answers dd").all_inner_texts() == wanted
+
+
+TOLD: Final = "You trust them with your ranking"
+
+
 @pytest.mark.parametrize(
     ("system", "fill_in", "words"),
     [
+        pytest.param(TRUSTED_PLANS, rank, (TOLD, "Mean score"), id="rankings, central"),
+        pytest.param(PLANS.having("mechanism = 'exponential'"), rank, (TOLD, "Elected"), id="rankings, by quality"),
+        pytest.param(LOCAL_PLANS, rank, ("with a probability of 18.2 %", "Mean score"), id="rankings, local"),
         pytest.param(QUIZ, answer_tasks, ("another label with a probability of 11.9 %", "you alone"), id="answers"),
         pytest.param(TRUSTED_QUIZ, answer_tasks, ("trust them with your answer sheet", "noise"), id="answers, central"),
     ],
@@ -321,7 +359,7 @@ def test_each_system_beside_a_party_that_joins(
     accepted = reports_accepted(tmp_path / "vote" / "journal.sqlite", names=system.names)
     assert reports == {name: [accepted[name, 0]] for name in by_page}
     rows = np.array([msgspec.msgpack.decode(bytes(accepted[name, 0])) for name in system.names], dtype=np.int64)
-    run = resolve(load_scenario(tmp_path / scenario))
+    run = resolve(load_scenario(str(tmp_path / scenario)))
     (phase,) = run.protocol.phases
     if system.trusts:
         assert rows.tolist() == run.inputs.private.tolist()

@@ -758,6 +758,12 @@ def test_links_are_qr_codes_on_request(tmp_path: Path, psephos: Callable[..., An
         )
 
 
+CERTAIN: Final = tuple(
+    word for setting in ("calibration=tight", "gamma=0", "num_samples=2") for word in ("--set", f"parameters.{setting}")
+)
+"""Of Algorithm 2: a winner that samples alone choose, so that one voter may decide it for sure."""
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -766,7 +772,9 @@ def test_links_are_qr_codes_on_request(tmp_path: Path, psephos: Callable[..., An
         (("roster", "vote.toml", "--links", "--simulate"), "the page takes part in deployments alone"),
         (("roster", "vote.toml", "--links", "vote.example"), "https://vote.example.org"),
         (("roster", "vote.toml", "--links", "--set", "parameters.variant=laplace"), "variant 'laplace'"),
-        (("roster", "canteen", "--links"), "take part by psephos join"),
+        (("roster", "moral-synthetic", "--links"), "There is no page for sessions of 'moral-preferences'"),
+        (("roster", "canteen", "--links", *CERTAIN), "a loss without a bound"),
+        (("roster", "crowd", "--links", "--set", "parameters.mechanism=two_layer"), "mechanism 'two_layer'"),
         (("roster", "vote.toml", "--replace", "bob"), "the folder of the roster"),
         (("roster", "vote.toml", "--replace", "bob", "--qr", "--out", "drawn"), "leave out --qr"),
         (("roster", "vote.toml", "--replace", "bob", "--links", "--out", "drawn"), "leave out --links"),
