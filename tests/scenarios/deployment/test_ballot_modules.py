@@ -425,7 +425,7 @@ def test_a_ballot_of_another_system_gives_the_report_of_the_vectors(modules: Any
     entries = [entry for entry in read_json(FOLDER / f"{UNIFORMS}.json") if entry["about"].startswith(f"{name},")]
     parties: list[dict[str, Any]] = []
     for place, row in enumerate(vector["public_rows"]):
-        uniforms = entries[0]["uniforms"][place] if entries else []
+        uniforms: list[float] = entries[0]["uniforms"][place] if entries else []
         if vector["protocol"] == "truth-discovery":  # a place that is not answered has one, which nobody uses
             pairs = zip(uniforms, vector["private_rows"][place], strict=False)
             uniforms = [uniform for uniform, value in pairs if value >= 0]
