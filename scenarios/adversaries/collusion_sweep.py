@@ -134,7 +134,7 @@ class CollusionSweepRole(Role, frozen=True, kw_only=True):
 
 def _context_of_case(context: AttackContext, case: CollusionCase, settings: Sequence[str]) -> AttackContext:
     """Return another scenario's context, at this one's seed."""
-    from ..running.config import load_scenario  # noqa: PLC0415  a scenario's adversaries are read by what these modules need
+    from ..running.config import load_scenario  # noqa: PLC0415  `running` imports this folder
     from ..running.resolution import resolve  # noqa: PLC0415  the same
 
     require(case.scenario, "cases", "no scenario", "the name of a scenario, since settings and ε are set for it")

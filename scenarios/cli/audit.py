@@ -116,7 +116,7 @@ def audit(
     psephos audit k-rr --source simulated --samples 100000
     psephos audit my-protocol --set epsilon=2
     psephos audit my-scenario.toml
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...protocol.errors import refuse
     from ..audit.running import (
         QUICK,

@@ -166,7 +166,7 @@ def new() -> None:
 
     `new` finds out the encoding, the separator, the columns and the words of FILE. What it cannot find out it asks in a
     terminal; without one, an error names the option to add. The scenario that it writes is short, and yours to change.
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
 
 
 def _table_options() -> list[click.Parameter]:
@@ -524,7 +524,7 @@ def show(scenario: str) -> None:
 
     \b
     psephos show consortium > mine.toml
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...protocol.errors import list_choices, require
     from ..running.config import list_scenarios, list_series
 

@@ -33,7 +33,7 @@ def enroll(party: str, out: Path | None, days: float, parties: Path | None) -> N
     psephos enroll Germany
     psephos enroll Hospital --parties patients.csv
     psephos roster eu-council --enrolled enrollments --address votes.example.org:7000 --out vote
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ..deployment.keys import ENROLLMENT_FILE, KEY_FILE, parties_in, stem_of
     from ..deployment.keys import enroll as make
 
@@ -92,7 +92,7 @@ def roster(
     psephos roster eu-council --replace Germany --out vote
     psephos serve eu-council --roster vote
     psephos join vote/invitations/01-germany.json --input germany.csv
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...protocol.errors import refuse, require
     from ...protocol.roles import SessionKind
     from ...transports.tcp import TCPTransport
@@ -185,7 +185,7 @@ def revoke(party: str, folder: Path) -> None:
 
     \b
     psephos revoke Germany --roster vote
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ..deployment.invitations import revoke as put_down
 
     fingerprint, names = put_down(folder, party)

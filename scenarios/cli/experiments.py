@@ -108,7 +108,7 @@ def trials(
     participants; --synthetic-yes generates them. A grid runs every combination of its values; one that cannot be run
     is N/A, with the reason. Results depend on the seed only, not on the number of processes or on a cluster. To
     continue interrupted trials, repeat the command with --resume FOLDER in place of --out.
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     import contextlib
     import secrets
 
@@ -223,7 +223,7 @@ def variants(
 
     ε is the proven loss of one party over the whole session. Errors are exact in DPWeVote. In the other systems they
     come from trials of the same parties, which have to be synthetic.
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     import math
 
     from ...protocol.errors import refuse
@@ -324,7 +324,7 @@ def plan(
     --epsilon and --people it compares the variants at the scenario's own ε, as `psephos variants` does. Errors of votes
     and rankings are exact, and depend on nobody's values. In the other systems they come from trials of synthetic
     parties, which take time: --minutes limits it.
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...protocol.errors import refuse
     from ..experiments.plans import make_plan, make_table
     from ..experiments.plans_shown import plan_in_json, show_plan, write_plan

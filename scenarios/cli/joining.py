@@ -147,7 +147,7 @@ def join(
     psephos join vote/invitations/01-germany.json --input germany.csv
     psephos join vote/invitations --parties patients.csv --key hospital
     psephos join 127.0.0.1:7000 --transport tcp --as Germany --input germany.csv --simulate --seed 345
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...protocol.errors import require
     from ...protocol.roles import check_party_name
     from ..deployment import Joining, join_in_folder

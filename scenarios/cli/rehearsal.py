@@ -61,7 +61,7 @@ def rehearse(
     \b
     psephos rehearse eu-council
     psephos rehearse eu-council --simulate --seed 345 --out rehearsal --show-commands
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     import functools
 
     import trio

@@ -39,7 +39,7 @@ def report(run: Path, out: Path | None, *, is_opened: bool) -> None:
     psephos report runs/eu-council-20260101-120000
     psephos report runs/eu-council-20260101-120000 --open
     psephos audit dpwevote --quick --out runs/eu-council-20260101-120000/audit
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ..reports import write_report
 
     path = write_report(run, out)
@@ -57,7 +57,7 @@ def compare(runs: Sequence[Path], out: Path | None) -> None:
     \b
     psephos compare runs/one runs/two
     psephos compare runs/one runs/two --out comparison.csv
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ..presentation import make_console
     from ..reports.comparison import compare_runs, show_comparison, write_comparison
 

@@ -28,7 +28,7 @@ def new_protocol(name: str, model: str, to: Path | None) -> None:
     \b
     psephos new protocol office-total
     cd office-total && pip install . && pytest && psephos run office-total.toml
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...protocol.errors import refuse, require
     from ..reading.files import readable
     from ..running.scaffold import protocol_files

@@ -120,7 +120,7 @@ def serve(
     psephos serve eu-council --roster vote --status 9100
     psephos serve eu-council --roster vote --web 8000 --web-hours 24
     psephos serve eu-council --transport tcp --listen 127.0.0.1:7000 --simulate --seed 345
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...agents.noise import check_secure_noise
     from ...protocol.roles import Side
     from ...protocol.rules import JOIN
@@ -363,7 +363,7 @@ def tally(
     \b
     psephos tally eu-council --roster vote --export reports.csv
     psephos tally eu-council --roster vote --reports 'fronts/*.parquet'
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...protocol.errors import refuse
     from ..deployment.recount import read_journaled, read_reports, recount_in_folder, write_reports
     from ..deployment.server import JOURNAL_FILE

@@ -93,7 +93,7 @@ def run(
     A CSV of partners has the header partner,weight,<candidate>,... and a line for each partner. Its candidates
     replace the scenario's. A file with [[votes]] is a series: its votes run one after another, with one ledger for each
     person.
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ..running.plugin_errors import blame_plugins
     from ..running.resolution import resolve
     from ..running.series import is_series

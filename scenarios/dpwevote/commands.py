@@ -32,7 +32,7 @@ def power(
     \b
     psephos power eu-council
     psephos power imf --set quota_fraction=0.85 --out power
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     from ...protocol.dpwevote import DPWeVote
     from ...protocol.errors import refuse
     from ..presentation import make_console

@@ -87,7 +87,7 @@ def decide(
 
     If only the direction of preferences was released, there is no probability. If the release has no standard errors,
     there is neither certainty nor verdict.
-    """  # noqa: D301  click reads the character, by which it leaves the lines as they are
+    """  # noqa: D301  the character makes click keep the lines
     import msgspec
 
     from ...protocol.errors import refuse
