@@ -212,8 +212,12 @@ def _command_of(protocol: str, beginning: "ScenarioTemplate") -> click.Command:
         click.Option(["--run/--no-run", "runs"], default=True, help="Run it at once (default: yes)."),
     ]
     if find_protocol(protocol).settings_by_trust:
-        help_ = f"local: trust nobody; central: whoever counts sees the {beginning.shown} (default: asked, or local)."
-        parameters.insert(-3, click.Option(["--trust"], type=click.Choice(["local", "central"]), help=help_))
+        help_ = (
+            f"local: trust nobody; central: whoever counts sees the {beginning.shown}; distributed: trust nobody, with "
+            "little noise, by masked sums for which all are there at once (default: asked, or local)."
+        )
+        models = click.Choice(["local", "central", "distributed"])
+        parameters.insert(-3, click.Option(["--trust"], type=models, help=help_))
     short = beginning.help.partition(". ")[0].rstrip(".") + "."  # all of it: click would cut it off
     command = click.Command(beginning.word, callback=begin, params=parameters, help=beginning.help, short_help=short)
     return out_option(command)
@@ -223,7 +227,7 @@ def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate",
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..presentation.terminal import show_note
-    from ..running.drafts import samples, scenario_text
+    from ..running.drafts import masked_lines, samples, scenario_text
     from ..running.synthetic import digest_of
     from .simulation import run
 
@@ -245,7 +249,11 @@ def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate",
     if links is not None:
         use = f"Draw up new links: {shlex.join(['psephos', 'roster', target.name, '--links', links])}"
     text = scenario_text(
-        dataclasses.replace(draft, title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…"),
+        dataclasses.replace(
+            draft,
+            title=title if len(title) <= _MAX_TITLE else f"{title[: _MAX_TITLE - 1]}…",
+            parameters=[*draft.parameters, *(masked_lines(len(sheet.rows)) if trust == "distributed" else ())],
+        ),
         head=f"Made by `{shlex.join(words)}`. {use}",
         protocol=protocol,
         epsilon=values["epsilon"],

@@ -41,6 +41,7 @@ _MOST_SHOWN: Final = 12
 _TRUSTED: Final = {
     "local": 'nobody is trusted; "central": who counts is, and the result is far more exact',
     "central": 'who counts is trusted; "local": nobody is',
+    "distributed": "nobody is trusted: whoever counts sees a masked sum alone",
 }
 MOST_LINES: Final = 20
 """Of a scenario that is written: it is to be read."""
@@ -551,13 +552,27 @@ def scenario_text(
 
 
 def trust_line(trust: str) -> ScenarioLine:
-    """Return the line of a scenario that says whom it trusts: nobody ("local") or who counts ("central").
+    """Return the line of a scenario that says whom it trusts: nobody ("local" or "distributed"), or who counts.
 
     Examples:
         >>> trust_line("central").value
         'central'
     """
     return ScenarioLine("trust", trust, _TRUSTED[trust])
+
+
+def masked_lines(number: int) -> list[ScenarioLine]:
+    """Return the lines of a masked scenario of so many: a tenth of them may leave or cheat, and a tenth collude.
+
+    Examples:
+        >>> [(line.key, line.value) for line in masked_lines(27)]
+        [('threshold', 25), ('colluders', 2)]
+    """
+    tenth = number // 10
+    return [
+        ScenarioLine("threshold", number - tenth, f"of {number} so many take part to the end, or there is no result"),
+        ScenarioLine("colluders", tenth, "so many may work together with whoever counts, and learn no more"),
+    ]
 
 
 def price_line(draft: Draft, epsilon: float) -> ScenarioLine:
