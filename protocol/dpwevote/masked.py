@@ -40,10 +40,14 @@ def _unit(parameters: "Parameters") -> str:
 
 
 class MaskedVotes(MaskedSums):
-    """The masked sum of the partners' votes. The tally is that of `CentralVotes`."""
+    """The masked sum of the partners' votes. The tally is that of `CentralVotes`.
+
+    Attributes:
+        sums: what each partner adds.
+    """
 
     def __init__(self, parameters: "Parameters", sums: CentralSums) -> None:
-        self._sums, self._parameters = sums, parameters
+        self.sums, self._parameters = sums, parameters
         self._num_candidates = len(parameters.candidates)
         numbers = [*([sums.margins] * self._num_candidates), *([sums.totals] if len(sums.totals) else [])]
         threshold, colluders = sizes_of(parameters)
@@ -62,7 +66,7 @@ class MaskedVotes(MaskedSums):
         """Return the rows of "no" to all candidates and of "yes" to all, for each weight: none are farther apart."""
         places = np.repeat(self._places(public), 2)
         opinions = np.tile(np.array([[0], [1]], dtype=np.int64), (len(places) // 2, self._num_candidates))
-        return self._sums.rows_of(places, opinions)
+        return self.sums.rows_of(places, opinions)
 
     def values_of(self, public: Sequence[int]) -> Values:
         """Return the values of each number for the person's weight, or for any weight."""
@@ -78,14 +82,14 @@ class PublicMaskedVotes(PricedByWeight, MaskedVotes):
     """The masked phase with public weights: a partner of less weight moves the sums less, and pays less."""
 
     def sensitivity_of(self, public: Sequence[int]) -> int:
-        return self._sums.sensitivity_of(public[1]) if public else self.share.sensitivity
+        return self.sums.sensitivity_of(public[1]) if public else self.share.sensitivity
 
     @functools.cached_property
     def _loss_of_weight(self) -> list[PrivacyLoss]:
         (loss,), scale = self.losses, self.share.scale
         return [
             msgspec.structs.replace(loss, event=self.event_within(distance), claimed=distance / scale, proven=math.nan)
-            for distance in map(self._sums.sensitivity_of, range(len(self._parameters.weights)))
+            for distance in map(self.sums.sensitivity_of, range(len(self._parameters.weights)))
         ]
 
     def tally_of_sum(self, total: IntArray, public: IntArray) -> Tally:

@@ -13,6 +13,7 @@ from .options import file_option, folder_option, load, make_folder, scenario_opt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ..deployment.invitations import DrawnSession
     from ..running.resolution import ServerRun
 
 
@@ -98,7 +99,7 @@ def roster(
     from ...transports.tcp import TCPTransport
     from ..deployment import draw_session, read_enrollments, write_session
     from ..deployment.common import name_address_in_errors
-    from ..deployment.links import LINKS_FILE, check_origin, draw_links, form_of, write_links, write_qr_codes
+    from ..deployment.links import check_origin, draw_links, form_of, write_links, write_qr_codes
     from ..deployment.server import roster_rows
     from ..running.forecasts import forecast
     from ..running.resolution import resolve_served
@@ -148,17 +149,28 @@ def roster(
         if qr:
             click.echo(f"{write_qr_codes(folder.path, drawn_links)}: each link as a QR code, for its voter alone")
     warn(forecast_text)
+    _show_drawn(side, drawn_session, folder.path, has_links=links is not None, has_made_keys=make_keys)
+
+
+def _show_drawn(
+    side: "ServerRun", drawn_session: "DrawnSession", folder: Path, *, has_links: bool, has_made_keys: bool
+) -> None:
+    from ..deployment.links import LINKS_FILE
+
     click.echo(
-        f"{folder.path}: for the server of {len(drawn_session.roster):,} {side.protocol.client_role}s; its key is in it"
+        f"{folder}: for the server of {len(drawn_session.roster):,} {side.protocol.client_role}s; its key is in it"
     )
-    if links is not None:
+    if has_links:
         num_links = len(drawn_session.linked)
-        click.echo(f"{folder.path / LINKS_FILE}: a link for each of {num_links:,} of them, for it alone; send them out")
-    if drawn_session.invitations:
-        note = "a file for each of them" if links is None else "a file for each of the others"
-        if make_keys:
+        click.echo(f"{folder / LINKS_FILE}: a link for each of {num_links:,} of them, for it alone; send them out")
+    if drawn_session.signature_keys is not None:
+        others = ", and then writes the invitations of the others" if drawn_session.invitations else ""
+        click.echo(f"Each device makes a key when its link is opened; `psephos serve --web` waits for all{others}")
+    elif drawn_session.invitations:
+        note = "a file for each of the others" if has_links else "a file for each of them"
+        if has_made_keys:
             note += ", with its private key, for it alone. Whoever has made the keys could take anybody's seat"
-        click.echo(f"{folder.path / 'invitations'}: {note}")
+        click.echo(f"{folder / 'invitations'}: {note}")
 
 
 def _replace_link(side: "ServerRun", party: str, folder: Path | None, *, others: "Mapping[str, object]") -> None:
@@ -169,6 +181,8 @@ def _replace_link(side: "ServerRun", party: str, folder: Path | None, *, others:
     for field, value in others.items():
         refuse(value, field, "given", "left out beside --replace, which changes a roster that is there")
     refuse(folder is None or not folder.is_dir(), "--out", str(folder or "left out"), "the folder of the roster")
+    allowed = "The list of voters is closed with the keys of their devices. Draw up a new roster to vote again."
+    refuse(side.keys is not None, "--replace", party, allowed)
     folder = Path(folder or ".")
     path = replace_link(folder, party, side.names, folder / JOURNAL_FILE)
     click.echo(f"{path}: a new link for {party}, for it alone; the old one opens nothing any more")

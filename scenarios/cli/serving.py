@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..deployment import Serving
     from ..deployment.status import Status
     from ..deployment.web import WebSite
+    from ..running.config import Scenario
     from ..running.folder import RunFolder
     from ..running.resolution import ServerRun
 
@@ -131,10 +132,10 @@ def serve(
     from ..presentation import make_console
     from ..running.forecasts import forecast
     from ..running.limits import reserve_for_server
-    from ..running.resolution import resolve_served
 
     check_seed(simulate=simulate, seed=seed)
-    side = resolve_served(load(scenario, settings, data), roster=roster_file)
+    site_options = {"origin": web_origin, "certificate": web_certificate, "key": web_key, "hours": web_hours}
+    side = _resolved(load(scenario, settings, data), roster_file, web, is_quiet=as_json, **site_options)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
     if seed is None:
         check_secure_noise(side.protocol, sides=[Side.SERVER])
@@ -149,9 +150,7 @@ def serve(
     for said in () if serving.keys is None else serving.keys.warn_of_expiry(names):
         click.echo(f"warning: {said}", err=True)
     console = make_console()
-    sites = _open_site(
-        side, roster_file, web, origin=web_origin, certificate=web_certificate, key=web_key, hours=web_hours
-    )
+    sites = _open_site(side, roster_file, web, **site_options)
     with sites as site, contextlib.ExitStack() as stack:
         page = stack.enter_context(_open_status(status))
         serving = dataclasses.replace(serving, web=site)
@@ -277,6 +276,27 @@ def _end(
         click.echo(f"the result is at {site.origin}/ for {site.hours:g} hours; Ctrl-C ends that", err=as_json)
         with contextlib.suppress(KeyboardInterrupt):
             trio.run(site.show_result, verdict_of(result.outcome), folder.path)
+
+
+def _resolved(
+    scenario: "Scenario", roster_file: Path | None, web: str | None, *, is_quiet: bool, **options: Any
+) -> "ServerRun":
+    """Return the session that is served, once the browsers of a masked one have made the keys for its roster."""
+    from ...protocol.errors import refuse
+    from ..deployment.registration import read_registration, register_browsers
+    from ..running.resolution import resolve_served
+
+    side = resolve_served(scenario, roster=roster_file)
+    folder = roster_file or Path()
+    registration = read_registration(folder) if roster_file is not None and folder.is_dir() else None
+    if registration is None:
+        return side
+    allowed = "given, such as --web 8000: parties of this roster take part in a browser, by its links"
+    refuse(web is None, "--web", "left out", allowed)
+    with _open_site(side, roster_file, web, **options) as site:
+        assert site is not None  # noqa: S101  --web is given
+        register_browsers(folder, side, registration, site, tell=lambda said: click.echo(said, err=is_quiet))
+    return resolve_served(scenario, roster=roster_file)
 
 
 def _show_session(console: "Console", side: "ServerRun", *, kind: str, has_links: bool) -> None:

@@ -31,6 +31,7 @@ SERVER_KEY_FILE: Final = "server.pem"
 _OPENING_FILE: Final = "session.json"
 _CERTIFICATES_FILE: Final = "certificates.pem"
 _REVOKED_FILE: Final = "revoked.json"
+REGISTRATION_FILE: Final = "registration.json"
 INVITATIONS: Final = "invitations"
 """Folder of invitations, in the server's folder."""
 _SECONDS_OF_DAY: Final = 86_400
@@ -140,6 +141,20 @@ class ServerSession(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
             require(own_value == asked_value, field, own_value, allowed)
 
 
+class Registration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a session waits with until browsers have made their keys (`registration`).
+
+    Args:
+        opening: the session's, with the digest of the roster without keys.
+        keys: of who has enrolled, in hexadecimal by name.
+        invitations: theirs, which still lack the roster's digest.
+    """
+
+    opening: ServerSession
+    keys: dict[str, str]
+    invitations: tuple[Invitation, ...]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DrawnSession:
     """A drawn-up session: its roster, certificates and invitations.
@@ -150,6 +165,8 @@ class DrawnSession:
         certificates: the parties' certificates, in PEM, in roster order; a host's only once.
         invitations: in roster order, without parties that get links.
         linked: the parties that get links; instead of a fingerprint they have random bits (`links`).
+        signature_keys: the keys of signatures of enrolled parties, in hexadecimal by name, if those of links are still
+            to be made: the roster has no keys then (`registration`).
     """
 
     roster: Roster
@@ -159,6 +176,7 @@ class DrawnSession:
     certificates: Sequence[str]
     invitations: Sequence[Invitation]
     linked: Sequence[str] = ()
+    signature_keys: dict[str, str] | None = None
 
 
 def check_agreed_parameters(folder: Path, protocol: PhasedProtocol[Any, Any]) -> None:
@@ -217,11 +235,12 @@ def draw_session(
     """
     check_days(days)
     allowed = "given for a masked session: whoever makes the keys of all could sign, and take part, for all"
-    refuse(protocol.masked_phase is not None and enrolled is None, "--enrolled", "left out", allowed)
+    is_masked = protocol.masked_phase is not None
+    refuse(is_masked and enrolled is None and not has_links, "--enrolled or --links", "left out", allowed)
     expires = int(time.time() + days * _SECONDS_OF_DAY)
     server = make_identity(days=days)
     identities: list[Identity] = []
-    keys: list[bytes] | None = None
+    signature_keys: dict[str, str] = {}
     linked = [name for name in roster.names if has_links and name not in (enrolled or {})]
     refuse(has_links and not linked, "--links", "given", "left out: everybody on the roster has enrolled")
     if enrolled is None and not has_links:
@@ -237,11 +256,14 @@ def draw_session(
         of_name = {name: of_each[each.certificate] for name, each in zip(names, known_enrollments, strict=True)}
         fingerprints = [of_name.get(name) or secrets.token_hex(32) for name in roster.names]
         certificates = list(of_each)
-        if protocol.masked_phase is not None:
+        if is_masked:
             hosts = [each.party for each in known_enrollments if each.parties]
             allowed = "left out in a masked session, where a host could take masks off: let each party enroll by itself"
             refuse(bool(hosts), "the enrollment of a host", hosts[:1], allowed)
-            keys = [bytes.fromhex(enrollment.signature_key) for enrollment in known_enrollments]
+            signature_keys = {
+                name: enrollment.signature_key for name, enrollment in zip(names, known_enrollments, strict=True)
+            }
+    keys = [bytes.fromhex(key) for key in signature_keys.values()] if is_masked and not linked else None
     roster = Roster(roster.names, roster.public, fingerprints=fingerprints, keys=keys)
     session_id = draw_session_id() if kind is SessionKind.DEPLOYMENT else ""
     parameters: dict[str, Any] = msgspec.to_builtins(protocol.parameters)
@@ -282,6 +304,7 @@ def draw_session(
         certificates=certificates,
         invitations=invitations,
         linked=linked,
+        signature_keys=signature_keys if is_masked and linked else None,
     )
 
 
@@ -293,15 +316,29 @@ def write_session(folder: Path, drawn_session: DrawnSession) -> None:
         drawn_session: the session; only the files' owner can read them.
     """
     drawn_session.server.write(folder / SERVER_KEY_FILE)
-    write_private(folder / _OPENING_FILE, _encode(drawn_session.opening))
+    write_opening(folder, drawn_session.opening)
     write_private(folder / PARAMETERS_FILE, _encode(drawn_session.parameters))
     if drawn_session.certificates:
         write_private(folder / _CERTIFICATES_FILE, "".join(drawn_session.certificates).encode())
-    invitations = folder / INVITATIONS
-    invitations.mkdir(mode=0o700)
-    stems = stems_of([invitation.party for invitation in drawn_session.invitations])
-    for stem, invitation in zip(stems, drawn_session.invitations, strict=True):
-        write_private(invitations / f"{stem}.json", _encode(invitation))
+    (folder / INVITATIONS).mkdir(mode=0o700)
+    keys, invited = drawn_session.signature_keys, tuple(drawn_session.invitations)
+    if keys is None:
+        write_invitations(folder, invited)
+    else:
+        registration = Registration(drawn_session.opening, keys, invited)
+        write_private(folder / REGISTRATION_FILE, msgspec.json.encode(registration))
+
+
+def write_opening(folder: Path, opening: ServerSession) -> None:
+    """Write what the server knows of its session, in place of what was there."""
+    replace_private(folder / _OPENING_FILE, _encode(opening))
+
+
+def write_invitations(folder: Path, invitations: Sequence[Invitation]) -> None:
+    """Write each invitation into a file of its own, in place of any that is there."""
+    stems = stems_of([invitation.party for invitation in invitations])
+    for stem, invitation in zip(stems, invitations, strict=True):
+        replace_private(folder / INVITATIONS / f"{stem}.json", _encode(invitation))
 
 
 def stems_of(names: Sequence[str]) -> list[str]:

@@ -60,16 +60,20 @@ class BallotForm(msgspec.Struct, frozen=True, kw_only=True):
 
     Args:
         ballots: each has a question's name and its options, in the order of their integers 0, 1, …
-        trust: "local" if a report is private by itself, "central" if the server is trusted with the ballot.
+        trust: "local" if a report is private by itself, "central" if the server is trusted with the ballot,
+            "distributed" if it sees a masked sum alone.
         epsilon: maps each kind of report to its proven ε, and "total" to that of all reports.
         channel: for joint reports of weight and opinion, the values of a no and a yes for each group of weights
             (`votes`), the number of values (`choices`), and the law as `FiniteChannel.masses`; None for k-RR.
+        masked: of a masked vote its phase, what a no and a yes add to a candidate's sum for each weight (`margins`),
+            what a weight adds to one more sum (`totals`, maybe empty), and the scale of the noise; else None.
     """
 
     ballots: Sequence[Mapping[str, Any]]
     trust: str
     epsilon: Mapping[str, float]
     channel: Mapping[str, Any] | None = None
+    masked: Mapping[str, Any] | None = None
 
 
 BallotMaker: TypeAlias = Callable[[PhasedProtocol[Any, Any]], BallotForm]
@@ -213,6 +217,7 @@ def draw_links(
         "title": title,
         "question": question or None,
         **msgspec.to_builtins(form),
+        "masked": None if form.masked is None else {"parties": len(roster), **form.masked},
         "page": {name: digest_of(content) for name, content in page_files().items()},
     }
     encoded = msgspec.json.encode(terms)

@@ -19,6 +19,7 @@ import math
 import os
 import secrets
 import ssl
+import time
 import weakref
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -64,6 +65,10 @@ _COMMENT_SECONDS: Final = 20.0
 _SEND_SECONDS: Final = 5.0
 _MOST_WATCHERS: Final = 512
 _STRANGER: Final = "This link opens nothing here. Open the whole link, and the newest one that you were sent."
+_CLOSED: Final = (
+    "The list of voters is closed, with another device's key for this link, or with none. If you have not opened it "
+    "before, tell whoever runs the vote."
+)
 _TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -146,6 +151,21 @@ class BrowserKeys:
             allowed = f"The keys in {path} cannot be read ({error}). Restore the file, or draw up a new roster."
             raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
 
+    @property
+    def enrolled(self) -> dict[int, bytes]:
+        """The keys of the links that were opened, by place."""
+        known = self._keys.items()
+        return {
+            place: bytes.fromhex(key.key)
+            for place, key in known
+            if place in self._links and key.link == self._links[place].secret
+        }
+
+    @property
+    def num_links(self) -> int:
+        """How many links there are."""
+        return len(self._links)
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
@@ -193,6 +213,8 @@ class BrowserKeys:
             raise ValueError(_STRANGER)
         digest = hashlib.sha256(enrolment.secret or b"").hexdigest()
         has_secret = enrolment.secret is not None and hmac.compare_digest(digest, link.secret)
+        if has_secret and self._roster.keys is not None and self._roster.keys[place] != key:
+            raise ValueError(_CLOSED)
         known = self._claims.get(place) or self._keys.get(place)
         if known is None or known.link != link.secret:
             if not has_secret:
@@ -323,6 +345,34 @@ class WebSite:
         self.address = listener.address
         return listener
 
+    async def register(self, seconds: float, tell: Callable[[str], object]) -> dict[int, bytes]:
+        """Hold the pages of a masked session until all links were opened; return the keys of browsers, by place.
+
+        Args:
+            seconds: after which it returns though some were not.
+            tell: hears, as sentences, where the pages are and how many links were opened.
+        """
+        num_told = -1
+        deadline = time.time() + seconds
+        async with await self.open_listener() as listener, trio.open_nursery() as nursery:
+            tell(f"{self}; {seconds:,g} s to open the {self._keys.num_links} links (phases.{JOIN}.deadline_seconds)")
+            nursery.start_soon(_hold_channels, listener, nursery)
+            with trio.move_on_after(seconds):
+                while (num_opened := len(self._keys.enrolled)) < self._keys.num_links:
+                    if num_opened > num_told:
+                        num_told = num_opened
+                        tell(f"{num_opened} of {self._keys.num_links} links were opened")
+                    facts = {
+                        "state": "registering",
+                        "phase": JOIN,
+                        "deadline": None if math.isinf(deadline) else deadline,
+                    }
+                    self._publish({**facts, "parties": self._keys.num_links, "joined": num_opened, "reported": None})
+                    self._keys.look_for_replaced_links()
+                    await trio.sleep(NOTICE_SECONDS)
+            nursery.cancel_scope.cancel()
+        return self._keys.enrolled
+
     async def watch(self, tell: Callable[[], SessionStatus]) -> None:
         """Update the observers' page, without end; runs next to the session."""
         try:
@@ -389,6 +439,19 @@ class WebSite:
                         await has_changed.wait()
         finally:
             await trio.aclose_forcefully(stream)
+
+
+async def _hold_channels(listener: WebListener, nursery: trio.Nursery) -> None:
+    """Keep pages connected that have voted; what they say is answered in the session."""
+
+    async def hold(channel: Channel) -> None:
+        async with channel:
+            with contextlib.suppress(trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
+                for _ in ("Hello", "nothing"):
+                    await channel.receive()
+
+    while True:
+        nursery.start_soon(hold, await listener.accept())
 
 
 def open_site(

@@ -3,12 +3,14 @@
 from typing import Any, Final
 
 from ...protocol.dpwevote import DPWeVote
-from ...protocol.errors import ConfigurationError
+from ...protocol.dpwevote.masked import MaskedVotes
+from ...protocol.errors import ConfigurationError, require
+from ...protocol.masking import LEAST_FOR_CIRCLE
 from ...protocol.mechanisms import FiniteChannel
 from ...protocol.phases import PhasedProtocol
 from ..deployment.links import BallotForm
 
-_VARIANTS: Final = ("joint", "printed", "two_point", "signed_rr", "optimal", "central")
+_VARIANTS: Final = ("joint", "printed", "two_point", "signed_rr", "optimal", "central", "masked")
 _LEFT_OUT: Final = ("weight_matrix", "opinion_matrix", "epsilons", "weights_within", "game")
 _OPTIONS: Final = ("no", "yes")
 
@@ -28,16 +30,33 @@ def ballot_form_of(protocol: PhasedProtocol[Any, Any]) -> BallotForm:
             f"by variant {' or '.join(map(repr, _VARIANTS))} without {', '.join(_LEFT_OUT)}."
         )
         raise ConfigurationError(field="--links", value=kind, allowed=allowed)
+    sums = _sums_of(protocol)
     return BallotForm(
         ballots=[{"name": name, "options": _OPTIONS} for name in parameters.candidates],
-        trust="central" if parameters.variant == "central" else "local",
+        trust="distributed" if sums is not None else "central" if parameters.variant == "central" else "local",
         epsilon={
             "weight": parameters.loss_of_weight,
             "opinion": parameters.loss_of_opinion,
             "total": parameters.epsilon_total,
         },
         channel=_channel_of(protocol),
+        masked=sums,
     )
+
+
+def _sums_of(protocol: DPWeVote) -> dict[str, Any] | None:
+    """Return what ballots add to masked sums; None where nothing is masked."""
+    phase = protocol.masked_phase
+    if not isinstance(phase, MaskedVotes):
+        return None
+    allowed = f"below {LEAST_FOR_CIRCLE:,} in a browser: of more parties each masks with some others alone"
+    require(not phase.is_sparse, "threshold", phase.threshold, allowed)
+    return {
+        "phase": phase.name,
+        "margins": phase.sums.margins.tolist(),
+        "totals": phase.sums.totals.tolist(),
+        "scale": phase.share.scale,
+    }
 
 
 def _channel_of(protocol: DPWeVote) -> dict[str, Any] | None:
