@@ -161,7 +161,7 @@ export function pack(value) {
   if (typeof value === 'boolean') return Uint8Array.of(value ? 0xc3 : 0xc2)
   if (typeof value === 'number') return header(value, 0, 128, [[0xcc, 1], [0xcd, 2], [0xce, 4], [0xcf, 8]])
   if (value instanceof Raw) return value.bytes
-  if (value instanceof Uint8Array) return concatenate(header(value.length, 0, 0, [[0xc4, 1], [0xc5, 2]]), value)
+  if (value instanceof Uint8Array) return concatenate(header(value.length, 0, 0, [[0xc4, 1], [0xc5, 2], [0xc6, 4]]), value)
   if (Array.isArray(value)) return concatenate(header(value.length, 0x90, 16, [[0xdc, 2]]), ...value.map(pack))
   const text = utf8(value)
   return concatenate(header(text.length, 0xa0, 32, [[0xd9, 1], [0xda, 2]]), text)
@@ -194,11 +194,22 @@ export function packRow(values, low, high) {
   return concatenate(header(values.length, 0x90, 16, [[0xdc, 2]]), ...formats)
 }
 
+/** @param {BigInt64Array} values @returns {Uint8Array} residues modulo 2⁶⁴ as a report has them, each in 9 bytes */
+export function packResidues(values) {
+  const formats = Array.from(values, (value) => {
+    const bytes = new DataView(new ArrayBuffer(9))
+    bytes.setUint8(0, value < 0n ? 0xd3 : 0xcf)
+    bytes.setBigInt64(1, value)
+    return new Uint8Array(bytes.buffer)
+  })
+  return concatenate(header(values.length, 0x90, 16, [[0xdc, 2]]), ...formats)
+}
+
 /**
  * Return the bytes whose SHA-256 is the transcript's digest: what the server tells everybody.
  * @param {string[]} words session, protocol and kind
  * @param {{ parameters: Uint8Array, descriptor: any[], requests: Uint8Array[], release: Uint8Array }} heard parameters,
- *   payload of each request and of the release: bytes as heard
+ *   payload of each request, by its step, and of the release: bytes as heard
  * @returns {Uint8Array}
  */
 export function transcriptOf(words, { parameters, descriptor, requests, release }) {
@@ -206,7 +217,7 @@ export function transcriptOf(words, { parameters, descriptor, requests, release 
   return concatenate(
     ...prefixes,
     pack([TAG.welcome, WIRE_VERSION, new Raw(parameters), [], descriptor]),
-    ...requests.map((payload, step) => pack([TAG.request, step, new Raw(payload)])),
+    ...requests.flatMap((payload, step) => [pack([TAG.request, step, new Raw(payload)])]), // of a gap nothing
     pack([TAG.release, new Raw(release), null, false]),
   )
 }

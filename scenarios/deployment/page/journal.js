@@ -79,6 +79,11 @@ export class Journal {
     return (await this.#transact('keys', 'readonly', (store) => store.get([this.#seat, name]))).result
   }
 
+  /** Forget what nothing needs any more. @param {string} name @param {Store} [store] @returns {Promise<any>} */
+  forget(name, store = 'records') {
+    return this.#transact(store, 'readwrite', (objects) => objects.delete([this.#seat, name]))
+  }
+
   /**
    * @template T
    * @param {Store} name

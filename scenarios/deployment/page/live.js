@@ -4,6 +4,7 @@
  *   reported: Record<string, number>|null, stays: boolean, result?: { verdict: string, has_picture: boolean } }} Facts */
 
 const STATES = new Map([
+  ['registering', 'Open: voters open their links.'],
   ['gathering', 'Open: voters are joining.'],
   ['collecting', 'Open: votes are coming in.'],
   ['released', 'Over: the voters are told the outcome.'],
@@ -29,12 +30,14 @@ function row(term, description) {
 
 /** @param {Facts} facts */
 function show(facts) {
-  const rows = [row('On the roster', String(facts.parties))]
-  if (facts.joined !== null) rows.push(row('Have joined', `${facts.joined} of ${facts.parties}`))
+  const isEarly = facts.state === 'registering'
+  const rows = [row(isEarly ? 'Links' : 'On the roster', String(facts.parties))]
+  const joined = isEarly ? 'Were opened' : 'Have joined'
+  if (facts.joined !== null) rows.push(row(joined, `${facts.joined} of ${facts.parties}`))
   for (const [phase, number] of Object.entries(facts.reported ?? {})) {
     rows.push(row(`Have reported in “${phase}”`, `${number} of ${facts.parties}`))
   }
-  if (facts.deadline !== null && ['gathering', 'collecting'].includes(facts.state)) {
+  if (facts.deadline !== null && ['registering', 'gathering', 'collecting'].includes(facts.state)) {
     const until = new Date(1000 * facts.deadline).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })
     rows.push(row(facts.phase === 'join' ? 'Voters may join until' : `“${facts.phase}” ends at the latest`, until))
   }

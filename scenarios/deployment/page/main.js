@@ -3,7 +3,7 @@
 import { Channel, ConnectionLost } from './channel.js'
 import { Refusal, fromBase64, hex, isEqual, pack, sha256, TAG, toBase64, utf8 } from './codec.js'
 import { Journal, StorageFault } from './journal.js'
-import { Party, SessionAborted, abort, readChallenge, readSeat, signedBytes } from './party.js'
+import { MASKED, Party, SessionAborted, abort, readChallenge, readSeat, signedBytes } from './party.js'
 import { WaitingScreen, confirmBallot, showProblem, showResult, showTerms } from './screens.js'
 import { readTerms } from './systems.js'
 import { foreign, paragraph, show } from './dom.js'
@@ -12,6 +12,7 @@ import { dateOf } from './words.js'
 /** @typedef {import('./systems.js').Terms} Terms */
 /** @typedef {import('./party.js').Seat} Seat */
 /** @typedef {import('./party.js').Past} Past */
+/** @typedef {import('./party.js').Secrets} Secrets */
 /** @typedef {{ place: number, secret: Uint8Array, digest: string }} Link */
 
 const CONNECT_SECONDS = 20
@@ -55,7 +56,10 @@ async function fetchTerms(link) {
     throw new Problem('These are not the terms of your link', 'The server shows another vote than the one that your '
       + 'link was made for. Do not vote here. Please tell whoever sent you the link.', true)
   }
-  return [await readTerms(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))), digest]
+  const json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  const terms = await readTerms(json)
+  if (json.trust === 'distributed') terms.masked = (await import('./masked.js')).readMasked(json)
+  return [terms, digest]
 }
 
 /** @param {Map<string, any>} records @param {Terms} terms @returns {Past} */
@@ -66,8 +70,11 @@ function pastOf(records, terms) {
     const kept = steps.filter((step) => records.has(`${name} ${step}`))
     return kept.map((step) => [step, records.get(`${name} ${step}`)])
   }
-  const requests = find('request').map(([, request]) => request)
-  return { reports: records.get('reports'), requests, receipts: new Map(find('receipt')) }
+  /** @type {Past} */
+  const past = { reports: records.get('reports'), requests: [], receipts: new Map(find('receipt')) }
+  find('request').forEach(([step, request]) => { past.requests[step] = request })
+  find('answer').forEach(([step, answer]) => { [past.requests[step], past.reports[step]] = answer })
+  return past
 }
 
 class Page {
@@ -90,6 +97,8 @@ class Page {
       this.showResult(records)
       return
     }
+    if (records.has('left')) throw new Problem('This device has left', records.get('left'), true)
+    await this.terms.masked?.checkBrowser()
     this.checkTime()
     if (!records.has('reports')) await this.vote(records)
     await this.takePart()
@@ -125,7 +134,12 @@ class Page {
     } while (!(await confirmBallot(this.terms, seat, ballot)))
     this.checkTime()
     await this.journal.keep('reserved', { terms: this.digest, losses: this.terms.epsilon })
-    await this.journal.keep('reports', system.draw(this.terms, seat, ballot))
+    const { masked } = this.terms
+    if (masked) {
+      await this.journal.keep('root', await masked.makeRoot(), 'keys')
+      await this.journal.keep('row', masked.drawRow(ballot.weight ?? seat.row[1], ballot.opinions))
+    }
+    await this.journal.keep('reports', masked ? [] : system.draw(this.terms, seat, ballot)) // those are made when asked
     navigator.storage.persist().catch(() => false) // a question to the voter in Firefox: its answer decides nothing
   }
 
@@ -159,6 +173,18 @@ class Page {
     const signature = await crypto.subtle.sign('Ed25519', pair.privateKey, /** @type {BufferSource} */ (signed))
     channel.send(pack([TAG.enrolment, place, publicKey, secret, new Uint8Array(signature)]))
     return readSeat(await channel.receive(ANSWER_SECONDS), place)
+  }
+
+  /** @param {Map<string, any>} records @returns {Promise<Secrets|null>} what a masked vote needs */
+  async secrets(records) {
+    if (!this.terms.masked) return null
+    const [pair, root] = [await this.journal.key('Ed25519'), await this.journal.key('root')]
+    if (!pair || !root) throw new StorageFault(null)
+    const key = new Uint8Array(await crypto.subtle.exportKey('raw', pair.publicKey))
+    /** @param {Uint8Array} message */
+    const sign = async (message) =>
+      new Uint8Array(await crypto.subtle.sign('Ed25519', pair.privateKey, /** @type {BufferSource} */ (message)))
+    return { root, key, sign, row: records.get('row') ?? null }
   }
 
   /** Take part until the release is kept; a lost connection is made again. */
@@ -207,23 +233,28 @@ class Page {
    */
   async converse(screen, onWelcome) {
     const records = await this.journal.records() // what is durable, and nothing else
-    const party = new Party(this.terms, records.get('seat'), pastOf(records, this.terms))
+    const party = new Party(this.terms, records.get('seat'), pastOf(records, this.terms), await this.secrets(records))
     const channel = this.channel = await this.connect()
     try {
       const seat = await this.greet(channel)
       if (!isEqual(seat, party.seat)) throw new Refusal('The server holds another roster than before.')
+      if (this.terms.masked) screen.setConnection('open') // the others' links may not be opened yet
       channel.send(party.hello())
       for (;;) {
-        const effects = party.receive(await channel.receive(SILENCE_SECONDS))
+        const effects = await party.receive(await channel.receive(SILENCE_SECONDS))
         onWelcome()
         let isReleased = false
         for (const effect of effects) {
           if ('send' in effect) channel.send(effect.send)
-          else if ('keep' in effect) await this.keepEqual(effect.keep, effect.value)
-          else {
+          else if ('keep' in effect) {
+            await this.keepEqual(effect.keep, effect.value)
+            if (effect.keep === `answer ${MASKED}`) await this.journal.forget('row') // which has no other use
+          } else {
             const { release, own, isLate, heard } = effect
             const digest = heard ? hex(await sha256(heard)) : ''
-            await this.keepEqual('release', { release, own, isLate, digest })
+            await this.keepEqual('release', { release, own, isLate, digest, roster: party.descriptor[1] })
+            await this.journal.forget('row')
+            await this.journal.forget('root', 'keys')
             isReleased = true
           }
         }
@@ -232,7 +263,13 @@ class Page {
         screen.update(party.past, true)
       }
     } catch (error) {
-      if (error instanceof Refusal && !(error instanceof SessionAborted)) channel.send(abort(error.message))
+      if (error instanceof Refusal && !(error instanceof SessionAborted)) {
+        if (this.terms.masked && party.parameters) { // for good: what this lie has not opened, another one might
+          await this.journal.keep('left', error.message)
+          await this.journal.forget('row')
+        }
+        channel.send(abort(error.message))
+      }
       throw error
     } finally {
       this.channel = null

@@ -1,10 +1,19 @@
 // A party of a vote as a state machine: it takes messages and returns effects, and never waits, stores or sends.
 
 import {
-  Raw, Refusal, TAG, WIRE_VERSION, bigEndian, concatenate, isEqual, pack, readMessage, transcriptOf, utf8,
+  Raw, Refusal, TAG, WIRE_VERSION, bigEndian, concatenate, hex, isEqual, pack, packResidues, readMessage, sha256,
+  transcriptOf, utf8,
 } from './codec.js'
 
 /** @typedef {import('./terms.js').AnyTerms} Terms */
+
+/** The steps of a masked vote. */
+export const STEPS = ['keys', 'shares', 'check', 'accuse', 'masked', 'confirm', 'unmask', 'open']
+export const [MASKED, UNMASK] = [4, 6]
+/** Those that are left out unless somebody has lied. */
+export const IN_DISPUTE = [3, 7]
+const OWN = [2, 3, 7] // whose question is for one party alone
+
 
 /**
  * A party's seat: its place in the roster, and what the server says of it.
@@ -12,8 +21,8 @@ import {
  */
 
 /**
- * What a party has kept of its conversation: the report of each step, drawn before the first is sent; the requests that
- * were answered, the receipts that came back, and the release, if any.
+ * What a party has kept of its conversation: the report of each step, drawn before the first is sent, but of a masked
+ * vote as it is asked; by step the requests that were answered and the receipts that came back.
  * @typedef {object} Past
  * @property {Uint8Array[]} reports
  * @property {Uint8Array[]} requests
@@ -26,6 +35,13 @@ import {
  * @typedef {{ keep: string, value: any }
  *   | { send: Uint8Array }
  *   | { release: Uint8Array, own: Uint8Array|null, isLate: boolean, heard: Uint8Array|null }} Effect
+ */
+
+/**
+ * What a party of a masked vote alone has: the root of its secrets, its key of signatures, what signs by it, and the row
+ * with its share of noise until it is masked.
+ * @typedef {{ root: CryptoKey, key: Uint8Array, sign: (message: Uint8Array) => Promise<Uint8Array>,
+ *   row: bigint[]|null }} Secrets
  */
 
 /** The server, or the session, has ended the conversation. */
@@ -42,15 +58,21 @@ export class SessionAborted extends Refusal {
 const UNEXPECTED = 'The server sent a message that has no place here.'
 
 export class Party {
+  /** @type {import('./masks.js').MaskingParty|null} */
+  #masking = null
+
   /**
    * @param {Terms} terms
    * @param {Seat} seat
    * @param {Past} past
+   * @param {Secrets|null} [secrets] of a masked vote
    */
-  constructor(terms, seat, past) {
+  constructor(terms, seat, past, secrets = null) {
     this.terms = terms
     this.seat = seat
     this.past = past
+    this.secrets = secrets
+    this.descriptor = terms.descriptor
     /** @type {Uint8Array|null} as heard in this conversation */
     this.parameters = null
   }
@@ -66,13 +88,13 @@ export class Party {
   }
 
   /**
-   * Take a message of the server's.
+   * Take a message of the server's, once what the one before asked for is done.
    * @param {Uint8Array} bytes
-   * @returns {Effect[]}
+   * @returns {Promise<Effect[]>}
    * @throws {SessionAborted} it ends the session
    * @throws {Refusal} it is at fault: leave by an `Abort` with the error's message
    */
-  receive(bytes) {
+  async receive(bytes) {
     const [{ value: tag }, ...fields] = readMessage(bytes)
     if (tag === TAG.abort) throw new SessionAborted(fields.map((field) => field.value))
     if (tag === TAG.welcome && this.parameters === null) return this.#onWelcome(fields)
@@ -84,32 +106,85 @@ export class Party {
     throw new Refusal(UNEXPECTED)
   }
 
-  /** @param {import('./codec.js').Element[]} fields @returns {Effect[]} */
-  #onWelcome(fields) {
+  /** @param {import('./codec.js').Element[]} fields @returns {Promise<Effect[]>} */
+  async #onWelcome(fields) {
     const [version, parameters, row = [], descriptor = ['', '', 0]] = fields.map((field) => field.value)
-    const heard = [version, parameters, row, descriptor]
-    const agreed = [WIRE_VERSION, this.terms.parameters, this.seat.row, this.terms.descriptor]
-    if (fields.length < 2 || fields.length > 4 || !isEqual(heard, agreed)) {
+    const { masked } = this.terms
+    const [id, roster, until] = this.terms.descriptor
+    // Of a masked vote the terms have the list of voters without their keys, which are made later.
+    const agreed = [WIRE_VERSION, this.terms.parameters, this.seat.row, [id, masked ? descriptor[1] : roster, until]]
+    if (fields.length < 2 || fields.length > 4 || !isEqual([version, parameters, row, descriptor], agreed)) {
       throw new Refusal('The server holds another vote than the one that this link is for.')
     }
+    this.descriptor = descriptor
     this.parameters = fields[1].raw
+    const { requests } = this.past
+    for (const step of requests.keys()) {
+      if (masked && requests[step]) await this.#say(step, readMessage(requests[step]).slice(2), null)
+    }
     return []
   }
 
-  /** @param {import('./codec.js').Element[]} fields @param {Uint8Array} bytes @returns {Effect[]} */
-  #onRequest(fields, bytes) {
+  /** @param {import('./codec.js').Element[]} fields @param {Uint8Array} bytes @returns {Promise<Effect[]>} */
+  async #onRequest(fields, bytes) {
     const [step, payload] = fields.map((field) => field.value)
     const { requests, reports } = this.past
-    const isNext = [requests.length - 1, requests.length].includes(step) && step >= 0 && step < reports.length
-    const isAnnounced = step > 0 && this.terms.steps[step - 1]?.isPublished
-    if (fields.length !== 2 || !isNext || (payload !== null) !== Boolean(isAnnounced)) throw new Refusal(UNEXPECTED)
-    const send = pack([TAG.report, step, new Raw(reports[step])])
-    if (step === requests.length) {
-      requests.push(bytes)
-      return [{ keep: `request ${step}`, value: bytes }, { send }]
+    const { masked, steps } = this.terms
+    const next = requests.length
+    const isPassedOver = step > next && step < STEPS.length
+      && STEPS.slice(next, step).every((_, at) => IN_DISPUTE.includes(next + at))
+    if (!Number.isInteger(step) || step < 0 || !(step === next - 1 || step === next || (masked && isPassedOver))) {
+      throw new Refusal(UNEXPECTED)
     }
-    if (!isEqual(requests[step], bytes)) throw new Refusal('The server asks otherwise than it asked before.')
-    return [{ send }]
+    if (step === next - 1) {
+      if (!isEqual(requests[step], bytes)) throw new Refusal('The server asks otherwise than it asked before.')
+      return [{ send: pack([TAG.report, step, new Raw(reports[step])]) }]
+    }
+    /** @type {Effect} */
+    let kept = { keep: `request ${step}`, value: bytes }
+    if (masked) {
+      const answer = await this.#say(step, fields.slice(1), this.secrets?.row ?? null)
+      reports[step] = step === MASKED ? packResidues(answer) : pack(answer)
+      kept = { keep: `answer ${step}`, value: [bytes, reports[step]] }
+    } else {
+      const isAnnounced = step > 0 && steps[step - 1]?.isPublished
+      if (fields.length !== 2 || step >= reports.length || (payload !== null) !== Boolean(isAnnounced)) {
+        throw new Refusal(UNEXPECTED)
+      }
+    }
+    requests[step] = bytes
+    return [kept, { send: pack([TAG.report, step, new Raw(reports[step])]) }]
+  }
+
+  /**
+   * Return the answer to a step of a masked vote.
+   * @param {number} step
+   * @param {import('./codec.js').Element[]} fields of the request behind its step
+   * @param {bigint[]|null} row null where the answer is not wanted
+   * @returns {Promise<any>}
+   */
+  async #say(step, fields, row) {
+    const [payload, own = null] = fields.map((field) => field.value)
+    const [content, empty] = OWN.includes(step) ? [own, payload] : [payload, own]
+    if (fields.length > 2 || empty !== null || !this.terms.masked?.FORMS[step]?.(content)) throw new Refusal(UNEXPECTED)
+    if (step === 0) this.#masking = await this.#begin(content)
+    if (!this.#masking) throw new Refusal(UNEXPECTED)
+    return this.#masking.answer(step, content, row)
+  }
+
+  /** @param {[string, string[], Uint8Array[]]} content the list of voters, with their keys */
+  async #begin([others, names, keys]) {
+    const { descriptor, masked, words } = this.terms
+    const { name, place } = this.seat
+    const digest = hex(await sha256(pack([others, names, keys])))
+    const isOurs = others === descriptor[1] && names[place] === name && names.length === masked?.parties
+    if (!this.secrets || !masked || !isOurs || digest !== this.descriptor[1] || !isEqual(keys[place], this.secrets.key)) {
+      throw new Refusal('The server is at fault: its list of voters is not the one of this vote, or has another device '
+        + 'in place of this one.')
+    }
+    const agreed = [words[1], this.parameters, words[0], digest]
+    const rules = await masked.rulesOf({ ...masked, session: descriptor[0], names, keys, agreed })
+    return new masked.MaskingParty(rules, place, this.secrets.root, this.secrets.sign)
   }
 
   /** @param {import('./codec.js').Element[]} fields @returns {Effect[]} */
@@ -127,20 +202,21 @@ export class Party {
   #onRelease(fields) {
     const [outcome, own = null, isLate = false] = fields.map((field) => field.value)
     const { requests, reports } = this.past
-    const isComplete = requests.length === reports.length
+    const { masked, words } = this.terms
+    const isComplete = masked ? requests.length > UNMASK : requests.length === reports.length
     const isExpected = requests.length > 0 && (own === null || this.terms.hasOwn) && (isComplete || isLate === true)
     if (fields.length > 3 || !isExpected || outcome === null) throw new Refusal(UNEXPECTED)
-    const heard = isComplete && this.parameters !== null
-      ? transcriptOf(this.terms.words, {
-        parameters: this.parameters,
-        descriptor: this.terms.descriptor,
-        requests: requests.map((request) => readMessage(request)[2].raw),
-        release: fields[0].raw,
-      })
-      : null
+    /** @type {Uint8Array[]} by step: what everybody was told */
+    const told = []
+    requests.forEach((request, step) => {
+      if (!masked || !IN_DISPUTE.includes(step)) told[step] = readMessage(request)[2].raw
+    })
+    const { descriptor, parameters } = this
+    const heard = isComplete && parameters !== null
+      ? transcriptOf(words, { parameters, descriptor, requests: told, release: fields[0].raw }) : null
     return [
       { release: fields[0].raw, own: own === null ? null : fields[1].raw, isLate, heard },
-      { send: pack([TAG.acknowledgement, reports.length, new Uint8Array()]) },
+      { send: pack([TAG.acknowledgement, masked ? STEPS.length : reports.length, new Uint8Array()]) },
     ]
   }
 }

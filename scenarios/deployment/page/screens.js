@@ -4,6 +4,7 @@ import { fromBase64, hex, readValue } from './codec.js'
 import {
   actions, announce, button, digestText, factList, foreign, make, paragraph, questionOf, quiet, section, show, strong,
 } from './dom.js'
+import { IN_DISPUTE } from './party.js'
 import { certainty, dateOf, percentUp, short } from './words.js'
 
 /** @typedef {import('./systems.js').Terms} Terms */
@@ -45,11 +46,11 @@ function cost(terms) {
 }
 
 /** @param {Terms} terms @returns {Node} */
-function trust({ isCentral }) {
+function trust({ isCentral, masked }) {
   const what = isCentral ? '' : ', one that tells it your real answers'
   return paragraph(isCentral ? 'The server, this device' : 'This device', ', and this page, which comes from ',
-    foreign(location.host), `. A dishonest server could send you another page${what}, and nothing on that page would `
-    + 'show it. To be sure, compare the digests of the page’s files by a program of your own.')
+    foreign(location.host), `${masked?.others ?? ''}. A dishonest server could send you another page${what}, and nothing `
+    + 'on that page would show it. To be sure, compare the digests of the page’s files by a program of your own.')
 }
 
 /** @param {Terms} terms @param {Uint8Array} digest @returns {Node[]} */
@@ -77,8 +78,8 @@ export function showTerms(terms, digest) {
   return new Promise((resolve) => {
     show('terms', `Step 1 of 3: before you ${phrases.act}`, foreign(title), ...questionOf(question),
       section('What is asked', ...system.asked(terms)),
-      section(`Who learns your ${phrases.thing}`, ...learners(terms)),
-      section('What it costs your privacy', ...cost(terms)),
+      section(`Who learns your ${phrases.thing}`, ...(terms.masked?.learners ?? learners(terms))),
+      section('What it costs your privacy', ...(terms.masked?.cost ?? cost(terms))),
       section('What you trust', trust(terms)),
       section('When', paragraph(`${phrases.start} as soon as you can: ${phrases.person}s are waited for only as long as `,
         make('a', { href: '/', target: '_blank' }, `the page of the ${phrases.session}`), ' says. ',
@@ -123,7 +124,7 @@ export function confirmBallot(terms, seat, ballot) {
     show('review', 'Step 3 of 3: confirm', 'Is this right?', make('dl', { className: 'answers' }, ...rows),
       paragraph(`Once you have sent it, your ${system.phrases.thing} cannot be changed. `, isCentral
         ? 'This device keeps your answers, and sends them to the server as they are.'
-        : 'This device then randomizes your answers, once, and forgets them: whoever looks into it later finds only '
+        : terms.masked?.kept ?? 'This device then randomizes your answers, once, and forgets them: whoever looks into it later finds only '
           + 'the randomized reports.'),
       actions(cast, button('Change it', () => resolve(false))))
   })
@@ -145,10 +146,12 @@ export class WaitingScreen {
 
   /** @param {Past} past @param {boolean} isWelcome whether the server has let it in */
   update({ requests, receipts }, isWelcome) {
-    const { isCentral, steps, system } = this.terms
+    const { isCentral, masked, system } = this.terms
     const { person, thing } = system.phrases
-    const numLeft = steps.length - receipts.size
-    const current = steps.findIndex((_, step) => !receipts.has(step))
+    const isAsked = (/** @type {number} */ step) => !masked || !IN_DISPUTE.includes(step) || step in requests
+    const steps = Object.keys(this.terms.steps).map(Number).filter(isAsked)
+    const numLeft = steps.filter((step) => !receipts.has(step)).length
+    const current = steps.find((step) => !receipts.has(step)) ?? this.terms.steps.length
     /** @type {(state: string, text: string, note: string) => HTMLElement} */
     const item = (state, text, note) => {
       const element = make('li', { className: state }, make('span', {}, text), make('small', {}, note))
@@ -156,10 +159,10 @@ export class WaitingScreen {
       return element
     }
     this.steps.replaceChildren(
-      isCentral ? item('done', 'Kept', 'on this device')
+      isCentral || masked ? item('done', 'Kept', 'on this device')
         : item('done', 'Randomized', 'once, and kept on this device'),
-      ...steps.map((_, step) => {
-        const text = system.stepInWords(this.terms, step)
+      ...steps.map((step) => {
+        const text = masked?.steps[step] ?? system.stepInWords(this.terms, step)
         if (receipts.has(step)) return item('done', text, 'acknowledged by the server')
         if (step > current) return item('later', text, 'when the server asks for it')
         if (requests.length > step) return item('current', text, 'sent; the server has not acknowledged it yet')
@@ -167,8 +170,11 @@ export class WaitingScreen {
       }),
       numLeft ? item('later', 'The result', 'when all have reported')
         : item('current', 'The result', `waiting for the other ${person}s`))
-    this.advice.className = numLeft ? 'advice' : 'advice good'
-    if (numLeft) {
+    this.advice.className = numLeft || masked ? 'advice' : 'advice good'
+    if (masked) {
+      this.advice.replaceChildren(strong('Please keep this page open until the result is there.'), masked.advice)
+      announce(receipts.size ? `Step ${steps.length - numLeft} of ${steps.length} is done.` : '')
+    } else if (numLeft) {
       this.advice.replaceChildren(strong('Please keep this page open.'), paragraph('The server still has to ask this '
         + `device ${numLeft === 1 ? 'once' : `${numLeft} times`}. If the page closes, the device sleeps, or the `
         + 'network is gone, open your link again on this device before the others have finished: it sends the same '
@@ -200,21 +206,22 @@ export class WaitingScreen {
  * @param {Terms} terms
  * @param {Seat} seat
  * @param {Past} past
- * @param {{ release: Uint8Array, own: Uint8Array|null, isLate: boolean, digest: string }} left what was released
+ * @param {{ release: Uint8Array, own: Uint8Array|null, isLate: boolean, digest: string, roster: string }} left what was released
  * @param {Uint8Array} digest of the terms
  */
 export function showResult(terms, seat, { receipts }, left, digest) {
-  const { descriptor, question, steps, system, title } = terms
+  const { descriptor, masked, question, steps, system, title } = terms
   const { of, person } = system.phrases
   const isComplete = receipts.size === steps.length
-  const counted = left.isLate ? 'No, or only in part: a step closed before your report was there.'
+  const counted = masked ? masked.counted(receipts)
+    : left.isLate ? 'No, or only in part: a step closed before your report was there.'
     : isComplete ? 'Yes. The server acknowledged all of it in time.'
       : 'Unknown: the server did not acknowledge all of it.'
   /** @type {[string, string][]} */
   const first = [[of, seat.name], ['In the tally', counted]]
   if (left.digest) first.push(['Transcript', left.digest])
   /** @type {[string, string][]} */
-  const rest = [['Terms (SHA-256)', hex(digest)], [`List of ${person}s`, descriptor[1]], ['Session', descriptor[0]]]
+  const rest = [['Terms (SHA-256)', hex(digest)], [`List of ${person}s`, left.roster], ['Session', descriptor[0]]]
   receipts.forEach((receipt, step) => rest.push([`Acknowledgement ${step + 1}`, hex(receipt)]))
   /** @type {(fact: [string, string]) => Fact} */
   const inDigits = ([name, value]) => [name, /^[0-9a-f]{32,}$/.test(value) ? digestText(value) : foreign(value)]

@@ -11,6 +11,7 @@ import { Refusal } from './codec.js'
  * @property {string} title
  * @property {string} question empty where there is none
  * @property {boolean} isCentral whether the server is told the ballot itself
+ * @property {import('./masked.js').Masked|null} masked how it is masked, where the server sees a sum alone
  * @property {boolean} hasOwn whether the server tells each party something alone, beside the outcome
  * @property {{ isPublished: boolean }[]} steps whether the server tells everybody something when the step has closed
  * @property {Record<string, number>} epsilon of a report of each kind, and the total of all
@@ -24,14 +25,14 @@ export const unsupported = (what) => new Refusal(`This page cannot take part in 
  * Read what the terms of any session have.
  * @template {{ isPublished: boolean }} Step
  * @param {any} json
- * @param {{ isCentral: boolean, hasOwn?: boolean, steps: Step[], epsilon: Record<string, number> }} drawn what this page
+ * @param {{ isCentral: boolean, isMasked?: boolean, hasOwn?: boolean, steps: Step[], epsilon: Record<string, number> }} drawn what this page
  *   draws and sends
  * @returns {AnyTerms & { steps: Step[] }}
  * @throws {Refusal} the terms say something else of it, or are no deployment's
  */
-export function readAnyTerms(json, { isCentral, hasOwn = false, steps, epsilon }) {
+export function readAnyTerms(json, { isCentral, isMasked = false, hasOwn = false, steps, epsilon }) {
   const isOurs = json.wire === 10 && json.kind === 'deployment'
-  if (!isOurs || json.trust !== (isCentral ? 'central' : 'local')) {
+  if (!isOurs || json.trust !== (isCentral ? 'central' : isMasked ? 'distributed' : 'local')) {
     throw unsupported(`${json.kind} of ${json.protocol}, wire ${json.wire}, trust ${json.trust}`)
   }
   if (!(Math.abs(epsilon.total - json.epsilon.total) <= 1e-9 * epsilon.total)) {
@@ -44,6 +45,7 @@ export function readAnyTerms(json, { isCentral, hasOwn = false, steps, epsilon }
     title: json.title,
     question: json.question ?? '',
     isCentral,
+    masked: null, // `fetchTerms` reads that
     hasOwn,
     steps,
     epsilon,

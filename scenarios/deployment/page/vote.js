@@ -1,6 +1,7 @@
 // A weighted vote's terms: what is asked, by which law each answer is reported, what it costs.
 
 import { Refusal, packRow } from './codec.js'
+import { STEPS } from './party.js'
 import { isPrivate, numReports, respond } from './randomizer.js'
 import { readAnyTerms, unsupported } from './terms.js'
 
@@ -9,7 +10,8 @@ import { readAnyTerms, unsupported } from './terms.js'
 /**
  * A step of the vote: what it reports of a ballot, each value by the law. Without a law it reports them as they are.
  * @typedef {object} Step
- * @property {'weight'|'opinions'|'votes'|'ballot'} name votes are opinions together with the weight, value by value
+ * @property {string} name weight, opinions, votes (opinions together with the weight, value by value), ballot, or a step
+ *   of a masked vote
  * @property {number[]} candidates whose opinions it reports, by place
  * @property {Law|null} law
  * @property {boolean} isPublished whether the server tells everybody something when the step has closed
@@ -48,18 +50,19 @@ const SIGNED = ['two_point', 'signed_rr', 'optimal']
 export function readTerms(json) {
   const own = json.parameters
   const isCentral = own.variant === 'central'
-  const isKnown = isCentral || SEPARATE.includes(own.variant) || (SIGNED.includes(own.variant) && !own.public_weights)
+  const isMasked = own.variant === 'masked'
+  const isKnown = isCentral || isMasked || SEPARATE.includes(own.variant) || (SIGNED.includes(own.variant) && !own.public_weights)
   const other = UNSUPPORTED.find((name) => name in own) ?? (isKnown ? '' : `variant ${own.variant}`)
   if (other) throw unsupported(other)
   const groups = own.groups.length ? own.groups : own.weights.map((/** @type {number} */ weight) => [weight])
-  const steps = isCentral ? [ballotStep(own)]
+  const steps = isCentral ? [ballotStep(own)] : isMasked ? STEPS.map((name) => ({ ...ballotStep(own), name }))
     : SIGNED.includes(own.variant) ? [votesStep(own, json.channel)] : separateSteps(own, groups.length)
   const weight = steps.find((step) => step.name === 'weight')?.law?.epsilon ?? 0
   const opinion = steps[steps.length - 1].law?.epsilon ?? own.epsilon
   const losses = steps.map((step) => (step.name === 'weight' ? weight : step.candidates.length * opinion))
-  const total = losses.reduce((sum, loss) => sum + loss, 0)
+  const total = isMasked ? losses[0] : losses.reduce((sum, loss) => sum + loss, 0)
   return {
-    ...readAnyTerms(json, { isCentral, steps, epsilon: { weight, opinion, total } }),
+    ...readAnyTerms(json, { isCentral, isMasked, steps, epsilon: { weight, opinion, total } }),
     candidates: own.candidates,
     options: optionsOf(json.ballots, own.candidates),
     weights: own.weights,

@@ -311,7 +311,7 @@ for (const { operation, at, message, records } of vector.operations) {
     results.push(result)
     if (isOver) continue
     try {
-      for (const effect of party.receive(unhex(vector.messages[message].bytes))) {
+      for (const effect of await party.receive(unhex(vector.messages[message].bytes))) {
         if ('send' in effect) result.sends.push(hex(effect.send))
         if ('release' in effect) {
           isOver = true
@@ -492,7 +492,7 @@ for (const text of given.damaged) {
     party.hello()
     try {
       for (const message of [...whole.slice(0, before), unhex(text)]) {
-        for (const effect of party.receive(message)) if ('send' in effect) sent.push(hex(effect.send))
+        for (const effect of await party.receive(message)) if ('send' in effect) sent.push(hex(effect.send))
       }
     } catch (error) {
       if (!(error instanceof codec.Refusal)) faults.push([text, before, String(error)])
