@@ -177,13 +177,15 @@ def _replace_link(side: "ServerRun", party: str, folder: Path | None, *, others:
     from ...protocol.errors import refuse
     from ..deployment.links import replace_link
     from ..deployment.server import JOURNAL_FILE
+    from ..running.rosters import ROSTER_FILE, SIGNATURE_COLUMN
 
     for field, value in others.items():
         refuse(value, field, "given", "left out beside --replace, which changes a roster that is there")
     refuse(folder is None or not folder.is_dir(), "--out", str(folder or "left out"), "the folder of the roster")
-    allowed = "The list of voters is closed with the keys of their devices. Draw up a new roster to vote again."
-    refuse(side.keys is not None, "--replace", party, allowed)
     folder = Path(folder or ".")
+    allowed = "The list of voters is closed with the keys of their devices. Draw up a new roster to vote again."
+    head = (folder / ROSTER_FILE).read_text(encoding="utf-8").partition("\n")[0]  # whatever the scenario says
+    refuse(SIGNATURE_COLUMN in head, "--replace", party, allowed)
     path = replace_link(folder, party, side.names, folder / JOURNAL_FILE)
     click.echo(f"{path}: a new link for {party}, for it alone; the old one opens nothing any more")
 

@@ -141,7 +141,7 @@ def test_a_link_that_was_not_opened_gets_nobodys_key_and_opens_nothing_later(
     assert answers[0][0] == ABORT
     assert "The list of voters is closed" in answers[0][1]
     assert answers[1][0] == SEAT
-    replaced = psephos("roster", "vote.toml", *vote.settings, "--replace", "bob", "--out", "vote").refusal
+    replaced = psephos("roster", "vote.toml", "--replace", "bob", "--out", "vote").refusal
     assert "The list of voters is closed" in replaced
 
 
