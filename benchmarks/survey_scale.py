@@ -59,7 +59,8 @@ from psephos.protocol.moral_preferences import MoralPreferences, Parameters, Rec
 from psephos.protocol.tally import Merged
 from psephos.scenarios.moral_preferences.agreement import agreement_of
 from psephos.scenarios.moral_preferences.data.dilemmas import FEATURES
-from psephos.scenarios.moral_preferences.data.moral_machine import stream_moral_machine
+from psephos.scenarios.moral_preferences.data.moral_machine import ResponseFiles
+from psephos.scenarios.moral_preferences.data.responses import Limits
 from psephos.scenarios.moral_preferences.data.survey import Survey
 
 _RECORDS = 10
@@ -153,7 +154,7 @@ def _work(start: int, records: Records) -> list[tuple[Tally, float]]:
 
 def _surveys(path: str, voters: int) -> contextlib.closing[Generator[Survey]]:
     file = Path(path)
-    surveys = stream_moral_machine(file, folder=file.parent, batch_voters=voters, max_records=_RECORDS)
+    surveys = ResponseFiles(file, Limits(max_records=_RECORDS), field="file").surveys(file.parent, batch_voters=voters)
     return contextlib.closing(surveys)
 
 

@@ -154,11 +154,9 @@ def read_own_entries(path: Path, *, party: str, roles: Sequence[str]) -> Mapping
         ConfigurationError: the file cannot be read, has no line or several, or is another party's.
     """
     check_size(path, field=INPUT)
-
-    fault = (INPUT, "{path}", "a well-formed CSV file ({error})")
     with (
         readable(path, field=INPUT, what="a readable CSV file"),
-        open_table(path, form_of(path, roles), max_lines=MAX_FILE_BYTES, fault=fault, num_empty=1) as table,
+        open_table(path, form_of(path, roles), max_lines=MAX_FILE_BYTES, num_empty=1) as table,
     ):
         header, rows = table.header, list(table)
         is_named = header and not table.unnamed and len(set(header)) == len(header)

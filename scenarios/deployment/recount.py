@@ -26,7 +26,8 @@ from ...protocol.records import Accepted, Chosen, PhaseClosed, ServerRecord
 from ...protocol.roles import SessionKind
 from ...protocol.session_flow import SessionResult
 from ...protocol.tally import Merged
-from ..reading.batches import RowBatch, TableFiles
+from ..reading.batches import TableFiles
+from ..reading.columns import RowBatch
 from ..reading.files import readable
 from ..reading.grouping import numbers_in
 from ..running.folder import RunFolder
@@ -45,7 +46,7 @@ _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(Server
 
 def read_reports(path: str) -> Iterator[RowBatch]:
     """Yield the reports in a file, a folder or the files of a pattern; ConfigurationError: one cannot be read."""
-    files = TableFiles(path, field=_FIELD, columns={})
+    files = TableFiles(path, field=_FIELD)
     is_whole = set(_COLUMNS) <= set(files.names)
     require(is_whole, f"columns of {files.paths[0].name}", ", ".join(files.names), f"{', '.join(_COLUMNS)}, at least")
     return files.batches(_COLUMNS, has_bytes=True)
@@ -77,7 +78,7 @@ def read_journaled(side: ServerRun, path: Path) -> Iterator[RowBatch]:
         _PHASE: CodedColumn.from_values(side.protocol.phases[record.step].name for record in reports),
         _PAYLOAD: CodedColumn.from_values(record.report.hex() for record in reports),
     }
-    yield RowBatch(table, len(reports), path.name, 1, "report")
+    yield RowBatch(table, path.name, range(1, len(reports) + 1), "report")
 
 
 def write_reports(path: Path, batches: Iterable[RowBatch]) -> None:

@@ -8,11 +8,14 @@ from typing import Final
 
 import msgspec
 
+from ...protocol.arrays import FloatArray
 from ...protocol.errors import ConfigurationError, refuse, require
 from ...protocol.moral_preferences import Outcome
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
+from ..reading.batches import TableFiles
 from ..reading.cells import number_in
-from .data.csv_numbers import ALLOWED, NumberTable, codes_of, read_numbers
+from ..reading.columns import RowBatch
+from .data.numbers import ALLOWED, read_numbers
 
 _PAIR, _ALTERNATIVE = "pair", "alternative"
 _SIDES: Final = ("first", "second")
@@ -84,17 +87,19 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
     Raises:
         ConfigurationError: the file cannot be read, or has another form; `field` names the line.
     """
-    table, features = _read(path, (_PAIR, _ALTERNATIVE), outcome, field="--pairs")
-    codes, names = codes_of(table.names[_PAIR])
+    rows, features, numbers = _read(path, (_PAIR, _ALTERNATIVE), outcome, field="--pairs")
+    codes, names = rows.column(_PAIR).codes, rows.column(_PAIR).names
     alternatives: list[dict[str, dict[str, float]]] = [{} for _ in names]
     lines: list[int] = [0] * len(names)
     for row, code in enumerate(codes.tolist()):
-        side = _side_of(table, row)
+        side_given = rows.column(_ALTERNATIVE)[row]
+        side, place_text = side_given.strip(), f"{_ALTERNATIVE} ({rows.where(row + 1)})"
+        require(side in _SIDES, place_text, side_given, "'first' or 'second'")
         if side in alternatives[code]:
             value = f"{side!r} of pair {names[code]!r} again"
-            raise ConfigurationError(field=f"{_ALTERNATIVE} ({table.where(row)})", value=value, allowed="named once")
-        alternatives[code][side] = dict(zip(features, table.numbers[row].tolist(), strict=True))
-        lines[code] = lines[code] or int(table.lines[row])
+            raise ConfigurationError(field=place_text, value=value, allowed="named once")
+        alternatives[code][side] = dict(zip(features, numbers[row].tolist(), strict=True))
+        lines[code] = lines[code] or rows.lines[row]
     for name, sides, line in zip(names, alternatives, lines, strict=True):
         if len(sides) < len(_SIDES):
             (side_given,) = sides
@@ -108,15 +113,6 @@ def read_pairs(path: Path, outcome: Outcome) -> list[AlternativePair]:
     ]
 
 
-def _side_of(table: NumberTable, row: int) -> str:
-    side_given = str(table.names[_ALTERNATIVE][row])
-    side = side_given.strip()
-    if side not in _SIDES:
-        field = f"{_ALTERNATIVE} ({table.where(row)})"
-        raise ConfigurationError(field=field, value=side_given, allowed="'first' or 'second'")
-    return side
-
-
 def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float]]:
     """Read alternatives from a CSV file, by name, in order. Errors are those of `read_pairs`.
 
@@ -126,34 +122,30 @@ def read_alternatives(path: Path, outcome: Outcome) -> dict[str, dict[str, float
         swerve,1,0
         stay,0,2
     """
-    table, features = _read(path, (_ALTERNATIVE,), outcome, field="--alternatives")
+    rows, features, numbers = _read(path, (_ALTERNATIVE,), outcome, field="--alternatives")
     alternatives: dict[str, dict[str, float]] = {}
-    for row, (alternative_name, numbers) in enumerate(
-        zip(table.names[_ALTERNATIVE], table.numbers.tolist(), strict=True)
-    ):
-        name = str(alternative_name).strip()
+    for row, (alternative_name, values) in enumerate(zip(rows.column(_ALTERNATIVE), numbers.tolist(), strict=True)):
+        name = alternative_name.strip()
         if not name or not name.isprintable() or name in alternatives:
             allowed = "a name of printable characters that no other alternative has"
             raise ConfigurationError(
-                field=f"{_ALTERNATIVE} ({table.where(row)})", value=alternative_name, allowed=allowed
+                field=f"{_ALTERNATIVE} ({rows.where(row + 1)})", value=alternative_name, allowed=allowed
             )
-        alternatives[name] = dict(zip(features, numbers, strict=True))
+        alternatives[name] = dict(zip(features, values, strict=True))
     return alternatives
 
 
-def _read(path: Path, names: Sequence[str], outcome: Outcome, *, field: str) -> tuple[NumberTable, list[str]]:
-    """Read columns of names and all features next to them, and the features' names."""
-    features: list[str] = []
-
-    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        shown_names = list(map(repr, names))
-        for name in names:
-            allowed = f"a header with the columns {', '.join(shown_names)} and features"
-            require(name in header, "header", list(header), allowed)
-        features.extend(name for name in header if name not in names)
-        require(features, "header", list(header), f"a header with features after {' and '.join(shown_names)}")
-        for name in features:
-            _check_feature(name, outcome, field="header")
-        return names, features
-
-    return read_numbers(path, choose, field=field), features
+def _read(
+    path: Path, names: Sequence[str], outcome: Outcome, *, field: str
+) -> tuple[RowBatch, Sequence[str], FloatArray]:
+    """Read columns of names, the features next to them, and the features' numbers."""
+    files = TableFiles(path, field=field)
+    header, place_text, shown_names = files.names, f"{path.name} line 1", list(map(repr, names))
+    for name in names:
+        require(name in header, place_text, header, f"a header with the columns {', '.join(shown_names)} and features")
+    features = [name for name in header if name not in names]
+    require(features, place_text, header, f"a header with features after {' and '.join(shown_names)}")
+    for name in features:
+        _check_feature(name, outcome, field=place_text)
+    rows, numbers = read_numbers(files, names, features)
+    return rows, features, numbers

@@ -10,9 +10,9 @@ import contextlib
 import dataclasses
 import glob
 import importlib
-import itertools
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -23,10 +23,10 @@ from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ...protocol.phases import Entries
 from .cells import text_of
 from .columnar import pyarrow_for, translate_arrow_errors
-from .columns import read_blocks
-from .files import MAX_FILE_BYTES, WatchedFile, readable, similar_files
+from .columns import RowBatch, read_text
+from .files import MAX_FILE_BYTES, HeldFile, WatchedFile, readable, similar_files, size_of
 from .headers import USUAL, TableOptions, check_column_names
-from .text_forms import PLAIN, form_of, open_table
+from .text_forms import form_of, open_table
 
 _PARQUET: Final = ".parquet"
 _ARROW: Final = (".arrow", ".feather", ".ipc")
@@ -36,30 +36,6 @@ _NUMBER, _TEXT, _TRUTH, _ENTRY, _BYTES = "a number", "a text", "true or false", 
 _ROWS: Final = 1 << 17
 _WILD: Final = frozenset("*?[")
 _MOST_DISTINCT: Final = 100_000
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class RowBatch:
-    """Rows of one file that follow each other.
-
-    Args:
-        table: the columns that were asked for.
-        first: the number of the first one in its file, as whoever opens that sees it.
-        word: what such a number is of: a line or a row.
-        line_of: where there are blank lines in between, finds the line of a row, by reading the file again; `first` is
-            then counted without them, from 0 behind the header.
-    """
-
-    table: Mapping[str, Entries]
-    num_rows: int
-    source: str
-    first: int
-    word: str
-    line_of: Callable[[int], int] = int
-
-    def where(self, row: int) -> str:
-        """Return where a row of the batch stands, the first one being 1."""
-        return f"{self.source} {self.word} {self.line_of(self.first + row - 1)}"
 
 
 class FilePiece(msgspec.Struct, frozen=True, array_like=True):
@@ -85,6 +61,8 @@ class FilePiece(msgspec.Struct, frozen=True, array_like=True):
 
 
 def _state_of(path: Path) -> tuple[int, int]:
+    if isinstance(path, HeldFile):
+        return size_of(path), 0
     file_state = path.stat()
     return file_state.st_size, file_state.st_mtime_ns
 
@@ -127,15 +105,17 @@ class TableFiles:
     """The files that a path names, whose columns are looked at, and no row.
 
     Args:
-        path: a file, a folder or a pattern.
+        path: as text a file, a folder or a pattern; else one file that is read as text (`reading.text_forms`).
         field: what errors call that.
         columns: what the files call columns that are called otherwise here.
         named_by: what the column of parties' names is called; without that one, `name` in any case is it.
         options: what is said of each table.
+        wanted: the columns that count: others may have one name, or none; by default all.
 
     Attributes:
         names: the columns of every file but that of parties' names; further ones that only some have do not count.
         naming: the column of parties' names; empty where there is none.
+        unnamed: the columns that have no name in the first file, and one of ours.
         num_rows: how many rows there are in all; None where only reading them tells, and nobody has.
 
     Raises:
@@ -145,18 +125,28 @@ class TableFiles:
 
     def __init__(
         self,
-        path: str,
+        path: str | Path,
         *,
         field: str,
-        columns: Mapping[str, str],
+        columns: Mapping[str, str] = MappingProxyType({}),
         named_by: str = "",
         options: TableOptions = USUAL,
+        wanted: Collection[str] = (),
     ) -> None:
         self._field, self.options = field, options.alone()
-        paths_found = _find_files(path, field)
+        paths_found = [path] if isinstance(path, Path) else _find_files(path, field)
         with readable(Path(path), field=field):
             self._states = [_state_of(each) for each in paths_found]
-        self._files = [_opened(each, field, self.options) for each in paths_found]
+        self._files = list[_File]()
+        for each in paths_found:
+            with readable(each, field=field):
+                match _form_of(each) if self.options == USUAL and not isinstance(path, Path) else "":
+                    case ".parquet":
+                        self._files.append(_Parquet(each))
+                    case ".arrow" | ".feather" | ".ipc":
+                        self._files.append(_Arrow(each))
+                    case _:
+                        self._files.append(_TableFile(each, self.options, wanted))
         _check_alike(self._files)
         file_kinds = self._files[0].kinds
         for column, name in columns.items():
@@ -171,7 +161,7 @@ class TableFiles:
         self.naming = (
             named_by if named_by in self._own_names else folded_names.get(named_by, folded_names.get("name", ""))
         )
-        self.paths = [file.path for file in self._files]
+        self.paths, self.unnamed = [file.path for file in self._files], self._files[0].unnamed
         other_names = {name: file_kinds for name, file_kinds in self._own_names.items() if name != self.naming}
         self.names = [
             name for name, file_kinds in other_names.items() if all(file_kinds in file.kinds for file in self._files)
@@ -199,11 +189,17 @@ class TableFiles:
         return (self._done + num_read) / sum(num_bytes for num_bytes, _ in self._states)
 
     def batches(
-        self, names: Sequence[str], *, pieces: range | None = None, has_bytes: bool = False
+        self,
+        names: Sequence[str],
+        *,
+        pieces: range | None = None,
+        has_bytes: bool = False,
+        uncoded: Collection[str] = (),
     ) -> Generator[RowBatch]:
         """Yield the rows of these columns, batch by batch; of each file all, or those of some pieces.
 
-        Bytes, where columns may have them, are text of hexadecimal digits, as they are in a CSV.
+        Bytes, where columns may have them, are text of hexadecimal digits, as they are in a CSV. Columns of text may be
+        `uncoded`, as `read_text` has it.
 
         Raises:
             ConfigurationError: a file cannot be read or has changed since it was looked at, or an entry is missing.
@@ -217,7 +213,10 @@ class TableFiles:
                 kinds[name] not in known_kinds, f"column {name!r} of {self._files[0].path.name}", kinds[name], allowed
             )
         for file, state in zip(self._files, self._states, strict=True):
-            with readable(file.path, field=self._field), contextlib.closing(file.read(file_columns, pieces)) as parts:
+            with (
+                readable(file.path, field=self._field),
+                contextlib.closing(file.read(file_columns, pieces, uncoded)) as parts,
+            ):
                 _check_as_it_was(file.path, state)
                 for batch in parts:
                     table = {name: batch.table[column] for name, column in zip(names, file_columns, strict=True)}
@@ -295,30 +294,24 @@ class _File:
     Args:
         kinds: by column.
         num_rows: how many rows it has; None where only reading them tells.
+        unnamed: the columns that have no name there, and one of ours.
     """
 
-    def __init__(self, path: Path, kinds: Mapping[str, str], num_rows: int | None) -> None:
-        self.path, self.kinds, self.num_rows = path, kinds, num_rows
-        require(num_rows != 0, path.name, "no rows", "a file with rows")
+    def __init__(
+        self, path: Path, kinds: Mapping[str, str], num_rows: int | None, unnamed: frozenset[str] = frozenset()
+    ) -> None:
+        self.path, self.kinds, self.num_rows, self.unnamed = path, kinds, num_rows, unnamed
+        require(num_rows != 0, path.name, "a header alone", "a file with rows")
 
     def piece_rows(self) -> Sequence[int]:
         """Return how many rows each piece has that can be read by itself."""
         raise NotImplementedError
 
-    def read(self, names: Sequence[str], pieces: range | None = None) -> Generator[RowBatch]:
+    def read(
+        self, names: Sequence[str], pieces: range | None = None, uncoded: Collection[str] = ()
+    ) -> Generator[RowBatch]:
         """Yield the rows of some of its columns, of all pieces or of some."""
         raise NotImplementedError
-
-
-def _opened(path: Path, field: str, options: TableOptions) -> _File:
-    with readable(path, field=field):
-        match _form_of(path) if options == USUAL else "":
-            case ".parquet":
-                return _Parquet(path)
-            case ".arrow" | ".feather" | ".ipc":
-                return _Arrow(path)
-            case _:
-                return _TableFile(path, options)
 
 
 def _check_alike(files: Sequence[_File]) -> None:
@@ -334,42 +327,29 @@ def _check_alike(files: Sequence[_File]) -> None:
 class _TableFile(_File):
     """A file that is read row by row: of text, or any of which something is said."""
 
-    def __init__(self, path: Path, options: TableOptions) -> None:
-        self._form = form_of(path, options=options)
+    def __init__(self, path: Path, options: TableOptions, wanted: Collection[str]) -> None:
+        self._form = form_of(path, wanted, options)
         with open_table(path, self._form) as table:
-            self._header = table.header
+            header = table.header
+            unnamed = frozenset(header[place - 1] for place in table.unnamed)
+            require(header, path.name, "an empty file", "a CSV file with a header")
+            wanted_names = [name for name in header if name in wanted] if wanted else header
+            check_column_names(wanted_names, f"{path.name} line {table.line}")
             has_rows = next(iter(table), None) is not None
-        super().__init__(WatchedFile(path), dict.fromkeys(self._header, _ENTRY), None if has_rows else 0)
-        check_column_names(self._header, f"{path.name} line {table.line}")
+        self._places = {name: place for place, name in reversed([*enumerate(header)])}
+        file_path = path if isinstance(path, HeldFile) else WatchedFile(path)
+        super().__init__(file_path, dict.fromkeys(header, _ENTRY), None if has_rows else 0, unnamed)
 
     def piece_rows(self) -> Sequence[int]:
-        return [sum(batch.num_rows for batch in self.read(self._header[:1]))]
+        return [sum(batch.num_rows for batch in self.read([next(iter(self.kinds))]))]
 
-    def read(self, names: Sequence[str], pieces: range | None = None) -> Generator[RowBatch]:
+    def read(
+        self, names: Sequence[str], pieces: range | None = None, uncoded: Collection[str] = ()
+    ) -> Generator[RowBatch]:
         del pieces  # there is one
-        picks = [self._header.index(name) for name in names]
-        num_rows = 0
-        is_plain = self._form == PLAIN
-        for columns in read_blocks(self.path, picks, width=len(self._header)) if is_plain else ():
-            if columns is None:  # from here on with care
-                break
-            if number := len(columns[0]):
-                yield RowBatch(dict(zip(names, columns, strict=True)), number, self.path.name, num_rows + 2, "line")
-            num_rows += number
-        else:
-            if is_plain:
-                return
-        with open_table(self.path, self._form) as headed_rows:
-            rows = itertools.islice(headed_rows, num_rows, None)
-            while some_rows := list(itertools.islice(rows, _ROWS)):
-                columns = [CodedColumn.from_values(row[pick] for _, row in some_rows) for pick in picks]
-                table = dict(zip(names, columns, strict=True))
-                yield RowBatch(table, len(some_rows), self.path.name, num_rows, "line", self._line_of)
-                num_rows += len(some_rows)
-
-    def _line_of(self, number: int) -> int:
+        places = {name: self._places[name] for name in names}
         with open_table(self.path, self._form) as table:
-            return next(itertools.islice(table, number, None))[0]
+            yield from read_text(self.path, self._form, table, places, uncoded=uncoded)
 
 
 class _Columnar(_File):
@@ -397,14 +377,17 @@ class _Columnar(_File):
         """Yield record batches of some columns, of all that is in the file now, or of some pieces."""
         raise NotImplementedError
 
-    def read(self, names: Sequence[str], pieces: range | None = None) -> Generator[RowBatch]:
+    def read(
+        self, names: Sequence[str], pieces: range | None = None, uncoded: Collection[str] = ()
+    ) -> Generator[RowBatch]:
+        del uncoded  # its own codes are at hand
         num_rows = 0 if pieces is None else sum(self._piece_rows[: pieces.start])
         with self._translate_errors(self.path):
             for batch in self._tables(names, pieces):
                 if batch.num_rows:
                     columns = zip(names, batch.columns, strict=True)
                     table = {name: _entries(column, self.kinds[name]) for name, column in columns}
-                    yield RowBatch(table, batch.num_rows, self.path.name, num_rows + 1, "row")
+                    yield RowBatch(table, self.path.name, range(num_rows + 1, num_rows + 1 + batch.num_rows), "row")
                 num_rows += batch.num_rows
 
 

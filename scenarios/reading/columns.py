@@ -1,70 +1,103 @@
-"""Large CSV files, read by columns: fast where a file is plain, careful where it is not.
+"""Rows of a table of text as columns, batch by batch: fast where a file is plain, careful where it is not.
 
-A plain file (no quotes, no very long entries, the same number of commas in each line) is cut at its commas as a whole,
-as arrays of bytes. A file with any other line is read anew by the standard library's parser, line by line. That one
-knows where it stands, so a fault is named with its line; both give the same columns where there is none.
+A block of lines is plain where no line is blank or has a quote, and each has the same number of commas, at which it is
+split as a whole. From the first block that is not, the standard library's parser reads line by line. That one knows
+where it stands, so a fault is named with its line; both give the same columns where there is none.
 
 The rule that holds here: text is made of what is distinct in a column alone, and of names when somebody asks for them.
 """
 
+import array
 import dataclasses
 import functools
-import importlib
 import itertools
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Final, overload
+from typing import Any, Final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...protocol.arrays import IntArray
 from ...protocol.columns import CodedColumn
-from ...protocol.errors import ConfigurationError, require
+from ...protocol.phases import Entries
+from .cells import text_of
 from .files import BOM, MAX_LINE, open_bytes
-from .headers import USUAL, HeadedRows, TableOptions
-from .text_forms import PLAIN, TextForm, form_of, open_table
+from .headers import HeadedRows
+from .text_forms import PLAIN, TextForm
 
-_BLOCK_BYTES: Final = 1 << 23  # lines that are parsed at once: a few MB keep the parser's own tables small
-_PARTS: Final = 4
-"""Of a block, which are parsed one after another where little memory counts for more than a fifth of the time."""
+_BLOCK_BYTES: Final = 1 << 21  # lines that are parsed at once: a few MB keep the parser's own tables small
+_ROWS: Final = 1 << 14
+"""Of a batch that is read with care."""
 _WORD_BYTES: Final = 8
 _MAX_BYTES: Final = 64
-"""Longer entries make a file unusual: every entry of a block's column takes as many words as the longest."""
-_MASKS: Final = np.array([(1 << 64) - (1 << 8 * (8 - kept)) for kept in range(9)], dtype=np.uint64)
-"""To keep so many of a word's first bytes."""
-_NOT_PLAIN: Final = b'"'  # in place of a line without an end
+"""Of names that wait as bytes, each of which takes as many as the longest."""
+_BLANK: Final = re.compile(rb"\n[ \t,]*\n")
 _NAMES_AT_ONCE: Final = 1 << 16
 _FIRST_LETTER, _LAST_LETTER, _CASE = np.frombuffer(b"AZ ", dtype=np.uint8)
 """Large letters of ASCII, and the bit that makes small ones of them."""
-_FAULT: Final = ("{name} line {first}", "{name}", "well-formed CSV ({error})")
 _ODD: Final = np.uint64(0x9E3779B97F4A7C15)  # by which words are mixed to one: nearly half of its bits are set
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class NameTable:
-    """Some columns of a file, by the names that were asked for; all have as many rows as the file."""
+def encode_entries(entries: Entries) -> CodedColumn:
+    """Return a column with codes; numbers are text as a CSV would have them."""
+    if isinstance(entries, np.ndarray):
+        distinct, codes = np.unique(entries, return_inverse=True)
+        is_none = distinct != distinct  # noqa: PLR0124  a number that is none, as where an entry is missing
+        return CodedColumn(
+            ["" if is_missing else text_of(entry) for entry, is_missing in zip(distinct, is_none, strict=True)], codes
+        )
+    return CodedColumn.from_values(entries)
 
-    path: Path
-    form: TextForm
-    columns: Mapping[str, CodedColumn]
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RowBatch:
+    """Rows of one file that follow each other.
+
+    Args:
+        table: the columns that were asked for.
+        source: the file's name.
+        lines: where each row stands, as whoever opens the file sees it.
+        word: what such a number is of: a line or a row.
+
+    Examples:
+        >>> batch = RowBatch({"task": ["q1", "q2"]}, "answers.csv", range(2, 4))
+        >>> batch.num_rows, batch.where(2)
+        (2, 'answers.csv line 3')
+    """
+
+    table: Mapping[str, Entries]
+    source: str
+    lines: Sequence[int]
+    word: str = "line"
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.lines)
 
     def where(self, row: int) -> str:
-        """Return where a row stands, for errors. It is found by reading the file again."""
-        with open_table(self.path, self.form) as table:
-            line, _ = next(itertools.islice(table, row, None))
-        return f"{self.path.name} line {line}"
+        """Return where a row of the batch stands, the first one being 1."""
+        return f"{self.source} {self.word} {self.lines[row - 1]}"
+
+    def column(self, name: str) -> CodedColumn:
+        """Return a column of text with codes."""
+        return encode_entries(self.table[name])
+
+    def only(self, rows: NDArray[np.int64], table: Mapping[str, Entries]) -> "RowBatch":
+        """Return some of the rows, whose columns these are."""
+        return dataclasses.replace(self, table=table, lines=array.array("q", (self.lines[int(row)] for row in rows)))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class NameColumn(Sequence[str]):
     """A column of names that differ as a rule, each made when it is asked for.
 
-    Its words are uint64, shape (rows, words): eight bytes each, the first one the highest, filled up with NUL.
+    They are UTF-8, of a multiple of eight bytes each, filled up with NUL.
     """
 
-    words: NDArray[np.uint64]
+    texts: NDArray[np.bytes_]
 
     @functools.cached_property
     def are_distinct(self) -> bool:
@@ -79,13 +112,11 @@ class NameColumn(Sequence[str]):
     def _differ(self, *, are_folded: bool) -> bool:
         numbers = np.zeros(len(self), dtype=np.uint64)
         for start in range(0, len(self), _NAMES_AT_ONCE):
-            name_words = self.words[start : start + _NAMES_AT_ONCE]
+            codes = self.texts[start : start + _NAMES_AT_ONCE].view(np.uint8)
             if are_folded:
-                codes = name_words.view(np.uint8)
-                is_large = (codes >= _FIRST_LETTER) & (codes <= _LAST_LETTER)
-                name_words = (codes | is_large * _CASE).view(np.uint64)
+                codes = codes | ((codes >= _FIRST_LETTER) & (codes <= _LAST_LETTER)) * _CASE
             mixed_words = numbers[start : start + _NAMES_AT_ONCE]
-            for word in name_words.T:
+            for word in codes.view(np.uint64).reshape(len(mixed_words), -1).T:
                 mixed_words ^= word
                 mixed_words *= _ODD
         numbers.sort()
@@ -99,7 +130,7 @@ class NameColumn(Sequence[str]):
     def _parts(self) -> Iterator[NDArray[np.bytes_]]:
         """Yield the entries as bytes, some at a time."""
         for start in range(0, len(self), _NAMES_AT_ONCE):
-            yield _texts_of(self.words[start : start + _NAMES_AT_ONCE])
+            yield self.texts[start : start + _NAMES_AT_ONCE]
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -109,233 +140,14 @@ class NameColumn(Sequence[str]):
 
     def __getitem__(self, index: int | slice) -> "str | NameColumn":
         """Return one name, or those of some rows."""
-        if isinstance(index, slice):
-            return NameColumn(self.words[index])
-        return str(_texts_of(self.words[index][None])[0], "utf-8")
+        return NameColumn(self.texts[index]) if isinstance(index, slice) else self.texts[index].decode()
 
     def __iter__(self) -> Iterator[str]:
         for part in self._parts():
             yield from map(bytes.decode, part.tolist())
 
     def __len__(self) -> int:
-        return len(self.words)
-
-
-def read_names(
-    path: Path,
-    required: Mapping[str, Sequence[str]],
-    optional: Sequence[str] = (),
-    options: TableOptions = USUAL,
-) -> NameTable:
-    """Return columns of a CSV file with a header, which may be packed (`.gz`).
-
-    It has any form (`reading.text_forms`); entries may be quoted. Blank lines are skipped, blanks around an entry are
-    dropped, and columns that nobody asks for are ignored.
-
-    Args:
-        required: columns that must be there: the name that each has in the result, and the names that it may have in
-            the header, the first one that is there counts.
-        optional: columns that may be there.
-        options: what is said of the table.
-
-    Raises:
-        ConfigurationError: the content is no such table, with its line.
-        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
-    """
-    form = form_of(path, {name for names in required.values() for name in names}, options)
-    with open_table(path, form, fault=_FAULT) as table:
-        header, place_text = table.header, f"{path.name} line {table.line}"
-        require(header, path.name, "an empty file", f"a CSV file with the columns {', '.join(required)}")
-        places: dict[str, int] = {}
-        for name, spellings in {**required, **{name: (name,) for name in optional}}.items():
-            spelling = next((spelling for spelling in spellings if spelling in header), None)
-            if spelling is None and name not in required:
-                continue
-            if spelling is None or header.count(spelling) > 1:
-                allowed = f"a header with one column {' or '.join(map(repr, spellings))}"
-                raise ConfigurationError(field=place_text, value=header, allowed=allowed)
-            places[name] = header.index(spelling)
-        picks = list(places.values())
-        columns = (_read_plain(path, picks, width=len(header)) if form == PLAIN else None) or _read_any(
-            table, path, picks
-        )
-    require(len(columns[0].codes), path.name, "a header alone", "a CSV file with rows")
-    return NameTable(path, form, dict(zip(places, columns, strict=True)))
-
-
-def _read_plain(path: Path, picks: Sequence[int], *, width: int) -> list[CodedColumn] | None:
-    """Return columns of a plain file without blanks around entries, and None of any other, or with an empty entry."""
-    columns = [_Coding() for _ in picks]
-    for words in _plain_blocks(path, picks, width=width):
-        if words is None:
-            return None
-        for column, column_words in zip(columns, words, strict=True):
-            column.add(column_words)
-    stripped_columns = [_strip_column(column.made()) for column in columns]
-    return stripped_columns if all(all(column.names) for column in stripped_columns) else None
-
-
-def _strip_column(column: CodedColumn) -> CodedColumn:
-    """Return a column without the blanks around its entries, of which several may become one."""
-    stripped = CodedColumn.from_values(name.strip() for name in column.names)
-    return CodedColumn(stripped.names, stripped.codes[column.codes])
-
-
-def read_plain(
-    path: Path, *, width: int, max_rows: int, names: int | None = None
-) -> list[CodedColumn | NameColumn] | None:
-    """Return the columns of a plain file with a header and without blank lines; None of any other.
-
-    It is UTF-8 with commas, and has at most so many bytes. `names` is the place of the column whose entries differ.
-    """
-    columns = [_Coding() if place != names else _Naming() for place in range(width)]
-    for words in _plain_blocks(path, range(width), width=width, max_rows=max_rows, skips_blanks=False, parts=_PARTS):
-        if words is None:
-            return None
-        for column, column_words in zip(columns, words, strict=True):
-            column.add(column_words)
-    return [column.made() for column in columns]
-
-
-def read_blocks(path: Path, picks: Sequence[int], *, width: int) -> Iterator[list[CodedColumn] | None]:
-    """Yield some columns of such a file block by block; None, and nothing more, where one is not plain."""
-    for words in _plain_blocks(path, picks, width=width, skips_blanks=False, parts=_PARTS):
-        if words is None:
-            yield None
-            return
-        columns = [_Coding() for _ in picks]
-        for column, column_words in zip(columns, words, strict=True):
-            column.add(column_words)
-        yield [column.made() for column in columns]
-
-
-def is_plain(path: Path, *, width: int) -> bool:
-    """Return whether a file with a header of so many columns is plain, and has no blank line."""
-    return all(words is not None for words in _plain_blocks(path, (), width=width, skips_blanks=False))
-
-
-def _plain_blocks(
-    path: Path,
-    picks: Sequence[int],
-    *,
-    width: int,
-    max_rows: int | None = None,
-    skips_blanks: bool = True,
-    parts: int = 1,
-) -> Iterator[list[NDArray[np.uint64]] | None]:
-    """Yield for each block of lines the words of each column, without the header; None where a line is not plain."""
-    num_bytes = 0
-    with open_bytes(path) as file:
-        is_header_due = True
-        for block in _blocks(file, _BLOCK_BYTES // parts):
-            num_bytes += len(block)
-            lines = _drop_empty_lines(block) if max_rows is None or num_bytes <= max_rows else None
-            num_lines = block.count(b"\n") + (not block.endswith(b"\n"))
-            if lines is not None and not skips_blanks and lines.count(b"\n") != num_lines:
-                lines = None
-            if lines is not None and lines and is_header_due:
-                lines = lines[lines.index(b"\n") + 1 :]
-                is_header_due = False
-            yield None if lines is None else _words(lines, picks, width=width)
-
-
-def _blocks(file: IO[bytes], num_bytes: int) -> Iterator[bytes]:
-    """Yield whole lines, so many bytes of them at a time or a few more."""
-    block = file.read(num_bytes).removeprefix(BOM)
-    while block:
-        yield block + (remainder := file.readline(MAX_LINE))
-        if len(remainder) == MAX_LINE:
-            yield _NOT_PLAIN
-        block = file.read(num_bytes)
-
-
-def _drop_empty_lines(block: bytes) -> bytes | None:
-    """Return the lines that are not empty, each ended by LF; None where characters need care."""
-    if b'"' in block or b"\0" in block:
-        return None
-    lines = block.replace(b"\r\n", b"\n") if b"\r" in block else block
-    if b"\r" in lines:
-        return None
-    if not lines.endswith(b"\n"):
-        lines += b"\n"
-    if b"\n\n" in lines:
-        lines = re.sub(rb"\n{2,}", b"\n", lines)
-    if not lines.isascii():
-        try:
-            lines.decode()
-        except UnicodeDecodeError:
-            return None
-    return lines.removeprefix(b"\n")
-
-
-def _words(lines: bytes, picks: Sequence[int], *, width: int) -> list[NDArray[np.uint64]] | None:
-    """Return the entries of some columns, as words of eight bytes filled up with NUL; None if a line is not plain.
-
-    They are uint64, shape (lines, words), for each column.
-    """
-    characters = np.frombuffer(lines + bytes(_WORD_BYTES), dtype=np.uint8)
-    separators = np.flatnonzero((characters == ord(",")) | (characters == ord("\n")))
-    if separators.size % width:
-        return None
-    ends = separators.reshape(-1, width)
-    is_newline = characters[ends] == ord("\n")
-    if not np.all(is_newline[:, -1]) or np.any(is_newline[:, :-1]):
-        return None
-    starts = np.concatenate(([0], separators[:-1] + 1))[: separators.size].reshape(-1, width)
-    # The eight bytes from each place on, as one number: the first byte is its highest, so the order is that of text.
-    windows = np.ndarray((len(lines) + 1,), dtype=">u8", buffer=characters, strides=(1,))
-    columns: list[NDArray[np.uint64]] = []
-    for pick in picks:
-        lengths = ends[:, pick] - starts[:, pick]
-        longest = int(lengths.max()) if lengths.size else 0
-        if longest > _MAX_BYTES:
-            return None
-        words = np.zeros((len(lengths), -(-longest // _WORD_BYTES)), dtype=np.uint64)
-        for place in range(words.shape[1]):
-            offset = place * _WORD_BYTES
-            taken_words = windows[np.minimum(starts[:, pick] + offset, len(lines))]
-            words[:, place] = taken_words & _MASKS[np.clip(lengths - offset, 0, _WORD_BYTES)]
-        columns.append(words)
-    return columns
-
-
-@dataclasses.dataclass(eq=False)
-class _Coding:
-    """A column that is read block by block: what is distinct in it, in the order of its appearance, and the codes."""
-
-    texts: dict[bytes, int] = dataclasses.field(default_factory=dict[bytes, int])
-    codes: list[NDArray[Any]] = dataclasses.field(default_factory=list[NDArray[Any]])
-
-    def add(self, words: NDArray[np.uint64]) -> None:
-        """Take up the entries of a block's rows."""
-        codes, first = _encode_words(words)
-        texts = _texts_of(words[first]).tolist()
-        lookup = np.array([self.texts.setdefault(text, len(self.texts)) for text in texts], dtype=np.int64)
-        self.codes.append(lookup.astype(np.min_scalar_type(len(self.texts)))[codes])
-
-    def made(self) -> CodedColumn:
-        """Return the column."""
-        codes = np.concatenate(self.codes or [np.empty(0, dtype=np.uint8)])  # of few, a byte each
-        return CodedColumn([text.decode() for text in self.texts], codes)
-
-
-class _Naming:
-    """The same of entries that differ as a rule: one array that grows in its place, since of millions a copy counts."""
-
-    def __init__(self) -> None:
-        self._words = np.zeros((0, 1), dtype=np.uint64)
-
-    def add(self, words: NDArray[np.uint64]) -> None:
-        """Take up the entries of a block's rows."""
-        first, width = self._words.shape
-        if words.shape[1] > width:
-            self._words = np.pad(self._words, ((0, 0), (0, words.shape[1] - width)))
-        self._words.resize((first + len(words), self._words.shape[1]), refcheck=False)  # nobody has it yet
-        self._words[first:, : words.shape[1]] = words
-
-    def made(self) -> NameColumn:
-        """Return the column."""
-        return NameColumn(self._words)
+        return len(self.texts)
 
 
 def _are_plain(texts: NDArray[np.bytes_]) -> bool:
@@ -347,34 +159,156 @@ def _are_plain(texts: NDArray[np.bytes_]) -> bool:
     return bool(is_printable.all() and (characters[:, 0] > ord(" ")).all() and (last != ord(" ")).all())
 
 
-def _texts_of(words: NDArray[np.uint64]) -> NDArray[np.bytes_]:
-    """Return entries as bytes, which are given as words, shape (rows, words)."""
-    padded = words if words.shape[1] else np.zeros((len(words), 1), dtype=np.uint64)
-    return np.ascontiguousarray(padded, dtype=">u8").view(f"S{padded.shape[1] * _WORD_BYTES}").ravel()
+def read_text(
+    path: Path,
+    form: TextForm,
+    table: HeadedRows,
+    names: Mapping[str, int],
+    *,
+    uncoded: Collection[str] = (),
+    max_bytes: float = math.inf,
+) -> Iterator[RowBatch]:
+    """Yield the rows of a table of text, or of any of which something is said, with the entries as they are.
+
+    Args:
+        path: it may be packed (`.gz`).
+        table: the file as it was opened by `open_table`: at its header, with which plain lines agree.
+        names: the columns that are wanted, by name, and their places.
+        uncoded: those whose entries differ as a rule, and are lists of text; the others are coded.
+        max_bytes: behind so many, unpacked, it is read as a table that is not plain.
+
+    Raises:
+        ConfigurationError: as `open_table`.
+        OSError, EOFError, zlib.error: the file cannot be read or unpacked.
+    """
+    num_rows = 0
+    if form == PLAIN:
+        for entries in _read_plain(path, width=len(table.header), max_bytes=max_bytes):
+            if entries is None:  # from here on with care
+                break
+            lines = range(num_rows + 2, num_rows + 2 + len(entries) // len(table.header))
+            columns = ((name, entries[place :: len(table.header)]) for name, place in names.items())
+            yield RowBatch(_code_columns(columns, uncoded), path.name, lines)
+            num_rows += len(lines)
+        else:
+            return
+    rows = itertools.islice(table, num_rows, None)
+    while batch := [(line, [row[place] for place in names.values()]) for line, row in itertools.islice(rows, _ROWS)]:
+        numbers, entries = zip(*batch, strict=True)
+        is_whole = numbers[-1] - numbers[0] == len(numbers) - 1
+        columns = zip(names, zip(*entries, strict=True), strict=True)
+        lines = range(numbers[0], numbers[-1] + 1) if is_whole else array.array("q", numbers)
+        yield RowBatch(_code_columns(columns, uncoded), path.name, lines)
 
 
-def _encode_words(words: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
-    """Return codes of entries in the order of their appearance, and the first row of each code."""
-    pandas: Any = importlib.import_module("pandas")  # by name: half a second that most commands save
-    codes: IntArray = np.zeros(len(words), dtype=np.int64)
-    for place in range(words.shape[1]):
-        word_codes, distinct = pandas.factorize(words[:, place])
-        codes = pandas.factorize(codes * len(distinct) + word_codes)[0] if place else word_codes
-    first = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int64)
-    first[codes[::-1]] = np.arange(len(words) - 1, -1, -1)  # the first row of a code is written last
-    return codes, first
+def _code_columns(columns: Iterable[tuple[str, Sequence[str]]], uncoded: Collection[str]) -> dict[str, Entries]:
+    table = dict[str, Entries]()
+    for name, column in columns:
+        table[name] = column
+        if name not in uncoded:
+            index = {entry: code for code, entry in enumerate(dict.fromkeys(column))}
+            codes = np.fromiter(map(index.__getitem__, column), dtype=np.min_scalar_type(len(index)))
+            table[name] = CodedColumn(list(index), codes)
+    return table
 
 
-def _read_any(table: HeadedRows, path: Path, picks: Sequence[int]) -> list[CodedColumn]:
-    """Return columns of any table, or name what is wrong with it."""
-    indexes: list[dict[str, int]] = [{} for _ in picks]
-    codes: list[list[int]] = [[] for _ in picks]
-    for line, row in table:
-        for pick, index, parts in zip(picks, indexes, codes, strict=True):
-            if not (entry := row[pick].strip()):
-                place_text = f"{table.header[pick]} ({path.name} line {line})"
-                raise ConfigurationError(field=place_text, value="", allowed="given")
-            parts.append(index.setdefault(entry, len(index)))
-    return [
-        CodedColumn(list(index), np.array(parts, dtype=np.int64)) for index, parts in zip(indexes, codes, strict=True)
-    ]
+def _read_plain(path: Path, *, width: int, max_bytes: float) -> Iterator[list[str] | None]:
+    """Yield the entries of a plain file block by block; None, and nothing more, where a block is not plain."""
+    with open_bytes(path) as file:
+        is_header_due = True
+        block = file.read(_BLOCK_BYTES).removeprefix(BOM)
+        while block:
+            remainder = file.readline(MAX_LINE)
+            max_bytes -= len(block) + len(remainder)
+            is_bounded = len(remainder) < MAX_LINE and max_bytes >= 0
+            entries = _plain_entries(block + remainder, width) if is_bounded else None
+            if entries is None:
+                yield None
+                return
+            if is_header_due:
+                del entries[:width]
+                is_header_due = False
+            if entries:
+                yield entries
+            block = file.read(_BLOCK_BYTES)
+
+
+def _plain_entries(block: bytes, width: int) -> list[str] | None:
+    """Return the entries of lines of so many each; None where one has others, or characters need care."""
+    if b'"' in block or b"\0" in block:
+        return None
+    lines = block.replace(b"\r\n", b"\n") if b"\r" in block else block
+    lines = lines.removesuffix(b"\n")
+    if b"\r" in lines or _BLANK.search(b"\n" + lines + b"\n"):
+        return None
+    characters = np.frombuffer(lines, dtype=np.uint8)
+    is_end = characters == ord("\n")
+    is_end = np.append(is_end[is_end | (characters == ord(","))], True)
+    if is_end.size % width:
+        return None
+    is_end = is_end.reshape(-1, width)
+    if is_end[:, :-1].any() or not is_end[:, -1].all():
+        return None
+    try:
+        return lines.replace(b"\n", b",").decode().split(",")
+    except UnicodeDecodeError:
+        return None
+
+
+def join_batches(batches: Iterable[RowBatch], *, names: str = "") -> RowBatch:
+    """Return the rows of a file's batches as one, of which there is one at least; all columns are coded.
+
+    Args:
+        batches: those of one file, in order.
+        names: a column whose entries differ as a rule: of many rows it is a `NameColumn`, unless one of them is long.
+    """
+    joined = dict[str, _JoinedCodes | _JoinedNames]()
+    whole, lines = RowBatch({}, "", ()), range(0)
+    for batch in batches:
+        for name, entries in batch.table.items():
+            joined.setdefault(name, _JoinedNames() if name == names else _JoinedCodes()).add(entries)
+        if isinstance(lines, range) and isinstance(batch.lines, range) and lines.stop in {0, batch.lines.start}:
+            lines = range(lines.start or batch.lines.start, batch.lines.stop)
+        else:
+            lines = array.array("q", lines) if isinstance(lines, range) else lines
+            lines.extend(batch.lines)
+        whole = batch
+    return dataclasses.replace(whole, table={name: each.made() for name, each in joined.items()}, lines=lines)
+
+
+class _JoinedCodes:
+    """A column that comes in parts: what is distinct in it, in the order of its appearance, and the codes."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self._parts: list[NDArray[Any]] = []
+
+    def add(self, entries: Entries) -> None:
+        column = encode_entries(entries)
+        lookup = np.array([self._codes.setdefault(name, len(self._codes)) for name in column.names], dtype=np.int64)
+        self._parts.append(lookup.astype(np.min_scalar_type(len(self._codes)))[column.codes])
+
+    def made(self) -> CodedColumn:
+        return CodedColumn(list(self._codes), np.concatenate(self._parts))  # of few, a byte each
+
+
+class _JoinedNames:
+    """The same of entries that differ as a rule: one array that grows in its place, since of millions a copy counts."""
+
+    def __init__(self) -> None:
+        self._texts = np.zeros(0, dtype=f"S{_WORD_BYTES}")
+        self._others: list[str] = []  # from the first long one on
+
+    def add(self, entries: Entries) -> None:
+        part = np.array("\0".join(entries).encode().split(b"\0"))
+        width = max(self._texts.itemsize, -(-part.itemsize // _WORD_BYTES) * _WORD_BYTES)
+        if self._others or width > _MAX_BYTES:
+            self._others += entries
+            return
+        self._texts = self._texts.astype(f"S{width}", copy=False)
+        self._texts.resize(len(self._texts) + len(part), refcheck=False)  # nobody has it yet
+        self._texts[-len(part) :] = part
+
+    def made(self) -> Sequence[str]:
+        names = NameColumn(self._texts)
+        return names if len(names) > _NAMES_AT_ONCE and not self._others else [*names, *self._others]

@@ -9,8 +9,7 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path, PosixPath
 from typing import IO, Any, AnyStr, Final, cast
 
@@ -34,22 +33,24 @@ class HeldFile(PosixPath):
 class WatchedFile(PosixPath):
     """A file of which it is known how far it has been read since it was opened last."""
 
-    opened: IO[Any] | None = None
+    opened: Sequence[IO[Any]] = ()
 
     @property
     def num_read(self) -> int:
         """How many of its bytes, packed as they are, have been read; 0 of one that is closed."""
-        is_open = self.opened is not None and not self.opened.closed
-        return os.lseek(self.opened.fileno(), 0, os.SEEK_CUR) if self.opened is not None and is_open else 0
+        last = next((file for file in reversed(self.opened) if not file.closed), None)
+        return 0 if last is None else os.lseek(last.fileno(), 0, os.SEEK_CUR)
 
 
 @contextlib.contextmanager
 def readable(path: Path, *, field: str, value: Path | None = None, what: str = "a readable file") -> Generator[None]:
     """Turn what the system says of a file into a ConfigurationError of the setting that names it.
 
-    The setting's value is the file unless given, and `what` it should be. A pipe or a device, which may wait for ever,
-    or have no end, is neither opened nor read.
+    The setting's value is the file unless given, and `what` it should be. Of `data`, it is the folder of all data sets,
+    in which each has one. A pipe or a device, which may wait for ever, or have no end, is neither opened nor read.
     """
+    if field == "data" and value is None:
+        value, what = path.parent.parent, f"a folder with a readable file {path.parent.name}/{path.name}"
     try:
         check_regular(path, field=field)
         yield
@@ -65,12 +66,6 @@ def similar_files(path: Path) -> str:
     with contextlib.suppress(OSError):
         return did_you_mean(path.name, sorted(each.name for each in path.parent.iterdir()))
     return ""
-
-
-def readable_in_data_folder(path: Path) -> AbstractContextManager[None]:
-    """Do the same for a data set's file, which is in the data set's folder in the folder of all data sets."""
-    what = f"a folder with a readable file {path.parent.name}/{path.name}"
-    return readable(path, field="data", value=path.parent.parent, what=what)
 
 
 def check_regular(path: Path, *, field: str) -> None:
@@ -138,7 +133,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 
 def _watch_file(path: Path, open_file: IO[AnyStr]) -> IO[AnyStr]:
     if isinstance(path, WatchedFile):
-        path.opened = open_file
+        path.opened = [*(file for file in path.opened if not file.closed), open_file]
     return open_file
 
 

@@ -30,7 +30,6 @@ from .files import (
     open_text,
     read_bounded_lines,
     readable,
-    readable_in_data_folder,
 )
 from .frames import path_of
 from .headers import USUAL, HeadedRows, Rows, TableOptions
@@ -62,8 +61,6 @@ _FOREIGN: Final = {
     b"%PDF": "a PDF",
     b"\x1f\x8b": "packed, and its name does not end with .gz",
 }
-
-_FAULT: Final = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,14 +132,12 @@ def form_of(path: Path, wanted_columns: Collection[str] = (), options: TableOpti
 
 @contextlib.contextmanager
 def open_table(
-    path: Path, form: TextForm, *, max_lines: int | None = None, fault: Sequence[str] = _FAULT, num_empty: int = 0
+    path: Path, form: TextForm, *, max_lines: int | None = None, num_empty: int = 0
 ) -> Generator[HeadedRows]:
     """Open a table of any form, which may be packed (`.gz`) and has at most so many characters.
 
     Args:
         max_lines: characters that it may have, packed or not; by default any number.
-        fault: field, value and what is allowed where a row is not CSV: with its number as {first}, the {error}, and
-            the file's {name} and {path}.
         num_empty: so many rows of empty entries are rows too: one party's own file may hold no other.
 
     Raises:
@@ -158,7 +153,7 @@ def open_table(
         else:
             lines = _lines_in(stack.enter_context(_open(path, form.encoding)), path, max_lines)
             lines = itertools.islice(lines, int(form.declares), None)
-            rows = _rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path, fault)
+            rows = _rows_in(csv.reader(lines, delimiter=form.delimiter, strict=True), path)
         yield HeadedRows(rows, form.options, path, form=form.note(path.name), num_empty=num_empty)
 
 
@@ -189,7 +184,7 @@ def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int,
         ConfigurationError: the file cannot be read, lacks a column, or has a line that is no row of it.
     """
     with contextlib.ExitStack() as stack:
-        stack.enter_context(readable(path, field=field) if field else readable_in_data_folder(path))
+        stack.enter_context(readable(path, field=field or "data"))
         table = stack.enter_context(open_table(path, form_of(path, columns) if field else PLAIN))
         for column in columns:
             allowed = f"a header with the column {column!r}"
@@ -199,15 +194,14 @@ def read_rows(path: Path, *columns: str, field: str = "") -> Iterator[tuple[int,
             yield line, pick(row)
 
 
-def _rows_in(reader: Any, path: Path, fault: Sequence[str] = _FAULT) -> Rows:
+def _rows_in(reader: Any, path: Path) -> Rows:
     number = 0
     try:
         for number, row in enumerate(reader, start=1):
             yield number, row
     except csv.Error as error:
-        file_facts = {"first": number + 1, "error": error, "name": path.name, "path": path}
-        field, value, allowed = (text.format_map(file_facts) for text in fault)
-        raise ConfigurationError(field=field, value=value, allowed=allowed) from None
+        place_text, allowed = f"{path.name} line {number + 1}", f"well-formed CSV ({error})"
+        raise ConfigurationError(field=place_text, value=str(path), allowed=allowed) from None
 
 
 def _open(path: Path, encoding: str) -> IO[str]:

@@ -97,10 +97,9 @@ class SavedTable:
             f"a table: a scenario reads an election of PrefLib or Pabulib as it is, by file = {path.name!r} in [voters]"
         )
         refuse(path.suffix.casefold() in _ELECTIONS, path.name, str(path), allowed)
-        fault = ("{name} line {first}", "{path}", "well-formed CSV ({error})")
         with (
             readable(path, field="FILE", what="a readable CSV file"),
-            open_table(path, form_of(path, wanted_columns, options), max_lines=MAX_FILE_BYTES, fault=fault) as table,
+            open_table(path, form_of(path, wanted_columns, options), max_lines=MAX_FILE_BYTES) as table,
         ):
             first = itertools.islice(table, _ROWS_LOOKED_AT)
             numbered_rows = [(line, tuple(map(str.strip, row))) for line, row in first]

@@ -14,19 +14,18 @@ from typing import Any, Final
 
 from ...protocol.columns import first_alike, normalize_name
 from ...protocol.errors import ConfigurationError, did_you_mean, quote, refuse, require
-from ...protocol.phases import Entries, PhasedProtocol
+from ...protocol.phases import PhasedProtocol
 from ...protocol.roles import check_party_name
 from ..datasets import load_data_set
 from ..reading.batches import is_columnar, is_table
-from ..reading.columns import NameColumn, read_plain
-from ..reading.files import MAX_FILE_BYTES, check_size, readable, size_of
+from ..reading.columns import NameColumn, join_batches, read_text
+from ..reading.files import MAX_FILE_BYTES, check_size, readable
 from ..reading.frames import path_of
 from ..reading.headers import USUAL, TableOptions, check_column_names
 from ..reading.sources import PartiesTable, PartySources
-from ..reading.text_forms import PLAIN, form_of, open_table
+from ..reading.text_forms import form_of, open_table
 from ..system import part_of
 
-_LARGE_BYTES: Final = 1 << 20  # from this size on, pandas, whose import takes half a second, reads a file by columns
 _NAME: Final = "name"  # alternative heading of the column of names
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -125,41 +124,30 @@ def read_parties_file(
     """
     field = f"{role}s"
     check_size(path, field=field)
-    fault = (field, "{path}", "a well-formed CSV file (line {first}: {error})")
     with contextlib.ExitStack() as stack:
         stack.enter_context(readable(path, field=field, what="a readable CSV file"))
         form = form_of(path, [] if has_numbers else [columns.get(role, role)], options)
-        table = stack.enter_context(open_table(path, form, max_lines=MAX_FILE_BYTES, fault=fault))
+        table = stack.enter_context(open_table(path, form, max_lines=MAX_FILE_BYTES))
         place_text = f"{path.name} line {table.line}"
         is_said = columns or has_numbers  # otherwise every column counts, and one without a heading is ambiguous
         require(is_said or not table.unnamed, place_text, "", "a header of distinct, non-empty names")
         header = _rename_header(table.header, place_text, "" if has_numbers else role, columns, role=role)
-        place = None if has_numbers else header.index(role)
-        is_large = form == PLAIN and size_of(path) >= _LARGE_BYTES
-        plain = read_plain(path, width=len(header), max_rows=MAX_FILE_BYTES, names=place) if is_large else None
-        rows: list[tuple[str, ...]] = []
-        lines: list[int] = []
-        for line, row in table if plain is None else ():
-            rows.append(tuple(row))  # a tuple of strings is ignored by the garbage collector, a list is not
-            lines.append(line)
-    entries: dict[str, Entries] = {name: [row[place] for row in rows] for place, name in enumerate(header)}
-    places: Sequence[int] = lines
-    if plain is not None:
-        entries = dict(zip(header, plain, strict=True))
-        places = range(2, len(plain[0]) + 2)
+        places = {name: place for place, name in enumerate(header)}
+        batches = read_text(path, form, table, places, uncoded=[role], max_bytes=MAX_FILE_BYTES)
+        rows = join_batches(batches, names="" if has_numbers else role)
     allowed = f"There is no row in {path.name}. Add a line for each {role} below its header."
-    require(places, f"{role}s", str(path), allowed)
-    width = len(str(len(places)))
+    require(rows.num_rows, f"{role}s", str(path), allowed)
+    entries, width = dict(rows.table), len(str(rows.num_rows))
     names_of_rows = (
-        [f"{role} {number:0{width}d}" for number in range(1, len(places) + 1)] if has_numbers else entries.pop(role)
+        [f"{role} {number:0{width}d}" for number in range(1, rows.num_rows + 1)] if has_numbers else entries.pop(role)
     )
     names = (
         names_of_rows
         if isinstance(names_of_rows, NameColumn) and names_of_rows.are_plain
         else [name.strip() for name in names_of_rows]
     )
-    names = check_names(names, role, source=path.name, lines=places)
-    return PartiesTable(names, entries, places, path.name, note=table.note())
+    names = check_names(names, role, source=path.name, lines=rows.lines)
+    return PartiesTable(names, entries, rows.lines, path.name, note=table.note())
 
 
 def _rename_header(

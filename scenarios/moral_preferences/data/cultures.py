@@ -24,8 +24,9 @@ from scipy.special import ndtr, ndtri
 
 from ....protocol.arrays import FloatArray, IntArray
 from ....protocol.errors import ConfigurationError, did_you_mean, require
-from .csv_numbers import read_numbers
+from ...reading.batches import TableFiles
 from .generators import SyntheticVoters, check_range, dot, draw_normals, draw_uniforms, names_of, synthetic_survey
+from .numbers import read_numbers
 from .survey import Survey
 
 _GENERATOR: Final = "moral-cultures"
@@ -40,6 +41,7 @@ _COLUMNS: Final = {
     "more lives": "No. Characters [Less -> More]",
     "humans": "Species [Pets -> Humans]",
 }
+_CODE: Final = "column 1"  # of the country, which has no name in the file
 ATTRIBUTES: Final = tuple(_COLUMNS)
 """What each number of an alternative is: 1 where those who are spared have it, else 0."""
 _EFFECTS: Final = np.array([0.05, 0.10, 0.35, 0.12, 0.15, 0.35, 0.47, 0.49, 0.57])
@@ -115,23 +117,20 @@ def read_countries(path: Path, spec: CountryVoters) -> Survey:
     It has a line for each country, with an effect for each attribute.
     """
     columns = [f"{column}: Estimates" for column in _COLUMNS.values()]
-
-    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        for column in ("", *columns):
-            require(column in header, "header", list(header), f"a header with {column!r}")
-        return ("",), columns
-
-    table = read_numbers(path, choose, field="data")
-    if len(wrong := np.argwhere(~(np.abs(table.numbers) < 1))):
+    files = TableFiles(path, field="data", wanted=[_CODE, *columns])
+    for column in (_CODE, *columns):
+        require(column in files.names, f"{path.name} line 1", files.names, f"a header with {column!r}")
+    countries, numbers = read_numbers(files, [_CODE], columns)
+    if len(wrong := np.argwhere(~(np.abs(numbers) < 1))):
         row, place = wrong[0].tolist()
-        field = f"{columns[place]} ({table.where(row)})"
-        raise ConfigurationError(field=field, value=float(table.numbers[row, place]), allowed="in (-1, 1)")
-    rows = {str(code): row for row, code in enumerate(table.names[""])}
+        field = f"{columns[place]} ({countries.where(row + 1)})"
+        raise ConfigurationError(field=field, value=float(numbers[row, place]), allowed="in (-1, 1)")
+    rows = {code: row for row, code in enumerate(countries.column(_CODE))}
     for country in spec.countries:
         if country not in rows:
             allowed = f"codes of three letters in {path.name}{did_you_mean(country, rows)}"
             raise ConfigurationError(field="voters.countries", value=country, allowed=allowed)
-    effects = table.numbers[[rows[country] for country in spec.countries]]
+    effects = numbers[[rows[country] for country in spec.countries]]
     codes = np.repeat(np.arange(len(spec.countries)), spec.voters)
     source = f"voters made up by {path.name} (seed {spec.seed})"
     return _make(spec, effects, codes, spec.countries, start=0, source=source)

@@ -1,4 +1,4 @@
-"""Surveys in CSV files: two lines for each record, one for either alternative.
+"""Surveys in files of any size: two lines for each record, one for either alternative.
 
     voter,record,choice,lives,law
     ann,1,1,5,0
@@ -6,31 +6,108 @@
 
 `choice` is 1 for the alternative that the voter chose and 0 for the other one. The order of the lines is free: voters
 are numbered by their first line, and each voter's records likewise. One person's own file has no column `voter`.
+
+A voter's rows are brought together in memory, or on disk, from where batches of voters come; their names are in memory.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.columns import first_alike, normalize_name
-from ....protocol.errors import ConfigurationError, refuse, require
+from ....protocol.columns import first_alike
+from ....protocol.errors import ConfigurationError, did_you_mean, refuse, require
 from ....protocol.moral_preferences.records import Records
 from ....protocol.roles import check_party_name
+from ...reading.batches import TableFiles
+from ...reading.grouping import Names, RowPlaces, RowsByOwner, hashed
 from ...reading.headers import USUAL, TableOptions
-from .csv_numbers import Choose, codes_of, read_numbers
+from .numbers import numbers_of, read_numbers
 from .survey import Reading, Survey
 
 VOTER: Final = "voter"  # the column that names voters
 RECORD: Final = "record"
 CHOICE: Final = "choice"
+BATCH_VOTERS: Final = 10_000
 _LINES_OF_A_RECORD: Final = 2
+_CHANGED: Final = "as they were in the first pass: files are not to change while they are read"
+_CODES: Final = 3  # before the numbers of a row: voter, number of the row, record
 
 
 Voters: TypeAlias = Literal["refuse", "one", "several"]
 """Whose names are that differ in case or blanks alone: refused, one voter's, or those of several."""
+
+
+class ChoiceFiles:
+    """Files with the columns voter, record, choice and the features, of which no row is read yet.
+
+    Args:
+        path: as `TableFiles` has it.
+        society: a column that is no feature, since it names voters' societies.
+
+    Attributes:
+        features: the names of the features.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is not what it should be; the field names file and row.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        field: str = "file",
+        society: str = "",
+        alike_voters: Voters = "refuse",
+        options: TableOptions = USUAL,
+    ) -> None:
+        self.files = TableFiles(path, field=field, options=options)
+        self.features = _features_of(self.files, (VOTER, RECORD, CHOICE), society)
+        self._alike_voters: Voters = alike_voters
+
+    def surveys(
+        self, folder: Path | None, *, batch_voters: int | None = None, max_records: int | None = None
+    ) -> Generator[Survey]:
+        """Yield the voters by their places.
+
+        Args:
+            folder: for temporary files; without one all is in memory.
+            batch_voters: so many at a time at most; by default all.
+            max_records: of one voter, as a pass found before.
+        """
+        voters = Names(VOTER, as_they_are=True, are_alike_one=self._alike_voters == "one")
+        places, columns = RowPlaces(), [VOTER, RECORD, CHOICE, *self.features]
+        with contextlib.ExitStack() as stack:
+            rows_by_voter = stack.enter_context(RowsByOwner(folder, width=len(columns) + 1))
+            for batch in stack.enter_context(contextlib.closing(self.files.batches(columns, uncoded=self.features))):
+                start = places.add(batch)
+                rows = np.empty((batch.num_rows, len(columns) + 1), dtype=np.int64)
+                rows[:, 0] = voters.codes_in(batch, start)
+                rows[:, 1] = np.arange(start, start + batch.num_rows)
+                rows[:, 2] = hashed(batch.table[RECORD])
+                rows[:, _CODES:] = numbers_of(batch, columns[2:]).view(np.int64)
+                rows_by_voter.add(rows)
+            names = list(voters)
+            _check_voters(names, lambda place: places.where(voters.first_rows[place]), self._alike_voters)
+            for place, number, part in rows_by_voter.split_batches(np.arange(len(names)), batch_voters or len(names)):
+                records = _records_of(
+                    part[:, _CODES:].copy().view(np.float64),
+                    lambda row, part=part: places.where(int(part[row, 1])),
+                    part[:, 0] - place,
+                    number,
+                    part[:, 2],
+                )
+                largest, allowed = (
+                    int(records.num_records.max()),
+                    _CHANGED,
+                )
+                refuse(max_records is not None and largest > max_records, "records of one voter", largest, allowed)
+                lines = [places.line(row) for row in voters.first_rows[place : place + number]]
+                some_names, source = names[place : place + number], self.files.paths[0].name
+                yield Survey(some_names, self.features, records, source, make_reading(records), lines)
 
 
 def read_survey(
@@ -41,32 +118,13 @@ def read_survey(
     alike_voters: Voters = "refuse",
     options: TableOptions = USUAL,
 ) -> Survey:
-    """Return the survey of a CSV file with the columns voter, record, choice and the features.
-
-    `society` is a column that is no feature, since it names voters' societies.
-    """
-    features: list[str] = []
-    table = read_numbers(path, _chooser((VOTER, RECORD, CHOICE), features, society), field=field, options=options)
-    voter_of_row, names = codes_of(table.names[VOTER])
-    voters: list[str] = list(map(str, names))
-    if alike_voters == "one":
-        code_of, _ = codes_of(np.array([*map(normalize_name, voters)], dtype=object))
-        voters = [voters[place] for place in _first_appearances(code_of)[1]]
-        voter_of_row = code_of[voter_of_row]
-    first_lines = table.lines[_first_appearances(voter_of_row)[1]]
-    check_voters(voters, lambda place: f"{path.name} line {first_lines[place]}", alike_voters)
-    records = records_of(table.numbers, table.where, voter_of_row, len(voters), codes_of(table.names[RECORD])[0])
-    return Survey(
-        voters=voters,
-        features=tuple(features),
-        records=records,
-        source=path.name,
-        reading=make_reading(records),
-        lines=first_lines.tolist(),
-    )
+    """Return the survey of a file that is read at once. See `ChoiceFiles`."""
+    files = ChoiceFiles(path, field=field, society=society, alike_voters=alike_voters, options=options)
+    (survey,) = files.surveys(None)
+    return survey
 
 
-def check_voters(names: Sequence[str], place_of: Callable[[int], str], alike_voters: Voters) -> None:
+def _check_voters(names: Sequence[str], place_of: Callable[[int], str], alike_voters: Voters) -> None:
     """Raise ConfigurationError for a name that no party may have, or that may be another one's of the same person.
 
     `place_of` says where the name at a place stands first.
@@ -84,7 +142,7 @@ def check_voters(names: Sequence[str], place_of: Callable[[int], str], alike_vot
         )
 
 
-def records_of(
+def _records_of(
     numbers: FloatArray,
     place_of: Callable[[int], str],
     voter_of_row: IntArray,
@@ -103,10 +161,12 @@ def records_of(
     Raises:
         ConfigurationError: a choice is none, or a record is not two rows, one of them chosen.
     """
-    codes, distinct = codes_of(record_of_row)
+    distinct, codes = np.unique(record_of_row, return_inverse=True)
     # A record's number: that of its first row among all records' first rows.
-    keys, key_rows, key_of_row = _first_appearances(voter_of_row * len(distinct) + codes)
-    chosen_rows, rejected_rows = _pair(numbers, place_of, key_of_row, len(keys))
+    _, firsts, inverse = np.unique(voter_of_row * len(distinct) + codes, return_index=True, return_inverse=True)
+    order = np.argsort(firsts)
+    key_rows, key_of_row = firsts[order], np.argsort(order)[inverse]
+    chosen_rows, rejected_rows = _pair(numbers, place_of, key_of_row, len(order))
     voter_of_record = voter_of_row[key_rows]
     order = np.argsort(voter_of_record, kind="stable")
     values = numbers[:, 1:]
@@ -134,41 +194,28 @@ def read_own_records(path: Path, *, field: str = "file") -> tuple[FloatArray, tu
 
     They are float64, shape (records, 2, d): the chosen alternative, then the rejected one.
     """
-    features: list[str] = []
-    table = read_numbers(path, _chooser((RECORD, CHOICE), features), field=field)
-    key_of_row, names = codes_of(table.names[RECORD])
-    chosen_rows, rejected_rows = _pair(table.numbers, table.where, key_of_row, len(names))
-    values = table.numbers[:, 1:]
-    return np.stack([values[chosen_rows], values[rejected_rows]], axis=1), tuple(features)
+    files = TableFiles(path, field=field)
+    features = _features_of(files, (RECORD, CHOICE))
+    rows, numbers = read_numbers(files, [RECORD], [CHOICE, *features])
+    records = rows.column(RECORD)
+    chosen_rows, rejected_rows = _pair(numbers, lambda row: rows.where(row + 1), records.codes, len(records.names))
+    values = numbers[:, 1:]
+    return np.stack([values[chosen_rows], values[rejected_rows]], axis=1), features
 
 
-def _chooser(required: Sequence[str], features: list[str], other: str = "") -> Choose:
-    """Return what picks the columns; it leaves the names of the features, all but one, in `features`."""
-
-    def choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-        for name in required:
-            require(name in header, "header", list(header), f"a header with {name!r}")
-        allowed = "a header without 'voter': these are one person's own records"
-        refuse(VOTER not in required and VOTER in header, "header", list(header), allowed)
-        names_found = [name for name in header if name not in {*required, other or VOTER}]
-        allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
-        refuse(
-            not names_found or not all(name.strip() == name and name for name in names_found),
-            "header",
-            list(header),
-            allowed,
-        )
-        features.extend(names_found)
-        return [name for name in required if name != CHOICE], [CHOICE, *names_found]
-
-    return choose
-
-
-def _first_appearances(keys: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the distinct keys in order of first appearance, the first row of each, and each row's number."""
-    distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return distinct[order], first[order].astype(np.int64), np.argsort(order)[inverse].astype(np.int64)
+def _features_of(files: TableFiles, required: Sequence[str], other: str = "") -> tuple[str, ...]:
+    """Return the columns of features; ConfigurationError where there is none, or another column is missing."""
+    name_of_file = files.paths[0].name
+    for name in required:
+        allowed = f"a column of each file{did_you_mean(name, files.names)}"
+        require(name in files.names, f"column {name!r} of {name_of_file}", "missing", allowed)
+    allowed = "a header without 'voter': these are one person's own records"
+    refuse(VOTER not in required and VOTER in files.names, f"{name_of_file} line 1", files.names, allowed)
+    features = tuple(name for name in files.names if name not in {*required, other})
+    allowed = f"the columns {', '.join(required)} and at least one feature, each with a name"
+    is_named = files.unnamed.isdisjoint(features) and all(name.strip() == name for name in features)
+    require(features and is_named, f"{name_of_file} line 1", files.names, allowed)
+    return features
 
 
 def _pair(

@@ -60,13 +60,6 @@ class ResponseRows:
     responses: Any  # shape (rows,): a number for each response, which may be shared with other voters' responses
     entries: NDArray[np.uint8]  # uint8, shape (rows, 24): by `ENTRY_COLUMNS`, `FAULTY` for what is not allowed
     places: IntArray  # int64, shape (rows,): the row's place in the file, from 0
-    lines: IntArray  # int64, shape (rows,): its line, from 1
-
-
-def check_header(header: Sequence[str]) -> None:
-    """Make sure that a file has the columns that are needed."""
-    missing = [name for name in (RESPONSE, VOTER, *ENTRY_COLUMNS) if name not in header]
-    refuse(missing, "header", list(header), f"a header with the Moral Machine's columns; missing: {', '.join(missing)}")
 
 
 def no_voters(source: str, limits: Limits, *, num_rows: int) -> ConfigurationError:
@@ -75,17 +68,19 @@ def no_voters(source: str, limits: Limits, *, num_rows: int) -> ConfigurationErr
     return ConfigurationError(field=source, value=f"{num_rows} rows", allowed=allowed)
 
 
-def entries_of_numbers(numbers: FloatArray, totals: FloatArray | None) -> NDArray[np.uint8]:
+def entries_of_numbers(numbers: FloatArray) -> NDArray[np.uint8]:
     """Return entries as small integers, with `FAULTY` for those that are not allowed.
 
-    Numbers are float64, shape (rows, 24), by `ENTRY_COLUMNS`; nan for what is no number. Totals are the numbers of
-    characters as the file says them; None where it does not.
+    Numbers are float64, shape (rows, 24 or 25), by `ENTRY_COLUMNS`, and the number of characters where the file says
+    it; nan for what is no number.
     """
+    width = len(ENTRY_COLUMNS)
     max_values = np.array([_MOST[name] for name in ENTRY_COLUMNS], dtype=np.float64)
-    is_allowed = (numbers >= 0) & (numbers <= max_values) & (numbers == np.floor(numbers))
-    entries = np.where(is_allowed, numbers, FAULTY).astype(np.uint8)
-    if totals is not None:
-        entries[numbers[:, : len(CHARACTERS)].sum(axis=1) != totals, _SAVED_AT] = FAULTY
+    values = numbers[:, :width]
+    is_allowed = (values >= 0) & (values <= max_values) & (values == np.floor(values))
+    entries = np.where(is_allowed, values, FAULTY).astype(np.uint8)
+    if numbers.shape[1] > width:
+        entries[values[:, : len(CHARACTERS)].sum(axis=1) != numbers[:, width], _SAVED_AT] = FAULTY
     return entries
 
 
@@ -95,15 +90,15 @@ def survey_of_rows(
     *,
     source: str,
     row_at: Callable[[int], tuple[str, dict[str, str]]],
-    is_empty_allowed: bool = False,
+    line_of: Callable[[int], int],
 ) -> Survey:
     """Return the survey of some voters' rows; the voters are in the order of `rows.names`.
 
-    `row_at` tells, for errors, where the row of a place stands, and its entries by column; it may be slow.
+    `row_at` tells, for errors, where the row of a place stands, and its entries by column; it may be slow. `line_of`
+    tells its line.
 
     Raises:
-        ConfigurationError: a response is faulty, with the line of its first row; a voter's name can name no party; or
-            no voter has enough responses.
+        ConfigurationError: a response is faulty, with the line of its first row; or a voter's name can name no party.
     """
     is_named = np.array([name != "" for name in rows.names], dtype=np.bool_)[rows.voters]
     kept_rows = np.flatnonzero(is_named)
@@ -140,9 +135,7 @@ def survey_of_rows(
     rejected = np.where(is_first_saved, second_rows, first_rows)
     of_survey = np.flatnonzero(is_kept)
     firsts = np.full(num_names, np.iinfo(np.int64).max)
-    lines = firsts.copy()
     np.minimum.at(firsts, rows.voters[order], rows.places[order])
-    np.minimum.at(lines, rows.voters[order], rows.lines[order])
     names = [rows.names[voter] for voter in of_survey.tolist()]
     for voter, name in zip(of_survey.tolist(), names, strict=True):
         if not name.isalnum() or len(name) > 100:  # noqa: PLR2004  the others can name a party in any case
@@ -152,8 +145,6 @@ def survey_of_rows(
                 check_party_name(name, field=f"{VOTER} ({row_at(int(firsts[voter]))[0]})")
     offsets = np.zeros(len(of_survey) + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows.voters[first_rows], minlength=num_names)[of_survey], out=offsets[1:])
-    if not len(of_survey) and not is_empty_allowed:
-        raise no_voters(source, limits, num_rows=len(rows.voters))
     return Survey(
         voters=names,
         features=tuple(FEATURES),
@@ -170,7 +161,7 @@ def survey_of_rows(
             num_incomplete=int(np.sum(sizes == 1)),
             num_rows_without_voter=int(np.sum(~is_named)),
         ),
-        lines=lines[of_survey].tolist(),
+        lines=[line_of(row) for row in firsts[of_survey].tolist()],
     )
 
 

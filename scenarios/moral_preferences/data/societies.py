@@ -11,9 +11,9 @@ from typing import Final
 import numpy as np
 
 from ....protocol.errors import ConfigurationError, did_you_mean, require
+from ...reading.batches import TableFiles
+from ...reading.columns import join_batches
 from ...reading.headers import USUAL, TableOptions
-from ...reading.text_forms import form_of
-from .csv_numbers import codes_of, header_of, read_numbers
 from .survey import Survey
 
 _FIELD: Final = "voters.society"
@@ -23,7 +23,7 @@ _MOST_NAMED: Final = 30  # columns that an error lists
 
 def check_column(path: Path, *, voter: str, society: str, options: TableOptions = USUAL) -> None:
     """Refuse a column of societies that a file of voters has not."""
-    header = header_of(path, lambda _: None, field=_FIELD, form=form_of(path, options=options))
+    header = TableFiles(path, field=_FIELD, options=options, wanted=[voter, society]).names
     if society not in header or society == voter:
         other_columns = [name for name in header if name != voter]
         names = ", ".join(other_columns[:_MOST_NAMED]) + (" and more" if len(other_columns) > _MOST_NAMED else "")
@@ -42,20 +42,21 @@ def with_societies(
     """
     require(min_voters >= 1, "voters.min_society", min_voters, "at least 1")
     check_column(path, voter=voter, society=society, options=options)
-    table = read_numbers(path, lambda _: ((voter, society), ()), field=_FIELD, options=options)
-    voter_of_row, _ = codes_of(table.names[voter])
-    society_of_row, names = codes_of(table.names[society])
+    files = TableFiles(path, field=_FIELD, options=options, wanted=[voter, society])
+    rows = join_batches(files.batches([voter, society]))
+    voters, names = rows.column(voter), rows.column(society).names
+    voter_of_row, society_of_row = voters.codes, rows.column(society).codes
     _, first_rows, code_of_row = np.unique(voter_of_row, return_index=True, return_inverse=True)
     society_codes = society_of_row[first_rows][code_of_row]
-    is_other = (society_codes != society_of_row) & (table.names[voter] != "")
+    is_other = (society_codes != society_of_row) & (voters.recode({"": 0}) < 0)
     if np.any(is_other):
         row = int(np.argmax(is_other))
         allowed = (
             f"{names[society_codes[row]]!r}, as on an earlier line of the same voter: a voter belongs to one society"
         )
-        field = f"{society} ({table.where(row)})"
+        field = f"{society} ({rows.where(row + 1)})"
         raise ConfigurationError(field=field, value=names[society_of_row[row]], allowed=allowed)
-    places = np.searchsorted(table.lines, survey.lines)
+    places = np.searchsorted(np.asarray(rows.lines), survey.lines)
     codes: list[int] = society_of_row[places].tolist()
     societies: list[str] = [str(names[code]).strip() for code in codes]
     if "" in societies:

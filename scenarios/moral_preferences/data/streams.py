@@ -5,8 +5,10 @@ session runs by arrays.
 """
 
 import contextlib
+import dataclasses
 import functools
-from collections.abc import Generator, Mapping
+import tempfile
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,12 +17,12 @@ from ....protocol.phases import PhasedProtocol
 from ...reading.batches import TableFiles, is_columnar, is_in_batches
 from ...reading.conversion import convert
 from ...reading.frames import FrameText
+from ...reading.manifests import remembered
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
 from . import generators
-from .choices_stream import BATCH_VOTERS, SurveyStream, stream_choices
 from .dilemmas import FEATURES
-from .files import RECORD, VOTER
-from .moral_machine import check_responses, stream_moral_machine
+from .files import BATCH_VOTERS, RECORD, VOTER, ChoiceFiles
+from .moral_machine import ResponseFiles
 from .parties import GENERATORS, ChoicesFile, ResponsesFile
 from .privacy_groups import PrivacyGroups, draw_epsilons
 from .responses import RESPONSE, Limits
@@ -29,6 +31,17 @@ from .survey import Reading, Survey
 _FIELD: Final = "voters"
 
 _GENERATORS: Final = ("normal", "moral_machine")
+
+
+@dataclasses.dataclass(frozen=True)
+class SurveyStream:
+    """A survey in batches."""
+
+    features: tuple[str, ...]  # of every alternative
+    max_records: int  # the most of one voter
+    groups: PrivacyGroups | None  # by which voters have an ε of their own; None where everybody has the session's
+    num_voters: int | None  # how many there are, where that is known beforehand
+    open: Callable[[Path], Generator[Survey]]  # makes the batches anew; its argument is a folder for temporary files
 
 
 class StreamedResponses(ResponsesFile, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -56,10 +69,7 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
         None if group_options is None else convert(group_options, PrivacyGroups, f"{_FIELD}.groups")
     )
     if "choices" in options:
-        file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
-        return stream_choices(
-            file.choices, groups, manifest=file.manifest, alike_voters=file.alike_voters, options=file
-        )
+        return stream_choices(convert(options, ChoicesFile, _FIELD), groups)
     if "responses" in options:
         return _stream_responses(convert(options, StreamedResponses, _FIELD), groups)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
@@ -68,24 +78,35 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
     return _stream_generator(GENERATORS[name], options, groups)
 
 
+def stream_choices(file: ChoicesFile, groups: PrivacyGroups | None = None) -> SurveyStream:
+    """Return the voters of files; a pass finds the most records of one, which bound what each pays.
+
+    Raises:
+        ConfigurationError: a file cannot be read or is not what it should be; the field names file and row.
+    """
+    choices = ChoiceFiles(file.choices, field=f"{_FIELD}.choices", alike_voters=file.alike_voters, options=file)
+
+    def find() -> dict[str, int]:
+        max_records = number = 0
+        with tempfile.TemporaryDirectory() as folder:
+            for survey in choices.surveys(Path(folder), batch_voters=BATCH_VOTERS):
+                max_records = max(max_records, int(survey.records.num_records.max()))
+                number += len(survey.voters)
+        return {"max_records": max_records, "voters": number}
+
+    facts = remembered(file.manifest, choices.files, find, facts_asked={"alike_voters": file.alike_voters})
+    max_records: int = facts["max_records"]
+    read_surveys = functools.partial(choices.surveys, batch_voters=BATCH_VOTERS, max_records=max_records)
+    return SurveyStream(choices.features, max_records, groups, facts["voters"], open=read_surveys)
+
+
 def _stream_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
     allowed = "a file: a frame is in memory, and need not be streamed"
     refuse(isinstance(file.responses, FrameText), f"{_FIELD}.responses", file.responses, allowed)
-    path = Path(file.responses)
     # What can be said before the file is grouped, which takes long, is said now.
-    Limits(file.min_records, file.max_records)
-    check_responses(path, field=f"{_FIELD}.responses")
-
-    def read_surveys(folder: Path) -> Generator[Survey]:
-        return stream_moral_machine(
-            path,
-            folder=folder,
-            batch_voters=BATCH_VOTERS,
-            min_records=file.min_records,
-            max_records=file.max_records,
-            field=f"{_FIELD}.responses",
-        )
-
+    limits = Limits(file.min_records, file.max_records)
+    files = ResponseFiles(file.responses, limits, field=f"{_FIELD}.responses")
+    read_surveys = functools.partial(files.surveys, batch_voters=BATCH_VOTERS)
     return SurveyStream(tuple(FEATURES), file.max_records, groups, None, open=read_surveys)
 
 
@@ -108,7 +129,7 @@ def stream_voters(parties: str | Mapping[str, Any]) -> OpenStream | RowFiles | N
     if isinstance(parties, str):
         if not is_in_batches(parties):
             return None
-        names = TableFiles(parties, field=_FIELD, columns={}).names
+        names = TableFiles(parties, field=_FIELD).names
         if VOTER in names and RECORD not in names:
             return RowFiles(path=parties)  # a line for each voter
         parties = {"responses" if RESPONSE in names else "choices": parties}

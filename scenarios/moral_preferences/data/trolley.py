@@ -23,7 +23,8 @@ import numpy as np
 
 from ....protocol.errors import ConfigurationError, list_choices, refuse, require
 from ....protocol.moral_preferences.records import Records
-from .csv_numbers import codes_of, line_fault, read_numbers
+from ...reading.batches import TableFiles
+from .numbers import read_numbers
 from .survey import Reading, Survey
 
 TROLLEY_FEATURES: Final = ("deaths", "intervention", "means", "personal_force")
@@ -49,29 +50,33 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
     others are counted as dropped. Other columns are ignored.
     """
     require(1 <= min_records <= len(DILEMMAS), "min_records", min_records, "1, 2 or 3")
-    table = read_numbers(path, _choose, field=field)
-    outcomes = table.numbers[:, 0]
+    names = (RESPONDENT, _SCENARIO, _OUTCOME)
+    files = TableFiles(path, field=field, wanted=names)
+    missing = [name for name in names if name not in files.names]
+    refuse(missing, f"{path.name} line 1", files.names, f"a header with {', '.join(missing)}")
+    rows, numbers = read_numbers(files, names[:2], names[2:])
+    outcomes = numbers[:, 0]
     is_fault = (outcomes != 0) & (outcomes != 1)
     if np.any(is_fault):
         row = int(np.argmax(is_fault))
         value = f"{outcomes[row]:g}"
-        raise ConfigurationError(field=f"{_OUTCOME} ({table.where(row)})", value=value, allowed="1 (intervene) or 0")
-    scenario_of_row, scenarios = codes_of(table.names[_SCENARIO])
+        raise ConfigurationError(field=f"{_OUTCOME} ({rows.where(row + 1)})", value=value, allowed="1 (intervene) or 0")
+    scenario_of_row, scenarios = rows.column(_SCENARIO).codes, rows.column(_SCENARIO).names
     for code, name in enumerate(scenarios):
         if name not in DILEMMAS:
             row = int(np.argmax(scenario_of_row == code))
-            field = f"{_SCENARIO} ({table.where(row)})"
+            field = f"{_SCENARIO} ({rows.where(row + 1)})"
             raise ConfigurationError(field=field, value=name, allowed=list_choices(DILEMMAS, name))
-    voter_of_row, respondents = codes_of(table.names[RESPONDENT])
+    voter_of_row, respondents = rows.column(RESPONDENT).codes.astype(np.int64), rows.column(RESPONDENT).names
     if "" in respondents:
         row = int(np.argmax(voter_of_row == respondents.index("")))
-        raise line_fault(path, int(table.lines[row]), "no respondent", f"a row with {RESPONDENT}")
+        raise ConfigurationError(field=rows.where(row + 1), value="no respondent", allowed=f"a row with {RESPONDENT}")
     _, firsts = np.unique(voter_of_row * len(scenarios) + scenario_of_row, return_index=True)
     firsts = np.sort(firsts)
-    rows = firsts[np.argsort(voter_of_row[firsts], kind="stable")]
-    counts = np.bincount(voter_of_row[rows], minlength=len(respondents))
+    row_order = firsts[np.argsort(voter_of_row[firsts], kind="stable")]
+    counts = np.bincount(voter_of_row[row_order], minlength=len(respondents))
     is_kept = counts >= min_records
-    kept_rows = rows[is_kept[voter_of_row[rows]]]
+    kept_rows = row_order[is_kept[voter_of_row[row_order]]]
     kept = np.flatnonzero(is_kept)
     allowed = f"a file with a respondent who answered {min_records} dilemmas"
     require(len(kept), path.name, f"{len(voter_of_row)} rows", allowed)
@@ -95,16 +100,9 @@ def read_trolley(path: Path, *, min_records: int = 1, field: str = "file") -> Su
             num_responses=len(voter_of_row),
             num_voters=len(kept),
             num_records=len(kept_rows),
-            num_repeated=len(voter_of_row) - len(rows),
+            num_repeated=len(voter_of_row) - len(row_order),
             num_voters_dropped=len(respondents) - len(kept),
-            num_records_dropped=len(rows) - len(kept_rows),
+            num_records_dropped=len(row_order) - len(kept_rows),
         ),
-        lines=table.lines[first_rows[kept]].tolist(),
+        lines=[rows.lines[int(row)] for row in first_rows[kept]],
     )
-
-
-def _choose(header: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the columns that are read."""
-    missing = [name for name in (RESPONDENT, _SCENARIO, _OUTCOME) if name not in header]
-    refuse(missing, "header", list(header), f"a header with {', '.join(missing)}")
-    return (RESPONDENT, _SCENARIO), (_OUTCOME,)

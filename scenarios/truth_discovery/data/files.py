@@ -12,21 +12,21 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from ...reading.columns import read_names
-from ...reading.files import readable
+from ....protocol.columns import CodedColumn
+from ....protocol.errors import ConfigurationError, did_you_mean, require
+from ...reading.batches import TableFiles
+from ...reading.columns import join_batches
 from ...reading.headers import USUAL, TableOptions
 from .assembly import AnswerSets, People, Repeats, Rows, assemble, note_on
 from .crowd import Crowd
 from .labels import LabelWords
 
-_TASK: Final[Sequence[str]] = ("task", "item")  # some published files say item
-_ANSWERS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "worker": ("worker",), "label": ("label",)}
-ANSWER_COLUMNS: Final = tuple(_ANSWERS)
+ANSWER_COLUMNS: Final = ("task", "worker", "label")
 """Of a file of answers."""
 TRUTH_COLUMNS: Final = ("task", "truth")
 """Of a file of truths."""
+ANSWER_SET: Final = "answer_set"
 _AS_THEY_ARE: Final[Mapping[str, str]] = MappingProxyType({})
-_TRUTHS: Final[Mapping[str, Sequence[str]]] = {"task": _TASK, "truth": ("truth",)}
 
 
 def read_crowd(
@@ -60,12 +60,9 @@ def read_crowd(
     Raises:
         ConfigurationError: a file cannot be read, or is not what it should be; the field names the file and the line.
     """
-    with readable(answers, field="answers"):
-        answer_rows = rows_of(answers, columns=columns, options=options)
-    truth_rows = None
+    answer_rows, truth_rows = rows_of(answers, field="answers", columns=columns, options=options), None
     if truth is not None:
-        with readable(truth, field="truth"):
-            truth_rows = rows_of(truth, are_truths=True, columns=truth_columns, options=truth_options)
+        truth_rows = rows_of(truth, TRUTH_COLUMNS, field="truth", columns=truth_columns, options=truth_options)
     num_left_out = 0
     if labels is not None:
         answer_rows, num_left_out = answer_rows.keep_labelled(labels)
@@ -76,25 +73,55 @@ def read_crowd(
     return dataclasses.replace(crowd, note=note_on(crowd, truth_rows, num_left_out))
 
 
+def open_rows(
+    path: str | Path,
+    names: Sequence[str] = ANSWER_COLUMNS,
+    *,
+    field: str,
+    columns: Mapping[str, str] = _AS_THEY_ARE,
+    options: TableOptions = USUAL,
+) -> tuple[TableFiles, Sequence[str]]:
+    """Return files of answers, or of truths, of which no row is read yet, and how they call these columns.
+
+    Raises:
+        ConfigurationError: a file cannot be read, or lacks a column.
+    """
+    wanted = [columns.get(name, name) for name in names]
+    files = TableFiles(path, field=field, options=options, wanted=[*wanted, "item", ANSWER_SET])
+    if wanted[0] == "task" and "task" not in files.names and "item" in files.names:  # as some published files say
+        wanted[0] = "item"
+    for name, own_name in zip(names, wanted, strict=True):
+        setting = f"workers.{'columns' if 'worker' in names else 'truth_columns'}"
+        allowed = f"a column of {', '.join(files.names)}, or named by {setting}{did_you_mean(own_name, files.names)}"
+        place_text = f"{setting}.{name}" if name in columns else f"column {own_name!r} of {files.paths[0].name}"
+        require(own_name in files.names, place_text, own_name if name in columns else "missing", allowed)
+    return files, wanted
+
+
 def rows_of(
     path: Path,
+    names: Sequence[str] = ANSWER_COLUMNS,
     *,
-    are_truths: bool = False,
+    field: str,
     columns: Mapping[str, str] = _AS_THEY_ARE,
     options: TableOptions = USUAL,
 ) -> Rows:
-    """Return a file's answers, or its truths; ConfigurationError where they are not what they should be, with the line.
-
-    OSError, EOFError and zlib.error are raised where the file cannot be read or unpacked.
-    """
-    known_columns = _TRUTHS if are_truths else _ANSWERS
-    wanted_columns = {name: (columns[name],) if name in columns else names for name, names in known_columns.items()}
-    table = read_names(path, wanted_columns, ("answer_set",), options)
-    columns_found = table.columns
+    """Return a file's answers, or its truths; ConfigurationError as `open_rows`, or where an entry is empty."""
+    files, wanted = open_rows(path, names, field=field, columns=columns, options=options)
+    rows = join_batches(files.batches([*wanted, *({ANSWER_SET} & {*files.names})]))
+    table = dict[str, CodedColumn]()
+    for name in rows.table:
+        entries = rows.column(name)
+        stripped = CodedColumn.from_values(map(str.strip, entries.names))
+        table[name] = column = CodedColumn(stripped.names, stripped.codes[entries.codes])
+        if "" in column.names:
+            place_text = rows.where(column.row_of(column.names.index("")))
+            raise ConfigurationError(field=f"{name} ({place_text})", value="", allowed="given")
+    tasks, *workers, labels = (table[name] for name in wanted)
     return Rows(
-        columns_found["task"],
-        columns_found["truth" if are_truths else "label"],
-        table.where,
-        workers=columns_found.get("worker"),
-        answer_sets=columns_found.get("answer_set"),
+        tasks,
+        labels,
+        lambda row: rows.where(row + 1),
+        workers=workers[0] if workers else None,
+        answer_sets=table.get(ANSWER_SET),
     )

@@ -15,10 +15,10 @@ import msgspec
 from ....protocol.columns import CodedColumn
 from ....protocol.errors import ConfigurationError, list_choices, require
 from ...reading.conversion import convert
-from ...reading.files import readable_in_data_folder
+from ...reading.files import readable
 from .assembly import Repeats, Rows, assemble
 from .crowd import Crowd
-from .files import rows_of
+from .files import TRUTH_COLUMNS, rows_of
 from .matlab import Matrix, read_matrix
 
 _MAX_SCORE: Final = 25
@@ -83,10 +83,7 @@ def load_crowd(name: str, folder: Path, **options: object) -> Crowd:
 def _load_uniform(options: Repeated, folder: Path) -> Crowd:
     """Return a crowd of `label.csv` and `truth.csv`."""
     answers, truths = folder / "label.csv", folder / "truth.csv"
-    with readable_in_data_folder(answers):
-        answer_rows = rows_of(answers)
-    with readable_in_data_folder(truths):
-        truth_rows = rows_of(truths, are_truths=True)
+    answer_rows, truth_rows = rows_of(answers, field="data"), rows_of(truths, TRUTH_COLUMNS, field="data")
     return assemble(answer_rows, truths=truth_rows, repeats=options.repeats, is_published=True)
 
 
@@ -162,7 +159,7 @@ def _text_rows(path: Path, pattern: str, allowed: str) -> list[tuple[str, tuple[
 
     ConfigurationError where the file cannot be read, is empty, or has a line of another form.
     """
-    with readable_in_data_folder(path):
+    with readable(path, field="data"):
         text = path.read_text(encoding="utf-8")
     form = re.compile(pattern, re.ASCII)
     rows: list[tuple[str, tuple[str, ...]]] = []
@@ -180,7 +177,7 @@ def _read_flat_maps(path: Path, *names: str) -> list[dict[str, str]]:
 
     ConfigurationError where the file cannot be read, or lacks a map.
     """
-    with readable_in_data_folder(path):
+    with readable(path, field="data"):
         text = " ".join(path.read_text(encoding="utf-8").split())
     maps: list[dict[str, str]] = []
     for name in names:
@@ -198,7 +195,7 @@ def _matrix(path: Path, name: str, *, columns: int) -> Matrix:
 
     ConfigurationError where the file cannot be read, or holds something else.
     """
-    with readable_in_data_folder(path):
+    with readable(path, field="data"):
         content = path.read_bytes()
     try:
         rows = read_matrix(content, name)

@@ -18,20 +18,19 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn, first_alike
-from ....protocol.errors import did_you_mean, refuse, require
-from ...reading.batches import RowBatch, TableFiles, is_in_batches
+from ....protocol.errors import refuse, require
+from ...reading.batches import TableFiles, is_in_batches
+from ...reading.columns import RowBatch
 from ...reading.conversion import convert
-from ...reading.files import readable
 from ...reading.frames import path_of
-from ...reading.grouping import Names, RowPlaces, RowsOnDisk, encode_entries
+from ...reading.grouping import Names, RowPlaces, RowsByOwner
 from ...reading.manifests import remembered
 from ...reading.sources import Batch, OpenStream, PartyStream, RowFiles
 from .assembly import Repeats, Rows, assemble, in_order, note_on, rows_that_count, unsaid_people_error
-from .files import rows_of
+from .files import ANSWER_SET, TRUTH_COLUMNS, open_rows, rows_of
 from .labels import LabelWords
 from .parties import FIELD, CrowdFile, crowd_to_parties, table_of, unsaid_labels_error
 
-_WORKER, _LABEL, _SET = "worker", "label", "answer_set"
 _BATCH_WORKERS: Final = 10_000
 _BATCH_ENTRIES: Final = 1 << 21  # of the tables of one batch, tasks that nobody is asked among them
 _CHANGED: Final = "as they were in the first pass: files are not to change while they are read"
@@ -43,7 +42,7 @@ def stream_workers(parties: str | Mapping[str, Any], parameters: Mapping[str, An
     path = options.get("answers")
     if not isinstance(path, str) or not is_in_batches(path):
         return None
-    if isinstance(parties, str) and {_WORKER, "tasks"} <= set(TableFiles(path, field=FIELD, columns={}).names):
+    if isinstance(parties, str) and {"worker", "tasks"} <= set(TableFiles(path, field=FIELD).names):
         return RowFiles(path=path)  # a line for each worker
     file: CrowdFile = convert(options, CrowdFile, FIELD)
     return functools.partial(_opened, file, parameters)
@@ -77,14 +76,10 @@ class _Answers:
         self._repeats: Repeats = file.repeats
         self._are_alike_one = file.alike_workers == "one"
         self.words = words
-        self.files = files = TableFiles(file.answers, field=FIELD, columns=file.columns, options=file)
-        task = "item" if "item" in files.names and "task" not in files.names else "task"  # as some published files say
-        self._columns = (_WORKER, task, _LABEL)
-        for name in self._columns:
-            allowed = f"a column of each file, or named by {FIELD}.columns{did_you_mean(name, files.names)}"
-            require(name in files.names, f"column {name!r} of {files.paths[0].name}", "missing", allowed)
+        self.files, self._columns = open_rows(file.answers, field=FIELD, columns=file.columns, options=file)
         allowed = "left out where answers come in batches: one answer set for all tasks"
-        refuse(_SET in files.names, f"column {_SET!r} of {files.paths[0].name}", "given", allowed)
+        place_text = f"column {ANSWER_SET!r} of {self.files.paths[0].name}"
+        refuse(ANSWER_SET in self.files.names, place_text, "given", allowed)
 
     def look_at(self, file: CrowdFile) -> dict[str, Any]:
         """Return the parameters that follow from a crowd, the number of its workers, and what is true of its tasks."""
@@ -97,10 +92,13 @@ class _Answers:
             max_answers = max(int(np.bincount(rows[:, 0]).max()) for rows in stored_answers.in_order())
             truths = None
             if file.truth:
-                with readable(path_of(file.truth), field=f"{FIELD}.truth"):
-                    truths = rows_of(
-                        path_of(file.truth), are_truths=True, columns=file.truth_columns, options=file.truth_options
-                    )
+                truths = rows_of(
+                    path_of(file.truth),
+                    TRUTH_COLUMNS,
+                    field=f"{FIELD}.truth",
+                    columns=file.truth_columns,
+                    options=file.truth_options,
+                )
             if self.words is not None and truths is not None:
                 truths = truths.keep_labelled(self.words)[0]
             labels = None if self.words is None else self.words.names
@@ -143,9 +141,10 @@ class _Answers:
     @contextlib.contextmanager
     def _read(self, folder: Path) -> Generator["_StoredAnswers"]:
         """Yield all answers, read once."""
-        with RowsOnDisk(folder, width=4) as rows, contextlib.closing(self.files.batches(self._columns)) as batches:
-            worker, *other_columns = self._columns
-            workers, (tasks, labels) = Names(worker, are_alike_one=self._are_alike_one), map(Names, other_columns)
+        with RowsByOwner(folder, width=4) as rows, contextlib.closing(self.files.batches(self._columns)) as batches:
+            task, worker, label = self._columns
+            workers = Names(worker, are_alike_one=self._are_alike_one)
+            tasks, labels = Names(task), Names(label)
             stored_answers = _StoredAnswers(workers, tasks, labels, RowPlaces(), rows, self._repeats)
             for each in batches:
                 batch = self._keep_labelled(each)
@@ -170,26 +169,18 @@ class _Answers:
         """
         if self.words is None:
             return batch
-        column, names = encode_entries(batch.table[_LABEL]), [*self.words.names, ""]
+        label = self._columns[-1]
+        column, names = batch.column(label), [*self.words.names, ""]
         empty = [name.strip() for name in column.names].index("") if "" in map(str.strip, column.names) else -1
         codes = np.where(column.codes == empty, len(names) - 1, self.words.codes_of(column))
         kept_rows = np.flatnonzero(codes >= 0)
         if len(kept_rows) < len(codes) and self.words.others == "refuse":
             row = int(np.argmin(codes))
-            raise self.words.refused(column[row].strip(), f"{_LABEL} ({batch.where(row + 1)})")
+            raise self.words.refused(column[row].strip(), f"label ({batch.where(row + 1)})")
 
-        def line_of(row: int) -> int:
-            return batch.line_of(batch.first + int(kept_rows[row]))
-
-        columns = {name: encode_entries(entries) for name, entries in batch.table.items()}
+        columns = {name: batch.column(name) for name in batch.table}
         table = {name: CodedColumn(each.names, each.codes[kept_rows]) for name, each in columns.items()}
-        return dataclasses.replace(
-            batch,
-            table={**table, _LABEL: CodedColumn(names, codes[kept_rows])},
-            num_rows=len(kept_rows),
-            first=0,
-            line_of=line_of,
-        )
+        return batch.only(kept_rows, {**table, label: CodedColumn(names, codes[kept_rows])})
 
 
 @dataclasses.dataclass(eq=False)
@@ -200,7 +191,7 @@ class _StoredAnswers:
     tasks: Names
     labels: Names
     places: RowPlaces
-    rows: RowsOnDisk
+    rows: RowsByOwner
     repeats: Repeats
     num_left_out: int = 0
 

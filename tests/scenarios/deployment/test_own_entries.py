@@ -39,7 +39,7 @@ def test_own_entries_are_read_in_every_usual_form(write: Write, content: str) ->
         ("partner,weight\nbob,3\n", "partner (mine.csv line 2)", "bob", "'ann'"),
         ("voter,weight\nbob,3\n", "voter (mine.csv line 2)", "bob", "'ann'"),
         (b"weight\n\x81\n", "mine.csv line 2", "b'\\x81\\n'", "UTF-8 text"),
-        ('weight\n"3\n', "--input", "mine.csv", "a well-formed CSV file"),
+        ('weight\n"3\n', "mine.csv line 2", "mine.csv", "well-formed CSV"),
     ],
 )
 def test_a_fault_in_its_file_is_named(

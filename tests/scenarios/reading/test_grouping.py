@@ -8,12 +8,12 @@ import pytest
 from psephos.protocol import ConfigurationError
 from psephos.protocol.columns import CodedColumn
 from psephos.scenarios.reading import grouping
-from psephos.scenarios.reading.batches import RowBatch
-from psephos.scenarios.reading.grouping import Names, RowPlaces, RowsOnDisk
+from psephos.scenarios.reading.columns import RowBatch
+from psephos.scenarios.reading.grouping import Names, RowPlaces, RowsByOwner
 
 
 def batch(*entries: str, first: int = 2, source: str = "a.csv") -> RowBatch:
-    return RowBatch({"who": CodedColumn.from_values(entries)}, len(entries), source, first, "line")
+    return RowBatch({"who": CodedColumn.from_values(entries)}, source, range(first, first + len(entries)))
 
 
 @pytest.mark.parametrize("num_bytes", [1, 100, 1 << 25], ids=["a place each", "some", "all at once"])
@@ -25,11 +25,13 @@ def test_rows_come_by_place_and_then_as_they_came(
     codes[:9] = range(9)
     table = np.stack([codes, np.arange(200), np.arange(200) % 7], axis=1)
     place = np.array([4, 0, 8, 1, 7, 2, 6, 3, 5])
-    with RowsOnDisk(tmp_path, width=3) as rows:
+    with RowsByOwner(tmp_path, width=3) as rows, RowsByOwner(None, width=3) as held:
         for start in range(0, 200, 23):
             rows.add(table[start : start + 23])
-        parts = list(rows.in_order(place))
+            held.add(table[start : start + 23].copy())
+        parts, (whole,) = list(rows.in_order(place)), held.in_order(place)
     assert not list(tmp_path.iterdir())
+    assert np.concatenate(parts).tolist() == whole.tolist()
     table[:, 0] = place[codes]
     assert np.concatenate(parts).tolist() == table[np.argsort(table[:, 0], kind="stable")].tolist()
     assert all(before[-1, 0] < after[0, 0] for before, after in itertools.pairwise(parts))
@@ -39,7 +41,7 @@ def test_rows_come_by_place_and_then_as_they_came(
 def test_names_are_in_the_order_of_their_first_rows_over_all_batches() -> None:
     names, places = Names("who"), RowPlaces()
     # A column of one batch may have entries that none of its rows has.
-    sliced = RowBatch({"who": CodedColumn(["x", "eve", "ann"], np.array([2, 1]))}, 2, "b.parquet", 1, "row")
+    sliced = RowBatch({"who": CodedColumn(["x", "eve", "ann"], np.array([2, 1]))}, "b.parquet", range(1, 3), "row")
     found = [names.codes_in(each, places.add(each)).tolist() for each in (batch("bob", " ann", "bob "), sliced)]
     assert (list(names), list(names.first_rows)) == (["bob", "ann", "eve"], [0, 1, 4])
     assert found == [[0, 1, 0], [1, 2]]
@@ -54,11 +56,11 @@ def test_names_are_in_the_order_of_their_first_rows_over_all_batches() -> None:
 
 def test_temporary_files_need_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="temporary files must be a folder with room for them"):
-        RowsOnDisk(tmp_path / "none", width=2)
+        RowsByOwner(tmp_path / "none", width=2)
 
 
 def test_a_disk_that_is_full_is_said(tmp_path: Path) -> None:
-    rows = RowsOnDisk(tmp_path, width=2)
+    rows = RowsByOwner(tmp_path, width=2)
     with rows:
         (taken,) = tmp_path.iterdir()
         (taken / "all").symlink_to("/dev/full")

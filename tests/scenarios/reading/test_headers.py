@@ -11,7 +11,7 @@ from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.reading.batches import TableFiles
-from psephos.scenarios.reading.columns import read_names
+from psephos.scenarios.reading.columns import join_batches
 from psephos.scenarios.reading.frames import FrameText, path_of
 from psephos.scenarios.reading.headers import HeadedRows, TableOptions, UnclearTableError
 from psephos.scenarios.reading.text_forms import form_of, header_of, note_of, open_table
@@ -141,11 +141,10 @@ def in_every_form(folder: Path) -> dict[str, Path]:
 def test_every_reader_of_every_form_leaves_out_the_rows_that_are_said(tmp_path: Path) -> None:
     options = TableOptions(only={"Status": ("ok",)}, leave_out_empty=("roof",))
     for name, path in in_every_form(tmp_path).items():
-        wanted = {each: (each,) for each in ("name", "roof")}
-        columns = read_names(path, wanted, options=options).columns
-        assert list(columns["name"]) == ["Ann", "Dee"], name
+        rows = join_batches(TableFiles(path, field="own", options=options).batches(["name", "roof"]))
+        assert (list(rows.table["name"]), rows.where(2)) == (["Ann", "Dee"], f"{path.name} line 5"), name
         table = read_parties_file(path, "name", options=options)
-        assert (table.names, table.table["roof"], table.lines) == (["Ann", "Dee"], ["yes", "no"], [2, 5])
+        assert (table.names, list(table.table["roof"]), list(table.lines)) == (["Ann", "Dee"], ["yes", "no"], [2, 5])
         assert "1 of 4 rows of" in table.note
         assert "Status is not 'ok'." in note_of(path, options)
         assert "roof is empty." in table.note

@@ -15,7 +15,7 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.columns import normalize_name
 from psephos.protocol.dpwevote import Outcome
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
-from psephos.scenarios.reading import batches, grouping
+from psephos.scenarios.reading import batches, columns, grouping
 from psephos.scenarios.running.record import SessionObservers
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -91,6 +91,7 @@ def resolved(file: Path | str, parameters: dict[str, Any], **more: Any) -> Local
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(batches, "_ROWS", 7)
+    monkeypatch.setattr(columns, "_ROWS", 7)
 
 
 def refusal(file: Path | str, **parameters: Any) -> ConfigurationError:
@@ -205,7 +206,7 @@ def test_what_is_wrong_with_one_of_many_files_is_said_with_its_name(second: Colu
         ("2.csv", b"weight,roof,bylaws\n1,yes,no\n\n1,maybe,no\n", "roof (2.csv line 4)", "yes or no"),
         ("2.csv", b"weight,roof,bylaws\n1,yes,no\n1,yes\n", "2.csv line 3", "3 entries"),
         ("2.csv", b"weight,roof,roof\n1,yes,no\n", "2.csv line 1", "distinct, non-empty names"),
-        ("2.txt", b"", "2.txt", "a file with rows"),
+        ("2.txt", b"", "2.txt", "a CSV file with a header"),
     ],
 )
 def test_a_broken_file_is_named(name: str, content: bytes, field: str, allowed: str) -> None:
@@ -431,7 +432,7 @@ def test_progress_is_by_rows_and_says_how_many_are_left_where_files_do() -> None
 
 @pytest.mark.parametrize("end", ["csv", "csv.gz"])
 def test_progress_of_text_is_estimated_by_bytes(monkeypatch: pytest.MonkeyPatch, end: str) -> None:
-    monkeypatch.setattr(batches, "_ROWS", 1_000)
+    monkeypatch.setattr(columns, "_ROWS", 1_000)
     for number in range(2):  # the first one's rows are of blank lines: read with care, as the second one's are not
         write(Path(f"parts/{number}.csv"), part(made(20_000), 10_000 * number, 10_000 * (number + 1)))
     lines = Path("parts/0.csv").read_text().replace("\n", "\n\n")

@@ -8,15 +8,15 @@ from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, load_scenario, resolve
 from psephos.scenarios.reading import columns
-from psephos.scenarios.running import parties
 
 Write = Callable[[str, str | bytes], Path]
 
 
-@pytest.fixture(autouse=True, params=[parties._LARGE_BYTES, 0], ids=["small", "large"])  # pyright: ignore[reportPrivateUsage]  both ways are held to the same
+@pytest.fixture(autouse=True, params=["fast", "careful"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reads each file as it is, and as if it were large."""
-    monkeypatch.setattr(parties, "_LARGE_BYTES", request.param)
+    """Reads each file as it is, and as if it were not plain."""
+    if request.param == "careful":
+        monkeypatch.setattr(columns, "_read_plain", lambda *_, **__: iter([None]))
 
 
 @pytest.fixture
@@ -262,7 +262,6 @@ def test_a_fault_in_a_list_of_voters_is_named(write: Write, voters: str, field: 
 def test_names_of_a_large_file_that_differ_in_large_letters_alone_are_refused(
     read: Read, monkeypatch: pytest.MonkeyPatch, first: str, second: str, *, are_alike: bool
 ) -> None:
-    monkeypatch.setattr(parties, "_LARGE_BYTES", 0)
     monkeypatch.setattr(columns, "_NAMES_AT_ONCE", 3)
     names = [first, *(f"p{place}" for place in range(7)), second]
     text = "\n".join(["partner,weight,merger", *(f"{name},1,yes" for name in names), ""])
@@ -275,8 +274,8 @@ def test_names_of_a_large_file_that_differ_in_large_letters_alone_are_refused(
 
 def test_a_large_plain_file_is_read_by_columns_and_names_wait(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """In blocks of some lines each, where words of names become more on the way; a fault is named with its line."""
-    monkeypatch.setattr(parties, "_LARGE_BYTES", 0)
     monkeypatch.setattr(columns, "_BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(columns, "_NAMES_AT_ONCE", 3)
     lines = [f"p{10**place},{1 + place % 3},{('no', ' Yes')[place % 2]}" for place in range(40)]
     resolved = read("\n".join(["partner,weight,merger", *lines, ""]))
     assert isinstance(resolved.names, columns.NameColumn)

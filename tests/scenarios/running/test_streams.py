@@ -324,7 +324,7 @@ def test_agents_are_not_streamed(transport: str) -> None:
         (("phases.weights.quorum=1",), "phases", "rules for join, preferences"),
         (("voters.voters=0",), "voters", "in [1,"),
         (("voters.choices=a.csv", "voters.stream=true"), "voters.choices", "a file, a folder or a pattern"),
-        (("voters.responses=none.csv", "voters.stream=true"), "voters.responses", "a readable file"),
+        (("voters.responses=none.csv", "voters.stream=true"), "voters.responses", "There is no file"),
     ],
 )
 def test_what_is_wrong_with_a_stream_is_said_before_a_voter_is_read(

@@ -10,8 +10,8 @@ from bad_input import refused_by
 from makers import as_usual
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
-from psephos.scenarios.moral_preferences.data import choices_stream
-from psephos.scenarios.reading import batches, grouping
+from psephos.scenarios.moral_preferences.data import streams
+from psephos.scenarios.reading import batches, columns, grouping
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 parquet: Any = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
@@ -30,8 +30,9 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(batches, "_ROWS", 7)
+    monkeypatch.setattr(columns, "_ROWS", 7)
     monkeypatch.setattr(grouping, "_PART_BYTES", 900)
-    monkeypatch.setattr(choices_stream, "BATCH_VOTERS", 2)
+    monkeypatch.setattr(streams, "BATCH_VOTERS", 2)
 
 
 def made() -> Rows:

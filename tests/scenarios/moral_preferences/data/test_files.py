@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from bad_input import refuses
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.moral_preferences.data.choices_stream import stream_choices
 from psephos.scenarios.moral_preferences.data.files import read_own_records, read_survey
+from psephos.scenarios.moral_preferences.data.parties import ChoicesFile
+from psephos.scenarios.moral_preferences.data.streams import stream_choices
 
 Put = Callable[[str], Path]
 
@@ -101,9 +102,9 @@ FAULTS = {
     "cut within the last line": (",1e-1\n", "", "survey.csv line 7", "4 entries"),
     "cut within a quote": ("bob,2,0,2,1e-1\n", 'bob,2,0,"2', "survey.csv line 7", "end of data"),
     "column twice": ("lives,law", "lives,lives", "survey.csv line 1", "'lives'"),
-    "column without a name": ("lives,law", ",law", "survey.csv line 1", "''"),
-    "no voters column": ("voter,", "person,", "survey.csv line 1", "a header with 'voter'"),
-    "no choice column": ("choice,", "chosen,", "survey.csv line 1", "a header with 'choice'"),
+    "column without a name": ("lives,law", ",law", "survey.csv line 1", "each with a name"),
+    "no voters column": ("voter,", "person,", "column 'voter' of survey.csv", "missing"),
+    "no choice column": ("choice,", "chosen,", "column 'choice' of survey.csv", "missing"),
     "beyond what a feature may be": ("4,0.5", "4,-1000000001", "law (survey.csv line 5)", "from -1e+09 to 1e+09"),
     "voter without a name": ("bob,2,1", ",2,1", "voter (survey.csv line 4)", "empty"),
     "voter with a blank": ("ann,", "ann ,", "voter (survey.csv line 3)", "'ann '"),
@@ -192,4 +193,4 @@ def test_voters_whose_names_are_nearly_alike_are_refused(put: Put) -> None:
     with pytest.raises(ConfigurationError, match=r"line 3\): .* and 'bob'.* differ in case or blanks alone"):
         read_survey(path)
     with pytest.raises(ConfigurationError, match=r"line 3\): .* and 'bob'.* differ in case or blanks alone"):
-        stream_choices(str(path), groups=None)
+        stream_choices(ChoicesFile(choices=str(path)))

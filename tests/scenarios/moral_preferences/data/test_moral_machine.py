@@ -4,7 +4,7 @@ import csv
 import dataclasses
 import importlib
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from psephos.protocol import ConfigurationError
 from psephos.protocol.arrays import FloatArray
 from psephos.scenarios.moral_preferences.data.dilemmas import CHARACTERS, FEATURES
 from psephos.scenarios.moral_preferences.data.machine_like import MoralMachineLike, make_machine_like
-from psephos.scenarios.moral_preferences.data.moral_machine import read_moral_machine, stream_moral_machine
+from psephos.scenarios.moral_preferences.data.moral_machine import ResponseFiles, read_moral_machine
+from psephos.scenarios.moral_preferences.data.responses import Limits
 from psephos.scenarios.moral_preferences.data.survey import Reading, Survey
 
 Put = Callable[[str], Path]
@@ -66,6 +67,19 @@ SEVERAL = [
 """Ann has three responses, Bob one and a half, Cid half of one, and one row names nobody."""
 
 
+def stream(
+    path: Path,
+    *,
+    folder: Path,
+    batch_voters: int | None = None,
+    min_records: int = 1,
+    max_records: int | None = None,
+    field: str = "file",
+) -> Generator[Survey]:
+    files = ResponseFiles(str(path), Limits(min_records, max_records), field=field)
+    return files.surveys(folder, batch_voters=batch_voters)
+
+
 @pytest.fixture(params=["memory", "stream"])
 def read(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
     """Return what reads a file, in memory or as the batches of a stream put together."""
@@ -73,7 +87,7 @@ def read(request: pytest.FixtureRequest, tmp_path: Path) -> Read:
         return read_moral_machine
 
     def read_stream(path: Path, **options: object) -> Survey:
-        return joined(list(stream_moral_machine(path, folder=tmp_path, **options)))  # pyright: ignore[reportArgumentType]  options of any kind, on purpose
+        return joined(list(stream(path, folder=tmp_path, **options)))  # pyright: ignore[reportArgumentType]  options of any kind, on purpose
 
     return read_stream
 
@@ -271,11 +285,6 @@ def test_limit_that_is_not_allowed_is_refused(put: Put, read: Read, options: dic
         read(put(text_of(SEVERAL)), **options)
 
 
-def test_batches_of_nobody_are_refused(put: Put, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"batch_voters is .*: use at least 1"):
-        next(stream_moral_machine(put(text_of(SEVERAL)), folder=tmp_path, batch_voters=0))
-
-
 @pytest.mark.parametrize("batch_voters", [1, 2, 3, 1000])
 def test_batches_are_the_whole_survey(tmp_path: Path, batch_voters: int) -> None:
     path = tmp_path / "like.csv"
@@ -284,7 +293,7 @@ def test_batches_are_the_whole_survey(tmp_path: Path, batch_voters: int) -> None
     path.write_text("\n".join([*lines[:4], *lines[5:]]))  # one response lacks a row
     expected = read_moral_machine(path, min_records=3, max_records=3)
     assert expected.reading.num_voters == 6
-    surveys = list(stream_moral_machine(path, folder=tmp_path, batch_voters=batch_voters, min_records=3, max_records=3))
+    surveys = list(stream(path, folder=tmp_path, batch_voters=batch_voters, min_records=3, max_records=3))
     survey = joined(surveys)
     assert max(len(each.voters) for each in surveys) <= batch_voters
     assert list(survey.voters) == list(expected.voters)
@@ -300,16 +309,16 @@ def test_stream_leaves_no_temporary_files(tmp_path: Path) -> None:
     write_moral_machine_like(path, voters=50, records=3)
     folder = tmp_path / "temporary"
     folder.mkdir()
-    stream = stream_moral_machine(path, folder=folder, batch_voters=10)
-    next(stream)
+    surveys = stream(path, folder=folder, batch_voters=10)
+    next(surveys)
     assert list(folder.iterdir())
-    stream.close()
+    surveys.close()
     assert not list(folder.iterdir())
 
 
 def test_stream_without_a_temporary_folder_is_refused(put: Put, tmp_path: Path) -> None:
     with refuses("temporary files"):
-        next(stream_moral_machine(put(text_of(SEVERAL)), folder=tmp_path / "none"))
+        next(stream(put(text_of(SEVERAL)), folder=tmp_path / "none"))
 
 
 def test_responses_in_parquet_are_those_of_a_csv(put: Put, tmp_path: Path) -> None:
@@ -323,13 +332,13 @@ def test_responses_in_parquet_are_those_of_a_csv(put: Put, tmp_path: Path) -> No
 
     for number, (start, stop) in enumerate([(0, 4), (4, 5), (5, len(SEVERAL))]):
         write(number, SEVERAL[start:stop])
-    ours = joined(list(stream_moral_machine(parts, folder=tmp_path, batch_voters=1)))
+    ours = joined(list(stream(parts, folder=tmp_path, batch_voters=1)))
     theirs = read_moral_machine(put(text_of(SEVERAL)))
     assert (list(ours.voters), ours.reading) == (list(theirs.voters), theirs.reading)
     assert np.array_equal(ours.records.differences, theirs.records.differences)
     write(2, [*SEVERAL[5:8], SEVERAL[8] | {"Dog": 101}, *SEVERAL[9:]])
     with refuses("Dog (2.parquet row 4)", "101"):
-        list(stream_moral_machine(parts, folder=tmp_path))
+        list(stream(parts, folder=tmp_path))
 
 
 def test_rows_of_nobody_are_left_out_of_parquet_as_of_a_csv(put: Put, tmp_path: Path) -> None:
@@ -338,7 +347,7 @@ def test_rows_of_nobody_are_left_out_of_parquet_as_of_a_csv(put: Put, tmp_path: 
     rows = [row | {"UserID": 2**53 + users.index(str(row["UserID"]))} for row in SEVERAL]  # no float tells them apart
     columns = {name: [row[name] for row in rows] + [rows[0][name] if name != "UserID" else None] for name in rows[0]}
     parquet.write_table(importlib.import_module("pyarrow").table(columns), path := tmp_path / "all.parquet")
-    ours = joined(list(stream_moral_machine(path, folder=tmp_path, batch_voters=1)))
+    ours = joined(list(stream(path, folder=tmp_path, batch_voters=1)))
     theirs = read_moral_machine(put(text_of([*rows, rows[0] | {"UserID": ""}])))
     assert (list(ours.voters), ours.reading) == (list(theirs.voters), theirs.reading)
     assert ours.reading.num_rows_without_voter == 1

@@ -130,10 +130,10 @@ def test_what_cannot_be_streamed_is_named_before_anything_is_read(
 @pytest.mark.parametrize(
     ("content", "options", "field", "allowed"),
     [
-        (None, {}, "voters.responses", "a readable file"),
+        (None, {}, "voters.responses", "There is no file"),
         ("", {}, "survey.csv", "a CSV file with a header"),
-        ("ResponseID,UserID\n", {}, "survey.csv line 1", "a header with"),
-        ("ResponseID,UserID,UserID\n", {}, "survey.csv line 1", "its own name"),
+        ("ResponseID,UserID\nr,u\n", {}, "survey.csv line 1", "a header with"),
+        ("ResponseID,UserID,UserID\n", {}, "survey.csv line 1", "distinct, non-empty names"),
         (None, {"max_records": 0}, "max_records", "at least min_records"),
         (None, {"min_records": 0}, "min_records", "at least 1"),
         (None, {"min_records": 14}, "max_records", "at least min_records"),

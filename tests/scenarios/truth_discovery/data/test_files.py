@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from makers import as_usual
 from psephos.protocol.columns import CodedColumn
 from psephos.scenarios.reading import columns
-from psephos.scenarios.reading.text_forms import PLAIN, open_table
+from psephos.scenarios.reading.batches import TableFiles
 from psephos.scenarios.truth_discovery.data import Crowd
 from psephos.scenarios.truth_discovery.data.assembly import Rows, assemble, in_order
 from psephos.scenarios.truth_discovery.data.files import read_crowd
 
-# The two ways to read a file; which one was taken cannot be seen from outside.
-READ_PLAIN, READ_ANY = columns._read_plain, columns._read_any  # pyright: ignore[reportPrivateUsage]  the two ways are compared
+# The fast way to read a file; which one was taken cannot be seen from outside.
+READ_PLAIN = columns._read_plain  # pyright: ignore[reportPrivateUsage]  the two ways are compared
+COLUMNS = ("task", "worker", "label")
 HEAD = "task,worker,label\n"
 SETS = "task,worker,label,answer_set\n"
 
@@ -111,17 +112,16 @@ def test_the_fast_way_the_careful_way_and_the_csv_module_agree(
     writer.writerow(["task", "worker", "label"])
     writer.writerows(table)
     put(path, text.getvalue())
-    expected = [tuple(entry.strip() for entry in row) for row in table]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(columns, "_BLOCK_BYTES", block)
-        found = columns.read_names(path, {name: (name,) for name in ("task", "worker", "label")})
-    fast = READ_PLAIN(path, [0, 1, 2], width=3)
-    with open_table(path, PLAIN) as opened:
-        careful = READ_ANY(opened, path, [0, 1, 2])
-    for read in (list(found.columns.values()), careful, fast or []):
-        assert list(zip(*read, strict=True)) == (expected if read else [])
-    if '"' not in text.getvalue():
-        assert fast is not None
+        for name, value in (("_BLOCK_BYTES", block), ("_ROWS", 7)):
+            patch.setattr(columns, name, value)
+        fast = columns.join_batches(TableFiles(path, field="own").batches(COLUMNS))
+        is_plain = None not in READ_PLAIN(path, width=3, max_bytes=1 << 20)
+    careful = columns.join_batches(TableFiles(path, field="own").batches(COLUMNS))
+    for read in (fast, careful):
+        assert list(zip(*read.table.values(), strict=True)) == table
+        assert list(read.lines) == list(range(2, len(table) + 2))
+    assert is_plain == ('"' not in text.getvalue())
 
 
 @pytest.mark.parametrize("length", [1, 7, 8, 9, 16, 63, 64, 65, 200])
@@ -130,16 +130,13 @@ def test_names_that_differ_in_the_last_character_only_are_two(tmp_path: Path, le
     crowd = read(tmp_path, HEAD + f"{stem}a,w,0\n{stem}b,w,1\n{stem}a,v,1\n")
     assert crowd.tasks == [f"{stem}a", f"{stem}b"]
     assert len(crowd.answers) == 3
-    fast = READ_PLAIN(tmp_path / "a.csv", [0, 1, 2], width=3)
-    assert (fast is None) == (length > 64)
 
 
 def test_five_megabytes_are_read_in_blocks_without_a_slow_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = np.random.Generator(np.random.Philox(key=5)).permutation(300_000)
     lines = [f"t{pair // 300:05d},w{pair % 300:03d},c{pair % 7}\n" for pair in pairs.tolist()]
     path = put(tmp_path / "a.csv", HEAD + "".join(lines))
-    monkeypatch.setattr(columns, "_BLOCK_BYTES", 1 << 20)
-    monkeypatch.setattr(columns, "_read_any", None)
+    monkeypatch.setattr(columns, "_ROWS", 0)  # of the careful way
     crowd = read_crowd(path)
     order = np.arange(300_000).reshape(1000, 300).T.ravel()
     assert np.array_equal(crowd.answers.tasks, order // 300)
@@ -148,14 +145,14 @@ def test_five_megabytes_are_read_in_blocks_without_a_slow_line(tmp_path: Path, m
 
 
 FAULTS: Mapping[str, tuple[str | bytes, str, str]] = {
-    "empty": ("", "a.csv", "a CSV file with the columns task, worker, label"),
-    "blank": ("\n \n", "a.csv", "a CSV file with the columns task, worker, label"),
-    "header only": (HEAD, "a.csv", "a CSV file with rows"),
-    "no column": ("\ntask,worker\nt,w\n", "a.csv line 2", "a header with one column 'label'"),
+    "empty": ("", "a.csv", "a CSV file with a header"),
+    "blank": ("\n \n", "a.csv", "a CSV file with a header"),
+    "header only": (HEAD, "a.csv", "a file with rows"),
+    "no column": ("\ntask,worker\nt,w\n", "column 'label' of a.csv", "a column of task, worker"),
     "a column twice": (
         "task,worker,label,task\n1,2,3,4\n",
         "a.csv line 1",
-        "a header with one column 'task' or 'item'",
+        "a header of distinct, non-empty names",
     ),
     "short": (HEAD + "t,w,a\n\nt,w\n", "a.csv line 4", "3 entries: task, worker, label"),
     "long": (HEAD + "t,w,a\nt,v,b,c\n", "a.csv line 3", "3 entries: task, worker, label"),
@@ -309,8 +306,8 @@ def test_a_task_with_a_truth_but_no_answer_stays(tmp_path: Path) -> None:
             "truth (t.csv line 3)",
             "'a', which is the truth of task 't' before (t.csv",
         ),
-        (ANSWERS, "task,truth\n", "t.csv", "a CSV file with rows"),
-        (ANSWERS, "task,label\nt,a\n", "t.csv line 1", "a header with one column 'truth'"),
+        (ANSWERS, "task,truth\n", "t.csv", "a file with rows"),
+        (ANSWERS, "task,label\nt,a\n", "column 'truth' of t.csv", "a column of task, label"),
         (ANSWERS, "task,truth,answer_set\nt,a,a|b\n", "answer_set (t.csv line 2)", "left out, since the answers"),
         (SETS + "t,w,a,a|b\n", "task,truth\nx,a\n", "task (t.csv line 2)", "a task that somebody answered"),
         (SETS + "t,w,a,a|b\n", "task,truth,answer_set\nt,a,b|a\n", "answer_set (t.csv line 2)", "'a|b', as in another"),

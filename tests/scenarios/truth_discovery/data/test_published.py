@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from psephos.protocol import ConfigurationError
-from psephos.scenarios.reading.columns import read_names
 from psephos.scenarios.truth_discovery.data import Crowd
+from psephos.scenarios.truth_discovery.data.files import rows_of
 from psephos.scenarios.truth_discovery.data.published import CROWDS, PassMark, load_crowd
 from scipy.io import savemat
 
@@ -120,11 +120,11 @@ def test_a_real_crowd_has_the_counts_and_the_accuracy_that_are_known(real_sets: 
 @pytest.mark.parametrize("name", EVERY_ROW)
 def test_all_rows_of_a_crowd_with_repeats_have_the_published_accuracy(real_sets: Path, name: str) -> None:
     crowd = load_crowd(name, real_sets)
-    columns = read_names(real_sets / name / "label.csv", {"item": ("item",), "label": ("label",)}).columns
+    answers = rows_of(real_sets / name / "label.csv", field="data")
     size = len(crowd.answer_sets[0])
     place = {task: code for code, task in enumerate(crowd.tasks)}
     label = {text: code for code, text in enumerate(crowd.answer_sets[0])}
-    cells = columns["item"].recode(place) * size + columns["label"].recode(label)
+    cells = answers.tasks.recode(place) * size + answers.labels.recode(label)
     votes = np.bincount(cells, minlength=len(crowd.tasks) * size).reshape(-1, size)
     gold = crowd.truth >= 0
     right = float((votes[gold].argmax(axis=1) == crowd.truth[gold]).mean())

@@ -11,7 +11,7 @@ from bad_input import refused_by, refuses
 from makers import as_usual
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, Streamed, load_scenario, resolve, run_session
-from psephos.scenarios.reading import batches, grouping
+from psephos.scenarios.reading import batches, columns, grouping
 from psephos.scenarios.truth_discovery.data import streams
 
 pyarrow: Any = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -30,6 +30,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
 def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(batches, "_ROWS", 7)
+    monkeypatch.setattr(columns, "_ROWS", 7)
     monkeypatch.setattr(grouping, "_PART_BYTES", 600)
     monkeypatch.setattr(streams, "_BATCH_WORKERS", 3)
 
