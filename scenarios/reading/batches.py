@@ -224,13 +224,6 @@ class TableFiles:
                 _check_as_it_was(file.path, state)
             self._done += state[0]
 
-    def contents(self) -> list[tuple[Mapping[str, str], int]]:
-        """Return of each file what its columns hold, and how many rows it has: those of a CSV are counted by a pass."""
-        return [
-            (file.kinds, file.num_rows or sum(each.num_rows for each in file.read([*file.kinds][:1])))
-            for file in self._files
-        ]
-
     def counts(self, name: str) -> dict[Any, int]:
         """Return how often each distinct entry stands in a column, in the order of their first rows: one pass over it.
 

@@ -1,6 +1,6 @@
 """Cache the facts that a pass over large files found, in a file that a scenario names: later runs skip the pass.
 
-It has path, size, time, columns and rows of each file, and what the session's parameters are made of, which everybody
+It has path, size and time of each file, and what the session's parameters are made of, which everybody
 is told: names of tasks or groups, possible weights, the most that one person says. It holds nobody's row, and is for
 its owner alone, since it says where private files are.
 """
@@ -26,16 +26,11 @@ class ListedFile(msgspec.Struct, frozen=True, kw_only=True):
     Args:
         path: where, in full.
         modified: when it was changed last, in nanoseconds since 1970.
-        columns: what each holds, by name; nothing of a file beside the tables.
-        first_place: how many rows stand before its first one, in all files.
     """
 
     path: str
     num_bytes: int
     modified: int
-    columns: dict[str, str] = {}
-    first_place: int = 0
-    num_rows: int = 0
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,13 +81,7 @@ def remembered(
     require(path.absolute().parent.is_dir(), "manifest", manifest, "a file in a folder that is there")
     facts = find()
     _check_unchanged(states, [_state_of(each) for each in (*files.paths, *companions)])
-    first, listed_files = 0, list[ListedFile]()
-    for state, (columns, number) in zip(states, files.contents(), strict=False):
-        part_facts = {"columns": dict(columns), "num_rows": number, "first_place": first}
-        listed_files.append(msgspec.structs.replace(state, **part_facts))
-        first += number
-    listed_files += states[len(listed_files) :]
-    new_manifest = Manifest(schema=_SCHEMA, asked=plain_asked, files=listed_files, found=_plain(facts))
+    new_manifest = Manifest(schema=_SCHEMA, asked=plain_asked, files=states, found=_plain(facts))
     with readable(path, field="manifest", what="a file that can be written"):
         path.touch(mode=0o600, exist_ok=False)
         path.write_bytes(msgspec.json.format(msgspec.json.encode(new_manifest)) + b"\n")

@@ -218,7 +218,8 @@ def check_unlike(parties: PartiesTable, role: str) -> None:
 
     They may belong to one person, who would be charged twice; a scenario's `repeats` decides.
     """
-    if not _may_be_alike(parties.names) or (places := first_alike(parties.names)) is None:
+    are_unlike = isinstance(parties.names, NameColumn) and parties.names.are_unlike
+    if are_unlike or (places := first_alike(parties.names)) is None:
         return
     first, second_place = places
     allowed = (
@@ -245,8 +246,3 @@ def one_row_each(parties: PartiesTable, role: str, row_that_counts: str) -> Part
     number = len(names) - len(kept_rows)
     note = f"Of {role}s with several rows the {row_that_counts} one counts: {number:,} of {len(names):,} are left out."
     return dataclasses.replace(parties, names=names, table=table).of_rows(kept_rows).with_note(note if number else "")
-
-
-def _may_be_alike(names: Sequence[str]) -> bool:
-    """Return whether two names may be similar; False only if certainly none are."""
-    return not (isinstance(names, NameColumn) and names.are_unlike)

@@ -24,7 +24,7 @@ from .moral_machine import read_moral_machine
 from .privacy_groups import PrivacyGroups, draw_epsilons, read_epsilons
 from .responses import RESPONSE
 from .responses import VOTER as USER
-from .societies import check_column, with_societies
+from .societies import open_societies, with_societies
 from .survey import Survey
 from .synthetic import SyntheticPreferences, make_preferences
 
@@ -114,7 +114,7 @@ def load_voters(parties: str | Mapping[str, Any]) -> PartiesTable:
         file: ChoicesFile = convert(options, ChoicesFile, _FIELD)
         path = path_of(file.choices)
         if file.society:
-            check_column(path, voter=VOTER, society=file.society, options=file)
+            open_societies(path, voter=VOTER, society=file.society, options=file)
         survey = read_survey(
             path,
             field=f"{_FIELD}.choices",

@@ -21,14 +21,15 @@ _LEAST_SOCIETIES: Final = 2
 _MOST_NAMED: Final = 30  # columns that an error lists
 
 
-def check_column(path: Path, *, voter: str, society: str, options: TableOptions = USUAL) -> None:
-    """Refuse a column of societies that a file of voters has not."""
-    header = TableFiles(path, field=_FIELD, options=options, wanted=[voter, society]).names
-    if society not in header or society == voter:
-        other_columns = [name for name in header if name != voter]
+def open_societies(path: Path, *, voter: str, society: str, options: TableOptions = USUAL) -> TableFiles:
+    """Return a file of voters, of which no row is read yet; a column of societies that it has not is refused."""
+    files = TableFiles(path, field=_FIELD, options=options, wanted=[voter, society])
+    if society not in files.names or society == voter:
+        other_columns = [name for name in files.names if name != voter]
         names = ", ".join(other_columns[:_MOST_NAMED]) + (" and more" if len(other_columns) > _MOST_NAMED else "")
         allowed = f"another column of {path.name}: {names}{did_you_mean(society, other_columns)}"
         raise ConfigurationError(field=_FIELD, value=society, allowed=allowed)
+    return files
 
 
 def with_societies(
@@ -41,8 +42,7 @@ def with_societies(
             than two societies have enough voters.
     """
     require(min_voters >= 1, "voters.min_society", min_voters, "at least 1")
-    check_column(path, voter=voter, society=society, options=options)
-    files = TableFiles(path, field=_FIELD, options=options, wanted=[voter, society])
+    files = open_societies(path, voter=voter, society=society, options=options)
     rows = join_batches(files.batches([voter, society]))
     voters, names = rows.column(voter), rows.column(society).names
     voter_of_row, society_of_row = voters.codes, rows.column(society).codes

@@ -69,21 +69,29 @@ def open_stream(parties: Mapping[str, Any]) -> SurveyStream:
         None if group_options is None else convert(group_options, PrivacyGroups, f"{_FIELD}.groups")
     )
     if "choices" in options:
-        return stream_choices(convert(options, ChoicesFile, _FIELD), groups)
+        return _stream_choices(convert(options, ChoicesFile, _FIELD), groups)
     if "responses" in options:
-        return _stream_responses(convert(options, StreamedResponses, _FIELD), groups)
+        file: StreamedResponses = convert(options, StreamedResponses, _FIELD)
+        allowed = "a file: a frame is in memory, and need not be streamed"
+        refuse(isinstance(file.responses, FrameText), f"{_FIELD}.responses", file.responses, allowed)
+        # What can be said before the file is grouped, which takes long, is said now.
+        limits = Limits(file.min_records, file.max_records)
+        files = ResponseFiles(file.responses, limits, field=f"{_FIELD}.responses")
+        read_surveys = functools.partial(files.surveys, batch_voters=BATCH_VOTERS)
+        return SurveyStream(tuple(FEATURES), file.max_records, groups, None, open=read_surveys)
     name: str = convert(options.pop("generator", "normal"), str, f"{_FIELD}.generator")
     allowed = f"one of {', '.join(_GENERATORS)}, where voters are streamed{did_you_mean(name, _GENERATORS)}"
     require(name in _GENERATORS, f"{_FIELD}.generator", name, allowed)
-    return _stream_generator(GENERATORS[name], options, groups)
+    spec = convert(options, GENERATORS[name].options, _FIELD)
+
+    def make(_: Path) -> Generator[Survey]:
+        yield from generators.split_batches(GENERATORS[name].make, spec, batch_voters=BATCH_VOTERS)
+
+    return SurveyStream(tuple(spec.feature_names), spec.records, groups, spec.voters, open=make)
 
 
-def stream_choices(file: ChoicesFile, groups: PrivacyGroups | None = None) -> SurveyStream:
-    """Return the voters of files; a pass finds the most records of one, which bound what each pays.
-
-    Raises:
-        ConfigurationError: a file cannot be read or is not what it should be; the field names file and row.
-    """
+def _stream_choices(file: ChoicesFile, groups: PrivacyGroups | None) -> SurveyStream:
+    """Return the voters of files; a pass finds the most records of one, which bound what each pays."""
     choices = ChoiceFiles(file.choices, field=f"{_FIELD}.choices", alike_voters=file.alike_voters, options=file)
 
     def find() -> dict[str, int]:
@@ -98,27 +106,6 @@ def stream_choices(file: ChoicesFile, groups: PrivacyGroups | None = None) -> Su
     max_records: int = facts["max_records"]
     read_surveys = functools.partial(choices.surveys, batch_voters=BATCH_VOTERS, max_records=max_records)
     return SurveyStream(choices.features, max_records, groups, facts["voters"], open=read_surveys)
-
-
-def _stream_responses(file: StreamedResponses, groups: PrivacyGroups | None) -> SurveyStream:
-    allowed = "a file: a frame is in memory, and need not be streamed"
-    refuse(isinstance(file.responses, FrameText), f"{_FIELD}.responses", file.responses, allowed)
-    # What can be said before the file is grouped, which takes long, is said now.
-    limits = Limits(file.min_records, file.max_records)
-    files = ResponseFiles(file.responses, limits, field=f"{_FIELD}.responses")
-    read_surveys = functools.partial(files.surveys, batch_voters=BATCH_VOTERS)
-    return SurveyStream(tuple(FEATURES), file.max_records, groups, None, open=read_surveys)
-
-
-def _stream_generator(
-    generator: generators.Generator, options: Mapping[str, Any], groups: PrivacyGroups | None
-) -> SurveyStream:
-    spec = convert(options, generator.options, _FIELD)
-
-    def make(_: Path) -> Generator[Survey]:
-        yield from generators.split_batches(generator.make, spec, batch_voters=BATCH_VOTERS)
-
-    return SurveyStream(tuple(spec.feature_names), spec.records, groups, spec.voters, open=make)
 
 
 def stream_voters(parties: str | Mapping[str, Any]) -> OpenStream | RowFiles | None:

@@ -1,6 +1,6 @@
 """Parties from files and lists: every fault is named with its line before anything runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,11 +12,16 @@ from psephos.scenarios.reading import columns
 Write = Callable[[str, str | bytes], Path]
 
 
+def never_plain(_: Path, *, width: int, max_bytes: float) -> Iterator[None]:
+    assert max_bytes > width
+    yield None
+
+
 @pytest.fixture(autouse=True, params=["fast", "careful"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads each file as it is, and as if it were not plain."""
     if request.param == "careful":
-        monkeypatch.setattr(columns, "_read_plain", lambda *_, **__: iter([None]))
+        monkeypatch.setattr(columns, "_read_plain", never_plain)
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 from bad_input import refuses
 from psephos.protocol import ConfigurationError
 from psephos.scenarios.moral_preferences.data.files import read_own_records, read_survey
-from psephos.scenarios.moral_preferences.data.parties import ChoicesFile
-from psephos.scenarios.moral_preferences.data.streams import stream_choices
+from psephos.scenarios.moral_preferences.data.streams import open_stream
 
 Put = Callable[[str], Path]
 
@@ -193,4 +192,4 @@ def test_voters_whose_names_are_nearly_alike_are_refused(put: Put) -> None:
     with pytest.raises(ConfigurationError, match=r"line 3\): .* and 'bob'.* differ in case or blanks alone"):
         read_survey(path)
     with pytest.raises(ConfigurationError, match=r"line 3\): .* and 'bob'.* differ in case or blanks alone"):
-        stream_choices(ChoicesFile(choices=str(path)))
+        open_stream({"choices": str(path)})
