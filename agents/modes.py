@@ -46,7 +46,7 @@ class Simulation(SessionMode):
 
     def __post_init__(self) -> None:
         if type(self.noise) is not SimulatedNoise:
-            raise TypeError(f"a simulation draws simulated noise, got {type(self.noise).__name__}")
+            raise TypeError(f"noise is a {type(self.noise).__name__}: give a simulation SimulatedNoise")
         refuse(self.noise.session != self.session, "noise", self.noise.session, f"of session {self.session!r}")
         if not self.descriptor.id:
             descriptor = msgspec.structs.replace(self.descriptor, id=self.noise.session_id)
@@ -79,7 +79,7 @@ class Deployment(SessionMode):
     def __post_init__(self) -> None:
         # The annotation requires this already; the check is for callers without a type checker.
         if type(self.noise) is not SecureNoise:
-            raise TypeError(f"a deployment draws secure noise, got {type(self.noise).__name__}")
+            raise TypeError(f"noise is a {type(self.noise).__name__}: give a deployment SecureNoise")
         super().__post_init__()
 
     @property

@@ -113,7 +113,7 @@ class SecureNoise(NoiseSource):
         values = row_of_integers(values, "values")
         low, high = mechanism.value_range
         if not all(low <= value <= high for value in values):
-            raise ValueError(f"values must be in [{low}, {high}]")  # the values are private, so not shown
+            raise ValueError(f"values are out of range: use values from {low} to {high}")  # private, so not shown
         return self._sampler(mechanism)(values)
 
     def entropy(self, *, protocol: str, phase: str, place: int) -> bytes:
@@ -187,9 +187,7 @@ def _uniform_integers() -> RandBelow:
     def randbelow(bound: int) -> int:
         nonlocal pool, num_bits
         if bound < 1:
-            raise ValueError(
-                f"a bound must be at least 1, got {bound}"
-            )  # no integer is below it, so drawing would not end
+            raise ValueError(f"a bound is {bound}: use at least 1")  # no integer is below it, so drawing would not end
         bits = (bound - 1).bit_length()
         while True:
             if num_bits < bits:
@@ -250,7 +248,7 @@ def _spherical_laplace(mechanism: SphericalLaplace) -> RowSampler:
 
     def sample(values: Sequence[int]) -> list[int]:
         if len(values) != dimension:
-            raise ValueError(f"expected {dimension} values, got {len(values)}")
+            raise ValueError(f"{len(values)} values are given: give {dimension}")
         noise = draw_spherical_noise(dimension, scale)
         return [min(max(value + steps, low), high) for value, steps in zip(values, noise, strict=True)]
 

@@ -72,7 +72,7 @@ class SessionJournal(Closing):
         """
         ours = [record for record in records if isinstance(record, ServerRecord)]
         if len(ours) < len(records):
-            raise TypeError(f"a session's journal keeps no records of clients, got {len(records) - len(ours)}")
+            raise TypeError(f"{len(records) - len(ours)} records are a client's: keep them in the client's journal")
         self._file.append([_row_of(record) for record in ours])
         self._records += ours
 

@@ -206,7 +206,7 @@ async function converse(socket, { own, steps, journal, budget }) { // returns wh
 
 async function takePart({ own, ...party }, { key, address = own.address }) {
   const identity = own.key || fs.readFileSync(key ?? refuse('give --key FILE'), 'utf8')
-  const [, host, port] = /^\[?(.*?)\]?:(\d+)$/.exec(address) ?? refuse('--address must be HOST:PORT')
+  const [, host, port] = /^\[?(.*?)\]?:(\d+)$/.exec(address) ?? refuse('write --address as HOST:PORT')
   const { raw: agreed } = new crypto.X509Certificate(own.server)
   const checkServerIdentity = (_, { raw }) => (raw.equals(agreed) ? undefined : new Error('another CERTIFICATE'))
   const options = { host, port, key: identity, cert: identity, ca: own.server, checkServerIdentity }
@@ -235,9 +235,9 @@ async function main() {
   const { values: given, positionals: [file, folder, ...words] } = parseArgs({ options, allowPositionals: true })
   const own = JSON.parse(fs.readFileSync(file, 'utf8'))
   const isOurs = own.protocol === 'dpwevote' && own.kind === 'deployment' && /^[0-9a-f]{32}$/.test(own.session_id)
-  if (!isOurs) refuse('INVITATION must be one to a deployment of dpwevote')
+  if (!isOurs) refuse('INVITATION is to no deployment of dpwevote: name the file that you were sent')
   const [journal, budget] = [new Journal(folder, own.session_id), Number(given.budget ?? Infinity)]
-  if (!(budget >= 0)) refuse('--budget must be a number')
+  if (!(budget >= 0)) refuse('write a number behind --budget')
   const steps = stepsOf(own, Object.fromEntries(words.map((word) => word.split('='))))
   const left = journal.find('left') ?? await takePart({ own, steps, journal, budget }, given) // nobody is asked twice
   const { candidates } = new Reader(Buffer.from(left.release, 'hex')).value()

@@ -151,8 +151,7 @@ class Admission:
             try:
                 self._protocol.check_public((*row[: len(row) - number], *chosen))
             except ConfigurationError as error:
-                reason = f"{error.field} must be {error.allowed}, got {quote(error.value)}"  # wire format
-                return f"chooses what is not allowed: {reason}"
+                return f"chooses what is not allowed: {error}"
             return ""
         return "chose otherwise as it joined, and is held to that"
 

@@ -359,9 +359,10 @@ class UnsupportedEventError(PrivacyError):
         super().__init__(f"{accountant} cannot account for {event!r}: {reason}")
 
 
-_THINGS: Final = (
-    "one of|a number|an integer|a whole number|at least|at most|a share|a probability|a port|yes or no|no or yes|"
-    "local or central|HOST:PORT|feature=value|a list|a loopback address|one group|the columns' names"
+_VERBS: Final = "set|name|call|explain|confirm|register|describe|answer|read|enroll"
+_ADJECTIVES: Final = (
+    "larger|smaller|greater|fewer|more|shorter|finite|even|rising|increasing|decreasing|ascending|distinct(?=,)|noisy|public|private|strict|"
+    "small enough|like|unlike|such|so|as|not|within|beside|of|for|from|in"
 )
 _SENTENCES: Final = (
     (r"(?=[A-Z][a-z]* .*[.?](?:\W|$))", r"{field}: "),  # a sentence of its own
@@ -382,7 +383,7 @@ _SENTENCES: Final = (
     ),
     (
         r"the folder of a run \(No such file or directory: (.*)\)$",
-        r"{field} is not the folder of a run: there is no {0}",
+        r"{field}: There is no {0}. Name the folder of a run, such as one in runs/.",
     ),
     (r"the folder of a run \(Not a directory\)$", r"{field}: {value} is a file. Name the folder of a run."),
     (r"the folder of a run \((.*)\)$", r"{field} is not the folder of a run: {value} ({0})"),
@@ -390,7 +391,10 @@ _SENTENCES: Final = (
     (r"an invitation \((.*)\)$", r"{field} is not an invitation: {value} ({0})"),
     (r"a column of the table", r"the table has no column {field}"),
     (r"a readable ([^()]*) \(", r"{field}: {value} is no readable {0} ("),
-    (r"(?:a )?well-formed CSV(?: file)? \((.*)\)$", r"{field} is no well-formed CSV: {0}"),
+    (
+        r"(?:a )?well-formed CSV(?: file)? \((.*)\)$",
+        r"{field} is no well-formed CSV ({0}). Is a quotation mark missing?",
+    ),
     (r"a header of distinct, non-empty names", r"{field} has {value}: give each column a name of its own"),
     (r"unlike (.*), but for case and blanks", r"{field}: {value} and {0} differ in case or blanks alone"),
     (r"named once\b", r"{field}: {value} is named twice"),
@@ -411,11 +415,13 @@ _SENTENCES: Final = (
     (r"(?:a number )?in \(([^],]*), ([^])]*)\]", r"{field} is {value}: use a value above {0}, up to {1}"),
     (r"(?:a number )?in \(([^],]*), ([^])]*)\)", r"{field} is {value}: use a value above {0} and below {1}"),
     (r"positive( and finite)?$", r"{field} is {value}: use a positive value"),
-    (r"(above|below)\b", r"{field} is {value}: use a value {0}"),
+    (r"(above|below|[<>]=?)(?= )", r"{field} is {value}: use a value {0}"),
     (r"(\d+ entries)\b", r"{field} has {value}, and needs {0}"),
     (r"from (\S+) to\b", r"{field} is {value}: use a value from {0} to"),
     (r"('[^']*')(?! or left out)(?=[ ,:]|$)", r"{field} is {value}: use {0}"),
-    (rf"({_THINGS})(?!\w)", r"{field} is {value}: use {0}"),
+    (r"(with(?:out)?) ", r"{field} is {value}: use one {0} "),
+    (rf"({_VERBS})(?:e?d)?(?=[ ,:])", r"{field} is {value}: {0} it"),
+    (rf"(?=(?:{_ADJECTIVES})(?!\w))", r"{field} is {value}. Make it "),
 )
 """Patterns of the beginning of `allowed`, and the beginning of the sentence for each."""
 _LACKING: Final = {
@@ -425,16 +431,25 @@ _LACKING: Final = {
     "'nothing'": "nothing",
     "[]": "none",
 }
-_COUNT: Final = re.compile(r"'\d[\d,]* [a-z ]+'")
+_DESCRIPTION: Final = re.compile(
+    r"'(?:\d[\d,]* [a-z ]+|an? (?:header alone|empty file|array of .*|sum of .*|singular matrix|str|list|dict)|"
+    r"no rows|(?:columns|lists) of different length|shape \(.*|rows of .*)'"
+)
 
 
 def _sentence(field: str, value: str, allowed: str) -> str:
     before, separator, field = field.rpartition(": ")
-    value = value[1:-1] if _COUNT.fullmatch(value) else _LACKING.get(value, value)
+    if _DESCRIPTION.fullmatch(value):
+        value = re.sub(r"^1 (.*)s$", r"1 \1", value[1:-1])
+    value = _LACKING.get(value, value)
+    sentence, rest = f"{field} is {value}: use ", allowed
     for pattern, form in _SENTENCES:
         if match := re.match(pattern, allowed):
-            return before + separator + form.format(*match.groups(), field=field, value=value) + allowed[match.end() :]
-    return f"{before}{separator}{field} must be {allowed}; it is {value}"
+            sentence, rest = form.format(*match.groups(), field=field, value=value), allowed[match.end() :]
+            break
+    if value[0] in "[(" and field.endswith("s"):
+        sentence = sentence.replace(f" is {value}", f" are {value}")
+    return before + separator + re.sub(r"\b1 entr(ie|ies)\b", "1 entry", sentence + rest)
 
 
 class ConfigurationError(PsephosError, ValueError):

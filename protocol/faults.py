@@ -28,9 +28,10 @@ def unexpected_message(
     Examples:
         >>> from psephos.protocol.messages import Abort
         >>> str(unexpected_message(Abort("no"), sender="ann", side=Side.SERVER, state=State.NEW))
-        "ann sent a Abort in state 'new'"
+        "ann sent an Abort in state 'new'"
     """
     name = type(message).__name__
+    article = article.removesuffix("a ") + "an " if article.endswith("a ") and name[0] in "AI" else article
     of_step = f" of phase {message.step}" if isinstance(message, _OF_A_STEP[side]) else ""
     phase_text = f" of phase {phase!r}" if phase else ""
     return UnexpectedMessageError(

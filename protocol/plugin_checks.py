@@ -234,7 +234,7 @@ def _check_travels(protocol: PhasedProtocol[Any, Any], step: str, value: object,
     except (msgspec.ValidationError, TypeError, ValueError) as error:
         raise _fault(protocol, step, f"what it returned is no {_kind_name(kind)}: {error}") from error
     if not _survives_json(value, kind) and (place := _find_infinite(msgspec.to_builtins(value))):
-        raise _fault(protocol, step, f"numbers must be finite, or None where there is none, got {place}")
+        raise _fault(protocol, step, f"a number is not finite, {place}: return None where there is none")
     if decoded != value:
         fields = getattr(type(value), "__struct_fields__", ())
         wrong = [f"$.{name}" for name in fields if getattr(decoded, name) != getattr(value, name)]

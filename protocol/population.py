@@ -136,7 +136,7 @@ def run_population(
         [3, 3]
     """
     if batch_rows < 1:
-        raise ValueError(f"batch_rows must be at least 1, got {batch_rows}")
+        raise ValueError(f"batch_rows is {batch_rows}: use at least 1")
     if not len(inputs) and not protocol.hides_participation:
         raise ValueError("a session needs at least one party")
     check_kept_names(memoized_reports or {}, protocol.kept_scopes)

@@ -80,11 +80,11 @@ class Roster:
             twice = next(name for place, name in enumerate(self.names) if self.places[name] != place)
             raise ConfigurationError(field="roster", value=twice, allowed="distinct names")
         if public.ndim != 2 or len(public) != len(self.names):  # noqa: PLR2004  a table
-            raise ValueError(f"expected public rows for {len(self.names)} parties, got shape {public.shape}")
+            raise ValueError(f"public rows have shape {public.shape}: give a row for each of {len(self.names)} parties")
         if self.fingerprints is not None and len(self.fingerprints) != len(self.names):
-            raise ValueError(f"expected {len(self.names)} fingerprints, got {len(self.fingerprints)}")
+            raise ValueError(f"{len(self.fingerprints)} fingerprints are given: give {len(self.names)}")
         if self.keys is not None and len(self.keys) != len(self.names):
-            raise ValueError(f"expected {len(self.names)} keys, got {len(self.keys)}")
+            raise ValueError(f"{len(self.keys)} keys are given: give {len(self.names)}")
         for name, key in zip(self.names, self.keys or (), strict=False):
             check_signature_key(name, key)
 

@@ -48,9 +48,9 @@ class Tally:
     def __post_init__(self) -> None:
         for name, numbers in (("totals", self.totals), ("rows", self.rows)):
             if numbers.dtype != np.int64:  # sums of floats would depend on the order
-                raise TypeError(f"a tally's {name} are int64, got {numbers.dtype}")
+                raise TypeError(f"a tally's {name} are {numbers.dtype}: convert them to int64")
         if self.rows.ndim != 2:  # noqa: PLR2004  a table
-            raise ValueError(f"a tally's rows are a table, got shape {self.rows.shape}")
+            raise ValueError(f"a tally's rows have shape {self.rows.shape}: give a table")
 
     def merge(self, other: "Tally") -> "Tally":
         """Return the tally of both.

@@ -235,7 +235,7 @@ def test_it_pays_no_more_than_its_budget_over_all_sessions(tmp_path: Path) -> No
         ({"roster": "0" * 64}, "these are not the terms agreed to"),
         ({"session_id": "f" * 32}, "the server has ended it: 'nora' came with the id of another session"),
         ({"expires": 1}, "the session has expired"),
-        ({"kind": "simulation"}, "INVITATION must be one to a deployment of dpwevote"),
+        ({"kind": "simulation"}, "INVITATION is to no deployment of dpwevote: name the file that you were sent"),
         ({"parameters": {"variant": "laplace"}}, "cannot vote by laplace"),
         ({"parameters": {"candidates": ["bridge"]}}, "say NAME=yes or NAME=no of each of bridge"),
     ],

@@ -35,9 +35,9 @@ def logging_of(module: ModuleType) -> Callable[[str], object]:
 @pytest.mark.parametrize(
     ("told", "kind"),
     [
-        (f"values must be in [0, 2], got {ROW}", "a private row"),
+        (f"values are {ROW}: use values from 0 to 2", "a private row"),
         (f"row {tuple(ROW)} is not encoded", "a private row"),
-        (f"must be below 4, got {ROW[-1]}", "a private number"),
+        (f"it is {ROW[-1]}: use a value below 4", "a private number"),
         (f"the key {SECRET.hex()} does not open", "a secret"),
         (f"the key {SECRET!r} does not open", "a secret"),
     ],
@@ -53,7 +53,7 @@ def logging_of(module: ModuleType) -> Callable[[str], object]:
 )
 def test_what_quotes_something_private_is_found(told: str, kind: str, say: Callable[[str], object]) -> None:
     Party("ada", 0, ROW, secret=SECRET)
-    say("values must be in [0, 2]")
+    say("use values from 0 to 2")
     assert not quoting.found()
     say(told)
     found = quoting.found()
@@ -79,8 +79,8 @@ def a_folder(path: Path) -> RunFolder:
         (b"\x00" + SECRET, "quotes a secret"),
         (base64.b64encode(SECRET), "quotes a secret"),
         (make_identity().text.encode(), "holds a private key"),
-        (b"weight must be 1 or 2, got 'seven'", "quotes what was given for weight"),
-        (b"weight, 'seven', must be 1 or 2", "quotes what was given for weight"),
+        (b"weight is 'seven': use 1 or 2", "quotes what was given for weight"),
+        (b"weight, 'seven', use 1 or 2", "quotes what was given for weight"),
         (b"ada prefers b > a > c", "quotes an entry of ranking"),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_file_that_quotes_something_private_is_found(tmp_path: Path, content: 
     folder = a_folder(tmp_path / "run")
     ConfigurationError(field="weight", value="seven", allowed="1 or 2")
     Joining(address="", party="ada", entries={"ranking": "b > a > c", "weight": "7"}, seed=None)
-    folder.write_bytes("fine.csv", b"ada,1,weight must be 1 or 2")
+    folder.write_bytes("fine.csv", b"ada,1,weight: use 1 or 2")
     assert not quoting.found()
     folder.write_bytes("left.csv", content)
     found = quoting.found()

@@ -19,7 +19,7 @@ _HEADER = Struct(">I")
 def check_size(payload: bytes) -> None:
     """Raise ValueError if `payload` exceeds the limit."""
     if len(payload) > MAX_FRAME_BYTES:
-        raise ValueError(f"a payload may have {MAX_FRAME_BYTES} bytes, got {len(payload)}")
+        raise ValueError(f"a payload has {len(payload)} bytes: send {MAX_FRAME_BYTES} at most")
 
 
 def refused_size(size: int, *, limit: int) -> MalformedMessageError:

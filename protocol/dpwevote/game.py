@@ -124,7 +124,9 @@ class WeightedGame:
         """
         places = set(coalition)
         if len(places) != len(coalition) or not places <= set(range(len(self.weights))):
-            raise ValueError(f"expected distinct places in [0, {len(self.weights) - 1}], got {list(coalition)[:10]}")
+            raise ValueError(
+                f"a coalition is {list(coalition)[:10]}: use places from 0 to {len(self.weights) - 1}, each once"
+            )
         return int(sum(self.weights[place] for place in places) >= self.quota)
 
     @functools.cached_property

@@ -44,7 +44,7 @@ def debiased_values(mechanism: Invertible, values: Sequence[Fraction | float]) -
     if not isinstance(mechanism, FiniteChannel):
         return mechanism.debias(values)
     if len(values) != len(mechanism.masses):
-        raise ValueError(f"expected {len(mechanism.masses)} values, got {len(values)}")
+        raise ValueError(f"{len(values)} values are given: give {len(mechanism.masses)}")
     fractions = tuple(Fraction(value) for value in values)
     return tuple(
         sum((share * value for share, value in zip(row, fractions, strict=True)), start=Fraction(0))
@@ -65,7 +65,7 @@ def estimate_counts(mechanism: Invertible, counts: Sequence[int]) -> tuple[Estim
     """
     num_choices = mechanism.report_range[1] + 1
     if len(counts) != num_choices:
-        raise ValueError(f"expected {num_choices} counts, got {len(counts)}")
+        raise ValueError(f"{len(counts)} counts are given: give {num_choices}")
     if not isinstance(mechanism, FiniteChannel):
         return _estimate_counts_of_k_rr(mechanism, counts)
     channel, inverse = mechanism.channel_matrix(), inverse_matrix(mechanism)
@@ -164,9 +164,11 @@ def project_to_simplex(values: Sequence[float], *, total: float) -> tuple[float,
         (10.0, 2.0, 0.0)
     """
     if not all(map(math.isfinite, values)):
-        raise ValueError(f"values must be finite numbers, got {list(values)}")
+        raise ValueError(f"values are {list(values)}: use finite numbers")
     if not values or not 0 <= total < math.inf:
-        raise ValueError(f"expected at least one value and total >= 0, got {len(values)} and {total}")
+        raise ValueError(
+            f"there are {len(values)} values and total is {total}: give one or more, and a total of at least 0"
+        )
     descending = sorted(values, reverse=True)
     threshold = 0.0
     for place in range(1, len(descending) + 1):

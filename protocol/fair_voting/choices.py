@@ -115,7 +115,7 @@ class Choice(ExactMechanism):
         """Return the sums of each group; ValueError unless there are m numbers for each."""
         size = self.num_alternatives
         if len(values) != size * len(self.group_sizes):
-            raise ValueError(f"expected {size} sums for each of {len(self.group_sizes)} groups, got {len(values)}")
+            raise ValueError(f"{len(values)} sums are given: give {size} for each of {len(self.group_sizes)} groups")
         return [values[start : start + size] for start in range(0, len(values), size)]
 
 

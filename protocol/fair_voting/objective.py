@@ -139,7 +139,7 @@ class Objective:
             isinstance(merit, numbers.Rational) or (isinstance(merit, numbers.Real) and math.isfinite(merit))
             for merit in merits
         ):
-            reason = f"it must return {len(utilities[0])} finite numbers, one for each alternative"
+            reason = f"return {len(utilities[0])} finite numbers from it, one for each alternative"
             raise PluginError(plugin=plugin, step="its call", reason=reason)
         return [Fraction(cast("float", merit.item() if isinstance(merit, np.generic) else merit)) for merit in merits]
 

@@ -45,9 +45,9 @@ class Rankings(Sequence[IntArray]):
 
     def __post_init__(self) -> None:
         if self.positions.dtype != np.int64:
-            raise TypeError(f"positions are int64, got {self.positions.dtype}")
+            raise TypeError(f"positions are {self.positions.dtype}: convert them to int64")
         if self.positions.ndim != 2:  # noqa: PLR2004  a table
-            raise ValueError(f"expected a table of shape (voters, alternatives), got shape {self.positions.shape}")
+            raise ValueError(f"positions have shape {self.positions.shape}: give shape (voters, alternatives)")
         are_fine = are_rankings(self.positions)
         if not are_fine.all():
             row = int(are_fine.argmin())

@@ -113,7 +113,7 @@ class MaskingParty:
         self, rules: MaskingRules, place: int, *, root: bytes, sign: Callable[[bytes], bytes], primitives: Primitives
     ) -> None:
         if len(root) != KEY_BYTES:
-            raise ValueError(f"the root must have {KEY_BYTES} bytes, got {len(root)}")
+            raise ValueError(f"the root has {len(root)} bytes: give {KEY_BYTES}")
         self._rules, self._place, self._sign, self._primitives = rules, place, sign, primitives
         self._root = primitives.derive(root, rules.domain("root", place), KEY_BYTES)
         self._neighbors = rules.graph.neighbors_of(place)
@@ -270,7 +270,7 @@ class MaskingParty:
         rules, primitives = self._rules, self._primitives
         row = values() if callable(values) else values
         if len(row) != rules.width:
-            raise ValueError(f"expected {rules.width} values, got {len(row)}")
+            raise ValueError(f"{len(row)} values are given: give {rules.width}")
         total = np.array(row, dtype=np.int64) + mask_of_seed(self._seed_terms[-1], rules, primitives)
         for place in near:
             total += mask_of(self._agreed_secrets[place], self._place, place, rules=rules, primitives=primitives)

@@ -96,7 +96,7 @@ def value_at_zero(values: Mapping[int, int], needed: int) -> int:
         5
     """
     if len(values) < needed:
-        raise ValueError(f"{needed} shares are needed, got {len(values)}")
+        raise ValueError(f"{len(values)} shares are given: give {needed}")
     numbers = tuple(sorted(values)[:needed])
     return _product(_factors_at_zero(numbers), values, numbers)
 

@@ -371,7 +371,7 @@ class TwoLayer(_InBlocks):
         """Draw a flip probability for each row, and perturb its answers. See `RowMechanism.randomize_rows`."""
         if values.ndim != 2 or uniforms.shape != (len(values), self.slots_of(values.shape[1])):  # noqa: PLR2004  rows
             allowed_shapes = f"values of shape (n, w) and uniforms of shape (n, {self.hyper.slots} + w)"
-            raise ValueError(f"expected {allowed_shapes}, got {values.shape} and {uniforms.shape}")
+            raise ValueError(f"shapes are {values.shape} and {uniforms.shape}: give {allowed_shapes}")
         check_numbers("values", values, self.value_range)
         slots, width = self.hyper.slots, values.shape[1]
         flips = np.repeat(self.hyper.draw(uniforms[:, :slots]), width)
@@ -499,7 +499,7 @@ def _tables(sizes: tuple[int, ...]) -> tuple[IntArray, IntArray]:
 def _code_of(value: int, sizes: tuple[int, ...]) -> _Code:
     codes = _codes(sizes)
     if not NO_ANSWER <= value < len(codes) + NO_ANSWER:
-        raise ValueError(f"value must be in [{NO_ANSWER}, {len(codes) + NO_ANSWER - 1}], got {value}")
+        raise ValueError(f"value is {value}: use a value from {NO_ANSWER} to {len(codes) + NO_ANSWER - 1}")
     return codes[value - NO_ANSWER]
 
 

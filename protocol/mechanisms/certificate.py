@@ -72,7 +72,7 @@ class Certificate:
             ValueError: π has a negative weight, or only zeros, so that nothing is proven.
         """
         if min(self.prior) < 0 or not any(self.prior):
-            raise ValueError("prior must be >= 0 and not 0 everywhere")
+            raise ValueError("prior has a number below 0, or none above: use numbers of at least 0, not all 0")
         return self.claimed_bound - sum(self.prior) * self._greatest_lack()
 
     def _greatest_lack(self) -> Fraction:

@@ -67,7 +67,7 @@ class Disclosure(Mechanism):
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
         if not -self.bound <= value <= self.bound:
-            raise ValueError(f"value must be in [{-self.bound}, {self.bound}], got {value}")
+            raise ValueError(f"value is {value}: use a value from {-self.bound} to {self.bound}")
         return value
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:

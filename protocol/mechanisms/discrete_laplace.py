@@ -123,7 +123,7 @@ class _Laplace(Mechanism):
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
         least, greatest, low, high, spread = self._constants
         if not least <= value <= greatest:
-            raise ValueError(f"value must be in [{least}, {greatest}], got {value}")
+            raise ValueError(f"value is {value}: use a value from {least} to {greatest}")
         draw = max(uniforms[0], _LEAST_UNIFORM)
         is_negative = draw * spread < spread - 1
         tail = (draw if is_negative else 1 - draw) * spread
@@ -139,7 +139,7 @@ class _Laplace(Mechanism):
         """Add exact noise: see `ExactMechanism`, which this is none of, for a subclass may have another law."""
         least, greatest, low, high, _ = self._constants
         if not all(least <= value <= greatest for value in values):
-            raise ValueError(f"values must be in [{least}, {greatest}]")
+            raise ValueError(f"values are out of range: use values from {least} to {greatest}")
         return [min(max(value + _draw_noise(self.scale, randbelow), low), high) for value in values]
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:

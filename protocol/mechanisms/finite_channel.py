@@ -130,7 +130,7 @@ class FiniteChannel(FiniteMechanism):
         """Return the report for one of the 2**53 equally likely places, or a ValueError for a value out of range."""
         low, high = self.value_range
         if not low <= value <= high:
-            raise ValueError(f"value must be in [{low}, {high}], got {value}")
+            raise ValueError(f"value is {value}: use a value from {low} to {high}")
         return bisect_right(self._bounds[value], place)
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:

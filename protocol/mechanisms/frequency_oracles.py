@@ -152,7 +152,7 @@ class FrequencyOracle(ExactMechanism):
             ValueError: the counts have another shape.
         """
         if counts.shape != (2, self.num_choices):
-            raise ValueError(f"expected counts of shape (2, {self.num_choices}), got {counts.shape}")
+            raise ValueError(f"counts have shape {counts.shape}: give shape (2, {self.num_choices})")
         supporting, against = map(float, self.contributions)
         for_it, against_it = counts[0].astype(np.float64), (counts[1] - counts[0]).astype(np.float64)
         values = for_it * supporting + against_it * against
@@ -195,7 +195,7 @@ class FrequencyOracle(ExactMechanism):
         """Round uniforms down: to 53 bits for the coin, to integers below their bounds."""
         number, width = values.shape
         if uniforms.shape != (number, self.slots_of(width)):
-            raise ValueError(f"expected uniforms of shape {(number, self.slots_of(width))}, got {uniforms.shape}")
+            raise ValueError(f"uniforms have shape {uniforms.shape}: give shape {(number, self.slots_of(width))}")
         check_numbers("values", values, self.value_range)
         uniforms = uniforms.reshape(number * width, 1 + len(self.law.bounds))
         is_kept = uniforms[:, 0] * TOTAL_MASS < int(self.law.keep * TOTAL_MASS)

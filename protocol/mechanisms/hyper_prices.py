@@ -52,7 +52,7 @@ def least_uniform_loss(sizes: Sequence[int], *, unit: LossUnit, most_flips: floa
         True
     """
     if not 0 < most_flips < 1:
-        raise ValueError(f"most_flips must be in (0, 1), got {most_flips}")
+        raise ValueError(f"most_flips is {most_flips}: use a value above 0 and below 1")
     return _loss_of(sizes, unit)(Uniform(most_flips, most_flips))
 
 
@@ -81,15 +81,17 @@ def uniform_of_loss(loss: float, *, sizes: Sequence[int], unit: LossUnit, most_f
         (0.3317, 0.5)
     """
     if not 0 < loss < math.inf or not sizes:
-        raise ValueError(f"expected a finite loss > 0 and at least one size, got {loss} and {tuple(sizes)}")
+        raise ValueError(
+            f"loss is {loss} and sizes are {tuple(sizes)}: give a finite loss above 0, and at least one size"
+        )
     if min(sizes) < 2:  # noqa: PLR2004  one label has nothing to hide
-        raise ValueError(f"sizes must be at least 2, got {min(sizes)}")
+        raise ValueError(f"the least size is {min(sizes)}: use at least 2")
     loss_of, greatest = _loss_of(sizes, unit), (min(sizes) - 1) / min(sizes)
     most = greatest if most_flips is None else most_flips
     if not 1 / 2 <= most <= greatest:
-        raise ValueError(f"most_flips must be in [1/2, {greatest:g}], got {most}")
+        raise ValueError(f"most_flips is {most}: use a value from 1/2 to {greatest:g}")
     if (least := least_uniform_loss(sizes, unit=unit, most_flips=most)) > loss:
-        raise ValueError(f"loss must be at least {least:g} for these sets, got {loss}")
+        raise ValueError(f"loss is {loss}: use at least {least:g} for these sets")
     if len(sizes) == 1:  # only the mean matters
         return uniform_for(_least_place(lambda mean: loss_of(uniform_for(mean)) <= loss, most))
     laws: list[Uniform] = []

@@ -93,7 +93,7 @@ def loss_of_flip_probability(flip_probability: float | Fraction, num_labels: int
     _check_sizes((num_labels,))
     flip = Fraction(flip_probability)
     if not 0 <= flip <= 1:
-        raise ValueError(f"flip_probability must be in [0, 1], got {flip_probability}")
+        raise ValueError(f"flip_probability is {flip_probability}: use a value from 0 to 1")
     if flip in {0, 1}:
         return math.inf
     odds = (1 - flip) * (num_labels - 1) / flip
@@ -171,7 +171,9 @@ def loss_of_longest_row(num_answers: int, sizes: Sequence[int], hyper: HyperDist
     """
     _check_sizes(sizes)
     if not sizes or num_answers < 0:
-        raise ValueError(f"expected num_answers >= 0 and at least one size, got {num_answers} and {tuple(sizes)}")
+        raise ValueError(
+            f"num_answers is {num_answers} and sizes are {tuple(sizes)}: give at least 0 answers and one size"
+        )
     if num_answers == 0:
         return 0.0
     smallest, largest = (((size, num_answers),) for size in (min(sizes), max(sizes)))
@@ -194,7 +196,7 @@ def hypers_of_mean(mean: float) -> dict[str, HyperDistribution]:
         ['beta(2, 2)', 'beta(4, 4)', 'point mass', 'two points, half range', 'uniform', 'uniform, half range']
     """
     if not 0 < mean < 1:
-        raise ValueError(f"mean must be in (0, 1), got {mean}")
+        raise ValueError(f"mean is {mean}: use a value above 0 and below 1")
     reach = min(mean, 1.0 - mean)
     low, high = mean - reach, mean + reach
     inner_low, inner_high = mean - reach / 2, mean + reach / 2
@@ -237,7 +239,7 @@ def compare_hypers(
     """
     means = [hyper.mean for hyper in hypers.values()]
     if means and max(means) - min(means) > _MEAN_TOLERANCE:
-        raise ValueError(f"the means must be equal, got {min(means)} to {max(means)}")
+        raise ValueError(f"means are {min(means)} to {max(means)}: give equal ones")
     sizes = (num_labels,) * num_answers
     return tuple(
         HyperLosses(name, hyper.mean, loss_of_all_answers(sizes, hyper), loss_of_one_answer(sizes, hyper))
@@ -332,4 +334,4 @@ def _counts_of(sizes: Sequence[int]) -> _Counts:
 
 def _check_sizes(sizes: Sequence[int]) -> None:
     if len(sizes) and min(sizes) < 2:  # noqa: PLR2004  one label has nothing to hide
-        raise ValueError(f"sizes must be at least 2, got {min(sizes)}")
+        raise ValueError(f"the least size is {min(sizes)}: use at least 2")

@@ -134,7 +134,7 @@ class JointPair(Pairs, CellMechanism, ExactMechanism):
         number = len(values)
         if uniforms.shape != (number, 1 + self.num_groups):
             allowed_shapes = f"{1 + self.num_groups} uniforms for each of {number} rows"
-            raise ValueError(f"expected {allowed_shapes}, got shape {uniforms.shape}")
+            raise ValueError(f"uniforms have shape {uniforms.shape}: give {allowed_shapes}")
         reports = np.zeros((number, 1 + self.num_groups), dtype=np.int64)
         reports[:, 0] = np.minimum((uniforms[:, 0] * self.num_questions).astype(np.int64), self.num_questions - 1)
         groups, answers = self._truths(values, reports[:, 0])

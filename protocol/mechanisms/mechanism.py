@@ -454,7 +454,7 @@ def check_batch(mechanism: Mechanism, values: IntArray, uniforms: FloatArray) ->
     """Raise ValueError unless `values` and `uniforms` fit `mechanism` and each other."""
     if values.ndim != 1 or uniforms.shape != (values.shape[0], mechanism.slots):
         allowed_shapes = f"values of shape (n,) and uniforms of shape (n, {mechanism.slots})"
-        raise ValueError(f"expected {allowed_shapes}, got {values.shape} and {uniforms.shape}")
+        raise ValueError(f"shapes are {values.shape} and {uniforms.shape}: give {allowed_shapes}")
     check_numbers("values", values, mechanism.value_range)
 
 
@@ -462,7 +462,7 @@ def check_candidates(mechanism: RowMechanism, reports: IntArray, values: IntArra
     """Raise ValueError unless `reports` and rows of candidate values fit `mechanism` and each other."""
     if values.ndim != 2 or reports.ndim != 2 or reports.shape[1] != mechanism.num_reports_of(values.shape[1]):  # noqa: PLR2004  tables
         allowed_shapes = "reports of shape (n, num_reports_of(w)) and candidates of shape (c, w)"
-        raise ValueError(f"expected {allowed_shapes}, got {reports.shape} and {values.shape}")
+        raise ValueError(f"shapes are {reports.shape} and {values.shape}: give {allowed_shapes}")
     check_numbers("reports", reports, mechanism.report_range)
     check_numbers("candidates", values, mechanism.value_range)
 
@@ -471,4 +471,4 @@ def check_numbers(name: str, numbers: IntArray, limits: tuple[int, int]) -> None
     """Raise ValueError unless all numbers are within limits."""
     low, high = limits
     if numbers.size and not (low <= int(numbers.min()) and int(numbers.max()) <= high):
-        raise ValueError(f"{name} must be in [{low}, {high}], got {int(numbers.min())} to {int(numbers.max())}")
+        raise ValueError(f"{name} are {int(numbers.min())} to {int(numbers.max())}: use values from {low} to {high}")

@@ -87,7 +87,7 @@ def share_log_law(*, scale: float, planned: int, num_shares: int = 1) -> FloatAr
     require(planned >= 1, "planned", planned, "at least 1")
     require(num_shares >= 1, "num_shares", num_shares, "at least 1")
     if scale > _MOST_OF_LAW:
-        raise NotImplementedError(f"the law of noise shares is worked out for scales up to 2**14, got {scale:g}")
+        raise NotImplementedError(f"scale is {scale:g}: the law of noise shares is worked out up to 2**14")
     return _log_law(scale, num_shares / planned)
 
 
@@ -242,7 +242,7 @@ class NoiseShare(Mechanism, ExactMechanism):
 
     def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         if not all(-self.bound <= value <= self.bound for value in values):
-            raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
+            raise ValueError(f"values are out of range: use values from {-self.bound} to {self.bound}")
         return [wrap(value + _draw_share(self.scale, self.planned, randbelow)) for value in values]
 
     def log_probabilities(self, reports: IntArray, values: IntArray) -> FloatArray:

@@ -105,7 +105,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
         d(r) = (values[r] − q·Σ values)/(p − q), with the exact value of the float p, and q = (1 − p)/(k − 1).
         """
         if len(values) != self.num_choices:
-            raise ValueError(f"expected {self.num_choices} values, got {len(values)}")
+            raise ValueError(f"{len(values)} values are given: give {self.num_choices}")
         fractions = tuple(Fraction(value) for value in values)
         lie = (1 - Fraction(self.keep_probability)) / (self.num_choices - 1)
         gap = Fraction(self.keep_probability) - lie
@@ -137,7 +137,7 @@ class GeneralizedRandomizedResponse(FiniteMechanism):
 
     def randomize_one(self, value: int, uniforms: Sequence[float]) -> int:
         if not 0 <= value < self.num_choices:
-            raise ValueError(f"value must be in [0, {self.num_choices - 1}], got {value}")
+            raise ValueError(f"value is {value}: use a value from 0 to {self.num_choices - 1}")
         place = uniforms[0] - self.keep_probability
         if place < 0:
             return value

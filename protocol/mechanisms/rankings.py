@@ -51,9 +51,9 @@ class RankingMechanism(RowMechanism):
         """Raise ValueError unless these are rows of m numbers in `value_range`; that no two agree is the caller's."""
         entry_name, most = self.entry_of_rankings.partition(",")[0], self.value_range[1]
         if values.ndim != 2 or values.shape[1] != self.num_alternatives:  # noqa: PLR2004  a table
-            raise ValueError(f"expected rows of {self.num_alternatives} {entry_name}, got shape {values.shape}")
+            raise ValueError(f"rows have shape {values.shape}: give each {self.num_alternatives} {entry_name}")
         if values.size and (int(values.min()) < 0 or int(values.max()) > most):
-            raise ValueError(f"{entry_name} must be in [0, {most}]")
+            raise ValueError(f"{entry_name} are out of range: use values from 0 to {most}")
 
 
 class SampledQuestion(RankingMechanism, ExactMechanism):
@@ -103,7 +103,7 @@ class SampledQuestion(RankingMechanism, ExactMechanism):
         """Draw a question, then randomize its answer. See `RowMechanism.randomize_rows`."""
         self.check_rows(values)
         if uniforms.shape != (len(values), 2):
-            raise ValueError(f"expected two uniforms for each of {len(values)} rows, got shape {uniforms.shape}")
+            raise ValueError(f"uniforms have shape {uniforms.shape}: give two for each of {len(values)} rows")
         questions = np.minimum((uniforms[:, 0] * self.num_questions).astype(np.int64), self.num_questions - 1)
         answers = self.response.randomize(self.answers(values, questions), uniforms[:, 1:])
         return (questions * self.response.num_choices + answers)[:, None]
@@ -367,7 +367,7 @@ def code_of_rankings(positions: IntArray) -> IntArray:
     """
     size = positions.shape[1]
     if size > 20:  # noqa: PLR2004  21! is beyond 64 bits
-        raise ValueError(f"rankings of up to 20 alternatives have a code in 64 bits, got {size}")
+        raise ValueError(f"there are {size} alternatives: rankings of up to 20 have a code in 64 bits")
     columns = [np.ascontiguousarray(positions[:, place]) for place in range(size)]
     codes = np.zeros(len(positions), dtype=np.int64)
     for place in range(size):

@@ -124,7 +124,7 @@ class ResponseSum(ExactMechanism):
         sums, num_yes = self._checked(values)
         slots = self.slots_of(values.shape[1])
         if uniforms.shape != (len(values), slots):
-            raise ValueError(f"uniforms must have shape {(len(values), slots)}, got {uniforms.shape}")
+            raise ValueError(f"uniforms have shape {uniforms.shape}: give shape {(len(values), slots)}")
         kinds = np.repeat(np.arange(len(self.numbers)), self.numbers)
         places = np.concatenate([np.arange(number) for number in (0, *self.numbers)])
         answers = (places < num_yes[:, :, kinds]).astype(np.int64)
@@ -175,7 +175,7 @@ class ResponseSum(ExactMechanism):
         """
         low, high = self.value_range
         if not all(low <= value <= high for value in values):
-            raise ValueError(f"values must be in [{low}, {high}]")
+            raise ValueError(f"values are out of range: use values from {low} to {high}")
         chances: list[float] = []
         for total, places, law in self._laws(np.array(values, dtype=np.int64)):
             missing = (least - total) - places

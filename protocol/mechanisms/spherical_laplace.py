@@ -114,7 +114,7 @@ class SphericalLaplace(RowMechanism):
         width = self.dimension
         if values.shape[1:] != (width,) or uniforms.shape != (len(values), width + 1):
             expected = f"values of shape (n, {width}) and uniforms of shape (n, {width + 1})"
-            raise ValueError(f"expected {expected}, got {values.shape} and {uniforms.shape}")
+            raise ValueError(f"shapes are {values.shape} and {uniforms.shape}: give {expected}")
         check_numbers("values", values, self.value_range)
         # scipy's functions return the same bits for a number as for an array. Their last bit may depend on the
         # processor, as that of the C library's logarithm; rounding to grid steps almost certainly removes the
@@ -152,7 +152,7 @@ class SphericalLaplace(RowMechanism):
         """
         check_candidates(self, reports, values)
         if values.shape[1] != self.dimension:
-            raise ValueError(f"expected candidates of shape (c, {self.dimension}), got {values.shape}")
+            raise ValueError(f"candidates have shape {values.shape}: give shape (c, {self.dimension})")
         squares = np.zeros((len(values), len(reports)))  # the many reports are contiguous in memory
         for of_reports, of_values in zip(np.ascontiguousarray(reports.T), values.T, strict=True):
             differences = (of_values[:, None] - of_reports).astype(np.float64)

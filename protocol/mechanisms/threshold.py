@@ -144,7 +144,7 @@ class ThresholdDecision(Mechanism, ExactMechanism):
 
     def randomize_exactly(self, values: Sequence[int], randbelow: RandBelow) -> list[int]:
         if not all(abs(value) <= self.bound for value in values):
-            raise ValueError(f"values must be in [{-self.bound}, {self.bound}]")
+            raise ValueError(f"values are out of range: use values from {-self.bound} to {self.bound}")
         noisy = self._noise.randomize_exactly([value // self.sensitivity for value in values], randbelow)
         return [sum(block >= edge for edge in self._edges) for block in noisy]
 

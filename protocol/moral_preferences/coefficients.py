@@ -50,7 +50,7 @@ def clip_items(chosen_items: FloatArray, rejected_items: FloatArray) -> tuple[Fl
     """
     if chosen_items.shape != rejected_items.shape:
         raise ValueError(
-            f"chosen and rejected must have one shape, got {chosen_items.shape} and {rejected_items.shape}"
+            f"chosen and rejected have shapes {chosen_items.shape} and {rejected_items.shape}: give both the same"
         )
     return _clip(chosen_items, 0.5), _clip(rejected_items, 0.5)
 
@@ -88,7 +88,9 @@ def sum_coefficients(differences: FloatArray, offsets: IntArray, *, step: float)
     _check_norms(differences)
     check_offsets(offsets, len(differences))
     if np.max(np.diff(offsets), initial=0) / step >= _MOST:
-        raise ValueError(f"a voter's records at a step of {step} must sum up to less than 2**62 steps")
+        raise ValueError(
+            f"a voter's records sum up to 2**62 steps of {step} or more: use a larger step, or fewer records"
+        )
     totals = np.zeros((num_coefficients(differences.shape[1]), len(offsets) - 1), dtype=np.int64)
     for start in range(0, len(differences), _BLOCK):
         stop = min(start + _BLOCK, len(differences))
@@ -116,7 +118,7 @@ def split(coefficients: FloatArray, *, num_features: int) -> tuple[FloatArray, F
     """
     width = num_coefficients(num_features)
     if coefficients.ndim != _TABLE or coefficients.shape[1] != width:
-        raise ValueError(f"expected a table (polynomials, {width} coefficients), got shape {coefficients.shape}")
+        raise ValueError(f"coefficients have shape {coefficients.shape}: give a table (polynomials, {width})")
     rows, places = np.triu_indices(num_features)
     halves = np.where(rows == places, 1.0, 0.5) * coefficients[:, num_features:]
     quadratic = np.empty((len(coefficients), num_features, num_features))
@@ -153,11 +155,11 @@ def sum_rows(rows: IntArray, offsets: IntArray) -> IntArray:
     A voter without a row has zeros.
     """
     if rows.ndim != _TABLE:
-        raise ValueError(f"expected a table (records, width), got shape {rows.shape}")
+        raise ValueError(f"rows have shape {rows.shape}: give a table (records, width)")
     check_offsets(offsets, len(rows))
     counts = np.diff(offsets)
     if rows.size and max(int(rows.max()), -int(rows.min())) * int(counts.max()) >= _MOST:
-        raise ValueError("a voter's rows must sum up to less than 2**62")
+        raise ValueError("a voter's rows sum up to 2**62 or more: give fewer, or smaller numbers")
     sums = np.zeros((len(counts), rows.shape[1]), dtype=np.int64)
     # For a voter without rows, `reduceat` would return the next voter's first row.
     has_rows = counts > 0
@@ -190,9 +192,9 @@ def _norms(rows: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     norm of a row does not depend on other rows.
     """
     if rows.ndim != _TABLE or not rows.shape[1]:
-        raise ValueError(f"expected a table (records, features), got shape {rows.shape}")
+        raise ValueError(f"rows have shape {rows.shape}: give a table (records, features)")
     if not np.all(np.isfinite(rows)):
-        raise ValueError("features must be finite numbers")
+        raise ValueError("a feature is infinite or no number: give finite numbers")
     greatest = np.max(np.abs(rows), axis=1)
     scaled = rows / np.where(greatest > 0, greatest, 1.0)[:, None]
     squares = np.zeros(len(rows))
@@ -227,7 +229,7 @@ def _check_norms(differences: FloatArray) -> None:
     with np.errstate(over="ignore"):
         longest = float(np.max(greatest * norms, initial=0.0))
     if not longest <= 1 + _EXCESS:
-        raise ValueError("differences must be clipped to a norm of at most 1; a longer one was given")
+        raise ValueError("a difference has a norm above 1: clip differences first")
 
 
 def _check_step(step: float, least: float) -> None:

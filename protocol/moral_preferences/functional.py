@@ -118,7 +118,7 @@ class NoisyObjective(PostProcessed):
             int64, shape (n, d).
         """
         if (num_given := coefficients.shape[1]) != (width := num_coefficients(self.num_features)):
-            raise ValueError(f"expected {width} coefficients, got {num_given}")
+            raise ValueError(f"{num_given} coefficients are given: give {width}")
         places = np.empty((len(coefficients), self.num_features), dtype=np.int64)
         for start in range(0, len(coefficients), _BLOCK_ROWS):
             block = slice(start, start + _BLOCK_ROWS)

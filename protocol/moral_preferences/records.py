@@ -44,13 +44,15 @@ class Records(Sequence[FloatArray]):
     def __post_init__(self) -> None:
         kinds = (self.offsets.dtype, self.chosen.dtype, self.rejected.dtype)
         if kinds != (np.int64, np.float64, np.float64):
-            raise TypeError(f"offsets are int64 and features float64, got {', '.join(map(str, kinds))}")
+            raise TypeError(f"offsets and features are {', '.join(map(str, kinds))}: give int64, float64, float64")
         if self.chosen.ndim != 2 or self.chosen.shape != self.rejected.shape:  # noqa: PLR2004  a table
             shapes = f"{self.chosen.shape} and {self.rejected.shape}"
-            raise ValueError(f"expected two tables of one shape (records, features), got {shapes}")
+            raise ValueError(f"tables have shapes {shapes}: give two of one shape (records, features)")
         check_offsets(self.offsets, len(self.chosen))
         if not (_are_allowed(self.chosen) and _are_allowed(self.rejected)):
-            raise ValueError(f"features must be numbers in [-{GREATEST_FEATURE:g}, {GREATEST_FEATURE:g}]")
+            raise ValueError(
+                f"features are out of range: use numbers from -{GREATEST_FEATURE:g} to {GREATEST_FEATURE:g}"
+            )
 
     @classmethod
     def from_voters(cls, voters: Sequence[FloatArray], *, num_features: int) -> "Records":
@@ -65,7 +67,7 @@ class Records(Sequence[FloatArray]):
         """
         for place, pairs in enumerate(voters):
             if pairs.ndim != 3 or pairs.shape[1:] != (2, num_features):  # noqa: PLR2004  pairs of vectors
-                raise ValueError(f"voter {place}: expected shape (records, 2, {num_features}), got {pairs.shape}")
+                raise ValueError(f"voter {place} has records of shape {pairs.shape}: give (records, 2, {num_features})")
         offsets = np.cumsum([0, *(len(pairs) for pairs in voters)], dtype=np.int64)
         pairs = np.concatenate([np.empty((0, 2, num_features)), *voters])
         return cls(offsets, np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1]))
@@ -112,7 +114,9 @@ def check_offsets(offsets: IntArray, num_records: int) -> None:
     """Raise ValueError unless offsets say which of so many records are whose."""
     wrong = offsets.ndim != 1 or not len(offsets) or offsets[0] != 0 or offsets[-1] != num_records
     if wrong or np.any(np.diff(offsets) < 0):
-        raise ValueError(f"offsets must go upwards from 0 to the {num_records} records")
+        raise ValueError(
+            f"offsets do not fit: give numbers that never fall, from 0 to {num_records}, the number of records"
+        )
 
 
 def _are_allowed(features: FloatArray) -> bool:

@@ -123,9 +123,9 @@ def maximize_indefinite(linear: FloatArray, quadratic: FloatArray, *, radius: fl
 
 def _check(linear: FloatArray, quadratic: FloatArray) -> None:
     if linear.ndim != 2 or not linear.shape[1] or quadratic.shape != (*linear.shape, linear.shape[1]):  # noqa: PLR2004  a table
-        raise ValueError(f"expected shapes (m, d) and (m, d, d), got {linear.shape} and {quadratic.shape}")
+        raise ValueError(f"shapes are {linear.shape} and {quadratic.shape}: give (m, d) and (m, d, d)")
     if not (np.all(np.isfinite(linear)) and np.all(np.isfinite(quadratic))):
-        raise ValueError("coefficients must be finite numbers")
+        raise ValueError("a coefficient is infinite or no number: give finite numbers")
 
 
 def _product(matrices: FloatArray, vectors: FloatArray) -> FloatArray:

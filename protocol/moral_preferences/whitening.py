@@ -34,7 +34,9 @@ class Whitening:
         self._lower = identity if self.is_identity else _cholesky(covariance)
         inverse = self.whiten(identity)
         if not max(float(np.abs(self._lower).max()), float(np.abs(inverse).max())) <= GREATEST_FACTOR:
-            raise ValueError(f"whitening must change no number by a factor above {GREATEST_FACTOR:g}")
+            raise ValueError(
+                f"whitening changes a number over {GREATEST_FACTOR:g} times: give a less singular covariance"
+            )
 
     def whiten(self, differences: FloatArray) -> FloatArray:
         """Return L⁻¹V for each row V of differences, shape (records, d)."""
@@ -73,7 +75,7 @@ def _cholesky(matrix: FloatArray) -> FloatArray:
     for place in range(size):
         pivot = remainder[place, place]
         if not pivot > 0:
-            raise ValueError("the covariance must be positive definite")
+            raise ValueError("the covariance is not positive definite: give one whose eigenvalues are above 0")
         lower[place:, place] = remainder[place:, place] / math.sqrt(pivot)
         remainder[place:, place:] -= lower[place:, place][:, None] * lower[place:, place][None, :]
     return lower

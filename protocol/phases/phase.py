@@ -125,9 +125,9 @@ class Inputs:
     def __post_init__(self) -> None:
         if not all(np.issubdtype(table.dtype, np.integer) for table in (self.private, self.public)):
             # Reports of floats would reveal the low bits of a value.
-            raise TypeError(f"rows are integers, got {self.private.dtype} and {self.public.dtype}")
+            raise TypeError(f"rows are {self.private.dtype} and {self.public.dtype}: convert both to integers")
         if self.private.ndim != 2 or self.public.ndim != 2 or len(self.private) != len(self.public):  # noqa: PLR2004  tables
-            raise ValueError(f"expected two tables of as many rows, got {self.private.shape} and {self.public.shape}")
+            raise ValueError(f"tables have shapes {self.private.shape} and {self.public.shape}: give both as many rows")
 
     def slice_rows(self, start: int, stop: int) -> "Inputs":
         """Return the rows of the parties from `start` up to `stop`."""

@@ -71,19 +71,19 @@ class Accountant(abc.ABC):
                 self.check(part)
             case RandomizedResponse():
                 if not event.epsilon >= 0 or event.num_choices < 1:
-                    raise self._refusal(event, "epsilon must be >= 0 and num_choices >= 1")
+                    raise self._refusal(event, "use an epsilon of at least 0, and num_choices of at least 1")
             case LocalRandomizer() | PureMechanism():
                 if not event.epsilon >= 0:
-                    raise self._refusal(event, "epsilon must be >= 0")
+                    raise self._refusal(event, "use an epsilon of at least 0")
             case DiscreteLaplaceNoise():
                 if not event.scale > 0 or event.sensitivity < 0:
-                    raise self._refusal(event, "scale must be > 0 and sensitivity >= 0")
+                    raise self._refusal(event, "use a scale above 0, and a sensitivity of at least 0")
             case SharedDiscreteLaplace():
                 if (
                     not 0 < event.scale < math.inf
                     or min(event.sensitivity, event.honest, event.planned - 1, event.width - 1) < 0
                 ):
-                    reason = "scale must be > 0 and finite, sensitivity and honest >= 0, planned and width >= 1"
+                    reason = "use a finite scale above 0; sensitivity and honest from 0, planned and width from 1"
                     raise self._refusal(event, reason)
             case NoRelease() | NonPrivate():
                 pass

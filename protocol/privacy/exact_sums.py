@@ -24,7 +24,7 @@ def units_of(loss: float) -> int:
         (1.0000000000000002, 0.75)
     """
     if not loss >= 0:
-        raise PrivacyError(f"a loss must be a number of at least 0, got {loss}")
+        raise PrivacyError(f"a loss is {loss}: use a number of at least 0")
     if loss == math.inf:
         return INFINITE
     numerator, denominator = loss.as_integer_ratio()

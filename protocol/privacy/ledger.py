@@ -91,7 +91,7 @@ class PrivacyLoss(msgspec.Struct, frozen=True, kw_only=True):
         if math.isnan(self.proven):
             msgspec.structs.force_setattr(self, "proven", bound)
         elif not self.proven >= bound:
-            raise PrivacyError(f"proven must be at least what {self.event!r} costs, {bound!r}, got {self.proven!r}")
+            raise PrivacyError(f"proven is {self.proven!r}: use at least {bound!r}, what {self.event!r} costs")
         if self.part is not None and self.part.proven > self.proven * (1 + _ROUNDING):
             raise PrivacyError(f"a part of {self.unit!r} loses {self.part.proven:g}, the whole only {self.proven:g}")
 
@@ -484,7 +484,7 @@ class Ledger(Shown):
         part = loss.part
         for number in (loss.proven, loss.claimed) if part is None else (loss.proven, part.proven, loss.claimed):
             if not number >= 0:  # NaN included, which no comparison with a budget would refuse
-                raise PrivacyError(f"a loss of {loss.mechanism} must be a number of at least 0, got {number}")
+                raise PrivacyError(f"a loss of {loss.mechanism} is {number}: use a number of at least 0")
         times = 1 if loss.relation is self._relation else count_of(loss.relation, relation=self._relation)
         epsilon = times * units_of(loss.proven)
         if self._budget is None:

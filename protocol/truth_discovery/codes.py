@@ -156,7 +156,7 @@ class Codes:
             public: a public row: the worker's index, then its tasks.
         """
         if len(public) != len(row) + 1:
-            raise ValueError(f"expected {len(row)} tasks behind the worker's place, got {len(public) - 1}")
+            raise ValueError(f"{len(public) - 1} tasks stand behind the worker's place: give {len(row)}")
         ranges, tasks = self._range_of_task, public[1:]
         are_tasks = not len(tasks) or (min(tasks) >= NO_TASK and max(tasks) < len(ranges))
         if are_tasks and all(map(operator.contains, map(self.values_of_task.__getitem__, tasks), row)):

@@ -122,7 +122,7 @@ def infer_by(
             values.shape != is_known.shape
             or not (np.isfinite(values) & (values >= least) & (values <= most))[is_known].all()
         ):
-            reason = f"{field} must be {allowed}, shape {is_known.shape}"
+            reason = f"return for {field} {allowed}, of shape {is_known.shape}"
             raise PluginError(plugin=plugin, step="its call", reason=reason)
         return np.where(is_known, values, np.nan)
 
@@ -133,7 +133,9 @@ def infer_by(
     if not (
         np.equal(truths[is_answered], np.asarray(result.truths)[is_answered]) & (truths < answers.sizes)[is_answered]
     ).all():
-        raise PluginError(plugin=plugin, step="its call", reason=f"truths must be {labels}, below its number of labels")
+        raise PluginError(
+            plugin=plugin, step="its call", reason=f"return for truths {labels}, below its number of labels"
+        )
     shares = {"least": 0.0, "most": 1.0}
     return Inference(
         truths=truths,

@@ -42,7 +42,7 @@ class Coalition:
 
     def __post_init__(self) -> None:
         if list(self.members) != sorted(set(self.members)):
-            raise ValueError(f"members must be distinct places in increasing order, got {self.members}")
+            raise ValueError(f"members are {self.members}: use places in increasing order, each once")
 
 
 class Background(NamedTuple):
@@ -160,7 +160,7 @@ def view_by_arrays(
     protocol.check_inputs(inputs)
     places = range(len(inputs)) if places is None else places
     if not places or not {*coalition.members} <= {*places}:
-        raise ValueError("expected at least one place that is counted, and all members' among them")
+        raise ValueError("a member's place is not counted, or none is: count at least one, and all members'")
     place_array = np.array(places, dtype=np.int64)
     public = inputs.public[place_array]
     member_indices = [places.index(place) for place in coalition.members]

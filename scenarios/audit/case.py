@@ -60,7 +60,7 @@ class Pair:
         if self.laws is None and self.draws is None and self.secure is None:
             raise ValueError(f"the pair {self.name!r} has neither laws nor draws")
         if self.laws is not None and (self.laws.ndim != 2 or len(self.laws) != 2):  # noqa: PLR2004  two neighbors
-            raise ValueError(f"expected laws of shape (2, outputs), got {self.laws.shape}")
+            raise ValueError(f"laws have shape {self.laws.shape}: give shape (2, outputs)")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -169,9 +169,9 @@ class Case:
 
     def __post_init__(self) -> None:
         if not (self.claimed >= 0 and self.proven >= 0) or math.isnan(self.claimed):
-            raise ValueError(f"losses must be at least 0, got {self.claimed} and {self.proven}")
+            raise ValueError(f"losses are {self.claimed} and {self.proven}: use at least 0")
         if not (0 < self.share <= 1 and 0 < self.secure_share <= 1):
-            raise ValueError(f"shares must be in (0, 1], got {self.share} and {self.secure_share}")
+            raise ValueError(f"shares are {self.share} and {self.secure_share}: use values above 0, up to 1")
 
 
 class Streams:
@@ -187,7 +187,7 @@ class Streams:
             self._next += 1
             outputs = draw(size, self._next)
             if outputs.ndim != 2 or len(outputs) != size:  # noqa: PLR2004  a table
-                raise ValueError(f"expected outputs of shape ({size}, width), got {outputs.shape}")
+                raise ValueError(f"outputs have shape {outputs.shape}: give shape ({size}, width)")
             yield outputs
 
     def all(self, draw: OutputSampler, number: int) -> IntArray:

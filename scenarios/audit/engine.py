@@ -224,7 +224,7 @@ def _count_chunks(chunks: Iterable[IntArray], counts: Counts) -> Iterator[IntArr
     """Yield chunks of outputs, and count them."""
     for outputs in chunks:
         if outputs.shape[1] != 1:
-            raise ValueError("an output that has a law must be the number of one of its columns, or of none")
+            raise ValueError("an output is no column of the law: number it by a column, or as none")
         counts.add(outputs[:, 0])
         yield outputs
 

@@ -166,7 +166,7 @@ class Counts(NamedTuple):
         """Count outputs by the indices of their outcomes, or `NO_PLACE`."""
         size = len(self.counts)
         if places.ndim != 1 or not NO_PLACE <= int(places.min()) <= int(places.max()) < size - 1:
-            raise ValueError("an output that has a law must be the number of one of its columns, or of none")
+            raise ValueError("an output is no column of the law: number it by a column, or as none")
         self.counts[:] += np.bincount(places % size, minlength=size)
 
 

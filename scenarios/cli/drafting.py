@@ -123,7 +123,12 @@ def _word_for(path: Path, words: list[str]) -> str:
     flags &= set[str]().union(*names.values())
     kinds = {word: template for word, (_, template) in _beginnings().items() if flags <= names[word]}
     flags_text = ", ".join(f"--{flag}" for flag in sorted(flags))
-    require(kinds, "the options", flags_text, f"those of one of {', '.join(names)}")
+    require(
+        kinds,
+        "the options",
+        flags_text,
+        f"No session takes all of {flags_text}. Use the options of one of {', '.join(names)}.",
+    )
     if flags and len(kinds) == 1:
         return next(iter(kinds))
     for word, beginning in kinds.items():
@@ -309,9 +314,7 @@ def _options_of(option_values: Mapping[str, Sequence[str]], path: Path) -> "Tabl
         picks = picks_in(each, header)
         require((picks and picks[0][0]) or each == NONE, "--only", each, f"COLUMN=WORD, or {NONE}: all rows count")
         names = " and ".join(repr(column) for column, _ in picks)
-        allowed = (
-            f'of one column, and {names} are columns: write it into the scenario, as only = {{ "COLUMN" = ["WORD"] }}'
-        )
+        allowed = f'It may mean {names}. Write it into the scenario, as only = {{ "COLUMN" = ["WORD"] }}.'
         require(len(picks) <= 1, "--only", each, allowed)
         for column, word in picks:
             only[column] = (*only.get(column, ()), word)

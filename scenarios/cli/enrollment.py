@@ -1,6 +1,7 @@
 """`enroll`, `roster` and `revoke`: keys and certificates for sessions whose parties are separate processes."""
 
 import importlib.util
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -202,8 +203,17 @@ def revoke(party: str, folder: Path) -> None:
     \b
     psephos revoke Germany --roster vote
     """  # noqa: D301  the character makes click keep the lines
+    from ...protocol.errors import ConfigurationError
     from ..deployment.invitations import revoke as put_down
+    from ..deployment.links import read_links
 
-    fingerprint, names = put_down(folder, party)
+    try:
+        fingerprint, names = put_down(folder, party)
+    except ConfigurationError as error:
+        if read_links(folder) is None or error.field != "INVITATION":
+            raise
+        replace = f"psephos roster SCENARIO --replace {shlex.quote(party)} --out {shlex.quote(str(folder))}"
+        allowed = f"{error.allowed} Does it vote by a link? Then replace that: {replace}"
+        raise ConfigurationError(field="PARTY", value=party, allowed=allowed) from None
     others_part = f" and {len(names) - 1:,} more of its host" if len(names) > 1 else ""
     click.echo(f"{party}{others_part}: certificate {fingerprint} opens nothing, once the server has begun again")

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import errno
 import functools
+import re
 import signal
 import socket
 import sys
@@ -27,13 +28,21 @@ SECTIONS: Final = {
 }
 """The commands by section, in the order in which a user needs them; systems' commands follow."""
 _HELP: Final = {
-    errno.EADDRINUSE: "Another program listens there: end it, or choose another port.",
-    errno.EADDRNOTAVAIL: "Name an address of this machine, such as 127.0.0.1:7000.",
     errno.ECONNREFUSED: "Nobody listens there: is the server running, and the address right?",
     errno.ENOSPC: "Make room on the disk, and run the command again.",
     socket.EAI_NONAME: "Check the host's name.",
 }
 """What to do, by the operating system's error number."""
+_CLICK: Final = (
+    (r"is not a valid integer(?: range)?$", "is no whole number"),
+    (r"is not a valid float(?: range)?$", "is no number"),
+    (r"is not in the range x>=(\S+)$", r"is too little: use at least \1"),
+    (r"is not in the range x>(\S+)$", r"is too little: use more than \1"),
+    (r"is not in the range x(<=?)(\S+)$", r"is too much: use x \1 \2"),
+    (r"is not in the range (\S+?)(<=?)x(<=?)(\S+)$", r"is out of range: use \1 \2 x \3 \4"),
+    (r"is not one of (.*)$", r"is unknown: use one of \1"),
+)
+"""Click's words, and ours."""
 _AGAIN_SECONDS: Final = 0.01  # after this time, an interrupt that was lost is sent again
 _stopped_by: list[signal.Signals] = []
 """The signals that told this process to end, in order, except Ctrl-C."""
@@ -173,7 +182,9 @@ def main() -> NoReturn:
 
         context: click.Context | None = getattr(error, "ctx", None) or _Context.latest
         command = "psephos" if context is None else context.command_path
-        sentence = " ".join(error.format_message().split()).rstrip(".").replace("integer range", "whole number")
+        sentence = " ".join(error.format_message().split()).rstrip(".")
+        for pattern, words in _CLICK:
+            sentence = re.sub(pattern, words, sentence)
         if isinstance(error, click.NoSuchOption):
             sentence = _without_option(error.option_name, context)
         _fail(f"{printable(sentence)}. Help: {command} --help", status=error.exit_code)

@@ -148,7 +148,7 @@ def join(
     psephos join vote/invitations --parties patients.csv --key hospital
     psephos join 127.0.0.1:7000 --transport tcp --as Germany --input germany.csv --simulate --seed 345
     """  # noqa: D301  the character makes click keep the lines
-    from ...protocol.errors import require
+    from ...protocol.errors import ConfigurationError, require
     from ...protocol.roles import check_party_name
     from ..deployment import Joining, join_in_folder
     from ..deployment.common import check_address, check_seed, find_transport
@@ -205,7 +205,13 @@ def join(
             journal=kept,
             **options,
         )
-        joining.agree_beforehand()  # what can be refused without the server creates no folder
+        try:
+            joining.agree_beforehand()  # what can be refused without the server creates no folder
+        except ConfigurationError as error:
+            if input_file is None or error.field not in {"column", *entries}:
+                raise
+            field = f"{input_file.name}: {error.field}"
+            raise ConfigurationError(field=field, value=error.value, allowed=error.allowed) from None
         warn(forecast_text * (not is_asked), err=as_json)
         folder = make_folder(out, f"as-{slug_of(party)}")
         console = make_console()

@@ -184,6 +184,16 @@ def serve(
         _end(side, result, folder, console, site, as_json=as_json)
 
 
+def _resolve(scenario: "Scenario", roster: Path | None) -> "ServerRun":
+    """Return what a server runs, if the roster is of this scenario."""
+    from ..deployment.invitations import check_scenario
+    from ..running.resolution import resolve_served
+
+    if roster is not None:
+        check_scenario(roster, scenario.name)
+    return resolve_served(scenario, roster=roster)
+
+
 def _opened(serving: "Serving", roster_file: Path | None, *, witness: Path | None, has_web: bool = False) -> "Serving":
     """Return the settings of the drawn-up session, or of a new one if there is no roster folder."""
     from ...agents.modes import draw_session_id
@@ -284,9 +294,8 @@ def _resolved(
     """Return the session that is served, once the browsers of a masked one have made the keys for its roster."""
     from ...protocol.errors import refuse
     from ..deployment.registration import read_registration, register_browsers
-    from ..running.resolution import resolve_served
 
-    side = resolve_served(scenario, roster=roster_file)
+    side = _resolve(scenario, roster_file)
     folder = roster_file or Path()
     registration = read_registration(folder) if roster_file is not None and folder.is_dir() else None
     if registration is None:
@@ -296,7 +305,7 @@ def _resolved(
     with _open_site(side, roster_file, web, **options) as site:
         assert site is not None  # noqa: S101  --web is given
         register_browsers(folder, side, registration, site, tell=lambda said: click.echo(said, err=is_quiet))
-    return resolve_served(scenario, roster=roster_file)
+    return _resolve(scenario, roster_file)
 
 
 def _show_session(console: "Console", side: "ServerRun", *, kind: str, has_links: bool) -> None:
@@ -388,13 +397,12 @@ def tally(
     from ..deployment.recount import read_journaled, read_reports, recount_in_folder, write_reports
     from ..deployment.server import JOURNAL_FILE
     from ..presentation import make_console
-    from ..running.resolution import resolve_served
 
     if reports is None and (roster is None or not roster.is_dir()):
         raise click.UsageError(
             "Add --roster with the session's folder, which has its journal, or --reports with files of reports"
         )
-    side = resolve_served(load(scenario, settings, data), roster=roster)
+    side = _resolve(load(scenario, settings, data), roster)
     for field, files in (("--reports", reports), ("--export", export)):
         allowed = "left out where parties choose as they join: files do not say what, and the journal does"
         refuse(files is not None and side.protocol.num_chosen, field, str(files), allowed)

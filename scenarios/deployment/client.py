@@ -253,5 +253,5 @@ def describe(error: BaseException) -> dict[str, str]:
     if isinstance(error, PluginError):
         described["reason"] = f"{error.plugin} failed in {error.step}"
     elif isinstance(error, ConfigurationError):
-        described["reason"] = f"{error.field} must be {error.allowed}"
+        described["reason"] = str(ConfigurationError(field=error.field, value="…", allowed=error.allowed))
     return described

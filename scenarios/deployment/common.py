@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import datetime as dt
+import errno
 import functools
 import hashlib
 import ssl
@@ -15,7 +16,7 @@ import msgspec
 
 from ...agents.modes import Deployment, Mode, Simulation
 from ...agents.noise import SecureNoise
-from ...protocol.errors import ConfigurationError, refuse
+from ...protocol.errors import ConfigurationError, join_names, refuse
 from ...protocol.messages import SessionDescriptor
 from ...protocol.randomness import SimulatedNoise
 from ...transports.abc import Transport
@@ -24,7 +25,6 @@ from ...transports.tls import TLSTransport
 from ..plugins import ARRAY, make_transport
 from ..reading.files import check_regular
 
-_MOST_NAMED: Final = 3
 DEFAULT_TRANSPORT: Final = "tls"
 """The default transport between processes."""
 
@@ -73,8 +73,7 @@ class TLSKeys:
             ):  # an expired certificate is refused
                 owners.setdefault(expires, []).append(names.get(fingerprint_of(certificate), "this side"))
         for expires, parties in owners.items():
-            more = f" and {len(parties) - _MOST_NAMED} more" if len(parties) > _MOST_NAMED else ""
-            yield f"the certificate of {', '.join(parties[:_MOST_NAMED])}{more} ends on {expires:%Y-%m-%d %H:%M} UTC"
+            yield f"the certificate of {join_names(parties)} ends on {expires:%Y-%m-%d %H:%M} UTC"
 
     @functools.cached_property
     def _find_own_identity(self) -> Identity:
@@ -127,15 +126,25 @@ def check_address(address: str, *, field: str, transport: Transport) -> None:
         raise ConfigurationError(field=field, value=address, allowed=allowed)
 
 
+_HELP: Final = {
+    errno.EADDRINUSE: "Another program listens at {}. End it, or choose another port.",
+    errno.EADDRNOTAVAIL: "This machine does not have the address {}. Name one of its own, such as 127.0.0.1:7000.",
+    errno.EACCES: "You may not listen at {}. Ports below 1024 need an administrator's rights.",
+}
+"""What helps where nobody can listen, by the system's number of an error."""
+
+
 @contextlib.contextmanager
 def name_address_in_errors(address: str, *, field: str = "address") -> Generator[None]:
-    """Add the address to errors of the system or transport; ConfigurationError: it is not an address."""
+    """Add the address to errors of the system or transport; ConfigurationError: nobody can listen there."""
     try:
         yield
     except ValueError as error:
         allowed = error.allowed if isinstance(error, ConfigurationError) else f"an address of its transport ({error})"
         raise ConfigurationError(field=field, value=address, allowed=allowed) from None
     except OSError as error:
+        if error.errno in _HELP:
+            raise ConfigurationError(field=field, value=address, allowed=_HELP[error.errno].format(address)) from None
         if error.errno is not None:  # trio's error already names the address
             error.filename = address
         raise

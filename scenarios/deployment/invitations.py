@@ -193,7 +193,8 @@ def check_agreed_parameters(folder: Path, protocol: PhasedProtocol[Any, Any]) ->
     try:
         agreed_parameters = msgspec.json.decode(content, type=dict[str, Any])
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(field="--roster", value=str(path), allowed=f"readable parameters ({error})") from None
+        allowed = f"The parameters in {path} cannot be read ({error}). Draw up a new roster."
+        raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
     parameters: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(protocol.parameters))
     for name in sorted(agreed_parameters.keys() | parameters.keys()):
         agreed_value, value = agreed_parameters.get(name), parameters.get(name)
@@ -356,6 +357,24 @@ def _encode(value: msgspec.Struct | Mapping[str, Any]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
+def check_scenario(roster: Path, name: str) -> None:
+    """Raise ConfigurationError if a folder, of `psephos roster` or another, has the roster of another scenario."""
+    if (roster / _OPENING_FILE).exists():
+        drawn_name = _read_opening(roster).session
+        allowed = f"The roster in {roster} is of the scenario {quote(drawn_name)}. Name that, or another roster."
+        require(name == drawn_name, "SCENARIO", name, allowed)
+
+
+def _read_opening(folder: Path) -> ServerSession:
+    path = folder / _OPENING_FILE
+    check_regular(path, field="--roster")
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=ServerSession)
+    except (OSError, ValueError, RecursionError) as error:
+        allowed = f"Name a folder that `psephos roster` wrote. {path} cannot be read ({error})."
+        raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
+
+
 def read_server_session(
     folder: Path, *, fingerprints: Sequence[str], linked_fingerprints: Collection[str] = ()
 ) -> tuple[ServerSession, TLSKeys]:
@@ -369,13 +388,7 @@ def read_server_session(
         ConfigurationError: a file cannot be read, a party of the roster has no certificate, or all certificates are
             revoked.
     """
-    path = folder / _OPENING_FILE
-    check_regular(path, field="--roster")
-    try:
-        opening = msgspec.json.decode(path.read_bytes(), type=ServerSession)
-    except (OSError, ValueError, RecursionError) as error:
-        allowed = f"Name a folder that `psephos roster` wrote. {path} cannot be read ({error})."
-        raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
+    opening = _read_opening(folder)
     certified = set(fingerprints).difference(linked_fingerprints)
     has_certificates = bool(certified) or not linked_fingerprints
     certificates = tuple(read_certificates(folder / _CERTIFICATES_FILE)) if has_certificates else ()
@@ -398,7 +411,8 @@ def _read_revoked(folder: Path) -> set[str]:
     except FileNotFoundError:
         return set()
     except (OSError, ValueError) as error:
-        raise ConfigurationError(field="--roster", value=_REVOKED_FILE, allowed=f"a list ({error})") from None
+        allowed = f"The list of revoked certificates cannot be read ({error}). Restore {path}, or draw up a new roster."
+        raise ConfigurationError(field="--roster", value=_REVOKED_FILE, allowed=allowed) from None
 
 
 def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
@@ -416,7 +430,9 @@ def revoke(folder: Path, party: str) -> tuple[str, list[str]]:
         OSError: the list cannot be written.
     """
     fingerprint = find_invitation(folder / INVITATIONS, party=party).certificate
-    refuse(not fingerprint, "PARTY", party, "one with a certificate")
+    refuse(
+        not fingerprint, "PARTY", party, f"There is no certificate of {party!r}. Leave it out of the roster instead."
+    )
     revoked = sorted(_read_revoked(folder) | {fingerprint})
     replace_private(folder / _REVOKED_FILE, msgspec.json.encode(revoked) + b"\n")
     invitations = read_invitations(folder / INVITATIONS)

@@ -232,7 +232,7 @@ def read_certificates(path: Path) -> list[bytes]:
         reason = (isinstance(error, OSError) and error.strerror) or error
         said = f"The certificates in {path} cannot be read ({reason}). Restore the file, or draw up a new roster."
         raise ConfigurationError(field="--roster", value=str(path), allowed=said) from None
-    require(certificates, "--roster", str(path), "certificates")
+    require(certificates, "--roster", str(path), f"There are no certificates in {path}. Draw up a new roster.")
     return certificates
 
 

@@ -33,7 +33,7 @@ import trio
 from ...agents.masking import Cryptography
 from ...agents.rollback_guard import sync_folder
 from ...agents.session_status import SessionStatus
-from ...protocol.errors import ConfigurationError, RemoteProtocolError, quote, refuse
+from ...protocol.errors import ConfigurationError, RemoteProtocolError, refuse
 from ...protocol.masking import check_signature_key
 from ...protocol.messages import MAX_GREETING_BYTES, Abort, encode
 from ...protocol.roster import Roster
@@ -221,13 +221,8 @@ class BrowserKeys:
                 raise ValueError(_STRANGER)
             self._claims[place] = known = _EnrolledKey(place, key.hex(), link.secret)
         elif not hmac.compare_digest(known.key, key.hex()):
-            name = quote(self._roster.names[place])
-            raise ValueError(
-                f"This link is already used by another device. If that was not you, tell whoever runs the vote: "
-                f"psephos roster --replace {name} makes a new link."
-                if has_secret
-                else _STRANGER
-            )
+            used = "Another device uses this link. If it is not yours, ask whoever sent you the link for a new one."
+            raise ValueError(used if has_secret else _STRANGER)
         if self._keys.get(place) == known:
             return False
         async with self._lock:
@@ -514,7 +509,10 @@ def _tls_of(certificate: Path, key: Path | None) -> ssl.SSLContext:
         context.load_cert_chain(certificate, key, password=lambda: b"\0")  # keys with a password are not supported
     except (OSError, ValueError) as error:
         reason = (error.reason if isinstance(error, ssl.SSLError) else None) or error
-        allowed = f"a file with a certificate in PEM, and its private key in it or in --web-key ({reason})"
+        allowed = (
+            f"There is no certificate in PEM with its private key in {certificate} ({reason}). Name the file for your "
+            "host, and its key by --web-key."
+        )
         raise ConfigurationError(field="--web-certificate", value=str(certificate), allowed=allowed) from None
     return context
 

@@ -261,7 +261,12 @@ def merge_answer_columns(sheet: SavedTable, options: Chosen) -> tuple[SavedTable
         question = f"{members} are called as answers are, and a line fills one at most: are they one motion"
         raise UnclearError("one-of", question, [", ".join(names), NONE])
     other_places = [place for place, name in enumerate(sheet.header) if name not in names]
-    require(ANSWER not in sheet.header, "--one-of", answer_columns, f"in a file without a column {ANSWER!r}")
+    require(
+        ANSWER not in sheet.header,
+        "--one-of",
+        answer_columns,
+        f"The file has a column {ANSWER!r} already. Rename that first, or leave out --one-of.",
+    )
     rows = [
         (*(cells[place] for place in other_places), answer) for cells, answer in zip(sheet.rows, answers, strict=True)
     ]
@@ -351,7 +356,12 @@ def candidates_of(sheet: SavedTable, options: Chosen, columns: Sequence[str], wo
     voted_columns = [name for name in columns if name in voted_columns or name in pairs]
     if voted_columns:
         return voted_columns
-    require(columns, sheet.path.name, list(sheet.header), "a column with the answers, yes or no")
+    require(
+        columns,
+        sheet.path.name,
+        list(sheet.header),
+        "There is no column with answers. Add one in which each line says yes or no.",
+    )
     if len(columns) == 1:  # whose entries are refused, with their places
         return list(columns)
     likely = sorted(columns, key=lambda name: _is_noted(sheet, name))

@@ -83,9 +83,7 @@ def draft_weights(sheet: SavedTable, options: Chosen, column: str) -> Weights:
         own_weights.append(number)
     if pair := nearly_equal(own_weights):
         row = own_weights.index(pair[1])
-        allowed = (
-            f"unlike {pair[0]!r} by more than what sums are rounded by: write one weight alike, with 15 digits at most"
-        )
+        allowed = f"Is {entries[row]!r} the same weight as {pair[0]!r}? Write one weight alike, with 15 digits at most."
         raise ConfigurationError(field=sheet.where(column, row), value=entries[row], allowed=allowed)
     decimal_lines = (
         [ScenarioLine("decimal", decimal, "before the decimals of weights")]

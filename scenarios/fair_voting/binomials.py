@@ -32,7 +32,7 @@ def draw_binomials(number: int, hits: IntArray, chances: IntArray, uniforms: Flo
         [[1, 2], [3, 4]]
     """
     if int(chances.max()) > _MOST // (number + 1):
-        raise ValueError(f"denominators may be at most {_MOST // (number + 1)}, got {int(chances.max())}")
+        raise ValueError(f"the largest denominator is {int(chances.max())}: use at most {_MOST // (number + 1)}")
     counts = np.where(hits == 0, 0, number) * np.ones(uniforms.shape, dtype=np.int64)
     inner = np.flatnonzero((hits > 0) & (hits < chances))
     if not len(inner):

@@ -92,9 +92,7 @@ def _draft(sheet: SavedTable, option_values: Chosen) -> Draft:
     if count_column := next(
         (name for name in sheet.header if name.casefold() in _COUNTS and {*sheet.column(name)} != {"1"}), ""
     ):
-        allowed = (
-            f"a line for each voter: {count_column} seems to say how many a line stands for (PrefLib's files say so)"
-        )
+        allowed = f"Column {count_column!r} seems to count voters. Write a line for each, or use a file of PrefLib."
         raise ConfigurationError(field=sheet.path.name, value=count_column, allowed=allowed)
     person_columns = [answer(option_values, key) for key in ("voter", "group")]
     silent_words = _words_of_silence(sheet, option_values)

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from ...protocol.arrays import FloatArray
-from ...protocol.errors import ConfigurationError, refuse, require
+from ...protocol.errors import ConfigurationError, join_names, refuse, require
 from ...protocol.moral_preferences import Outcome
 from ...protocol.moral_preferences.records import GREATEST_FEATURE
 from ..reading.batches import TableFiles
@@ -19,7 +19,6 @@ from .data.numbers import ALLOWED, read_numbers
 
 _PAIR, _ALTERNATIVE = "pair", "alternative"
 _SIDES: Final = ("first", "second")
-_MOST_NAMED: Final = 30  # most features that an error lists
 _EXAMPLE: Final = "as in 'Man=1, Dog=0'"
 
 
@@ -67,8 +66,7 @@ def _check_feature(name: str, outcome: Outcome, *, field: str) -> None:
         return
     by_folded = {feature.casefold(): feature for feature in reversed(outcome.features)}
     close = difflib.get_close_matches(name.casefold(), by_folded, n=1)
-    num_more = len(outcome.features) - _MOST_NAMED
-    allowed = f"one of {', '.join(outcome.features[:_MOST_NAMED])}{f' and {num_more:,} more' if num_more > 0 else ''}"
+    allowed = f"one of {join_names(outcome.features)}"
     if close:
         allowed = f"a feature that voters were asked about (did you mean {by_folded[close[0]]!r}?)"
     raise ConfigurationError(field=field, value=name, allowed=allowed)

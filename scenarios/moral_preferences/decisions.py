@@ -74,7 +74,7 @@ def read_outcome(run: Path) -> Outcome:
         allowed = f"a run of protocol {own_name!r} ({error})"
         raise ConfigurationError(field=_RUN, value=str(run), allowed=allowed) from None
     names = [society.name for society in outcome.society_outcomes]
-    allowed = f"a run of protocol {own_name!r} (societies must have names of their own)"
+    allowed = f"a run of protocol {own_name!r} (each society needs a name of its own)"
     refuse(len(set(names)) < len(names), _RUN, str(run), allowed)
     _check(outcome, run)
     for society in outcome.society_outcomes:
@@ -88,23 +88,23 @@ def _check(outcome: Outcome, run: Path) -> None:
     errors = (0.0,) * len(outcome.features) if outcome.errors is None else outcome.errors
     maxima, width = outcome.maxima, len(outcome.features)
     faults = {
-        "features must be distinct, and at least one": not 0 < len(set(outcome.features)) == width,
-        "preferences must be a number for each feature": not _are_numbers(outcome.preferences),
-        "errors must be a number ≥ 0 for each feature": not _are_numbers(errors) or min(errors, default=0) < 0,
-        "levels must have voters, each an epsilon and a weight above 0": not outcome.levels
+        "its features are none, or repeated": not 0 < len(set(outcome.features)) == width,
+        "its preferences are not a number for each feature": not _are_numbers(outcome.preferences),
+        "its errors are not a number of at least 0 for each feature": not _are_numbers(errors)
+        or min(errors, default=0) < 0,
+        "its levels are none, or one has no voters, or an epsilon or weight of 0": not outcome.levels
         or any(
             not (0 < level.epsilon <= _GREATEST and 0 < level.weight <= _GREATEST and level.num_voters > 0)
             for level in outcome.levels
         ),
-        "the radius of ball must be a number > 0": outcome.ball is not None
-        and not 0 < outcome.ball.radius <= _GREATEST,
-        "maxima must be of 1 record or more, and its radius and scale numbers > 0": maxima is not msgspec.UNSET
+        "the radius of its ball is not above 0": outcome.ball is not None and not 0 < outcome.ball.radius <= _GREATEST,
+        "its maxima are of no record, or their radius or scale is not above 0": maxima is not msgspec.UNSET
         and not (
             1 <= maxima.num_records <= MAX_RECORDS
             and MIN_BOUND <= maxima.radius <= MAX_BOUND
             and 0 < maxima.scale <= _GREATEST
         ),
-        f"there may be {MAX_FEATURES_OF_COEFFICIENTS} features of noisy maxima": maxima is not msgspec.UNSET
+        f"its noisy maxima have more than {MAX_FEATURES_OF_COEFFICIENTS} features": maxima is not msgspec.UNSET
         and width > MAX_FEATURES_OF_COEFFICIENTS,
     }
     for fault, is_there in faults.items():

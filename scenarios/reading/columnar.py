@@ -25,7 +25,7 @@ def _import_pyarrow() -> Any:
 
 def pyarrow_for(path: Path) -> Any:
     """Return pyarrow; ConfigurationError, of a file that needs it, where it is not installed."""
-    allowed = "a CSV file; or pip install 'psephos[columnar]', which reads Parquet and Arrow"
+    allowed = "Parquet and Arrow need `pip install 'psephos[columnar]'`. Or save it as CSV."
     require(arrow := _import_pyarrow(), path.name, str(path), allowed)
     return arrow
 

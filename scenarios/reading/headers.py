@@ -147,7 +147,10 @@ class HeadedRows:
                 row.pop()
             if len(row) != width:
                 header_text = ", ".join(self.header[:_MOST_SHOWN]) + (", ..." if width > _MOST_SHOWN else "")
-                allowed = f"{width} entries: {header_text}"
+                allowed = (
+                    f"This line has {len(row)} entries, and the header {width}: {header_text}. Is a separator "
+                    "missing, or one too many? Put text that has one in it into quotes."
+                )
                 raise ConfigurationError(
                     field=f"{self._name} line {line}", value=f"{len(row)} entries", allowed=allowed
                 )

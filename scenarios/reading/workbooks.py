@@ -157,7 +157,7 @@ def _library(path: Path) -> Any:
     try:
         return importlib.import_module("python_calamine")  # an extra, which few files need
     except ImportError:
-        allowed = f"a CSV file: this one is a workbook, which `pip install 'psephos[spreadsheets]'` reads; or {_SAVE}"
+        allowed = f"This is a workbook, which needs `pip install 'psephos[spreadsheets]'`. Or {_SAVE}."
         raise ConfigurationError(field=path.name, value=str(path), allowed=allowed) from None
 
 

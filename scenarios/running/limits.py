@@ -43,8 +43,8 @@ def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = Fal
     """Raise ConfigurationError if the system allows too few file descriptors for a session over this transport."""
     number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = f"few enough for {hard} open files ({number} are needed); run by arrays, or raise `ulimit -n`"
-    refuse(hard != resource.RLIM_INFINITY and hard < number, "parties over sockets", num_parties, allowed)
+    allowed = f"They need {number:,} open files, of {hard:,} allowed. Raise `ulimit -n`, or run by arrays."
+    refuse(hard != resource.RLIM_INFINITY and hard < number, "parties", num_parties, allowed)
 
 
 def reserve_descriptors(transport: Transport, *, num_parties: int) -> None:
@@ -73,8 +73,12 @@ def reserve_for_server(*, num_parties: int, num_others: int = 0) -> Places:
     num_wanted = reserved + Places.make_for_roster(num_parties).in_all
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = num_wanted if hard == resource.RLIM_INFINITY else min(num_wanted, hard)
-    requirement = f"at least {reserved + _LEAST_PLACES} for {num_parties:,} parties: raise it, or serve fewer"
-    refuse(allowed < reserved + _LEAST_PLACES, "the limit of open files (`ulimit -n`)", hard, requirement)
+    least = reserved + _LEAST_PLACES
+    requirement = (
+        f"This machine allows {hard} open files, and {num_parties:,} parties need {least}. Raise the limit "
+        f"(`ulimit -n {least}`, in systemd LimitNOFILE), or serve fewer."
+    )
+    refuse(allowed < least, "open files", hard, requirement)
     if soft != resource.RLIM_INFINITY and soft < allowed:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return Places.make_for_roster(num_parties, most=allowed - reserved)

@@ -59,7 +59,8 @@ def _read_agreed(path: Path, kind: type[PhasedProtocol[Any, Any]]) -> Mapping[st
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise ConfigurationError(field="--roster", value=str(path), allowed=f"readable parameters ({error})") from None
+        allowed = f"The parameters in {path} cannot be read ({error}). Draw up a new roster."
+        raise ConfigurationError(field="--roster", value=str(path), allowed=allowed) from None
     of_table = sources.parameters_of_table | sources.implied_parameters
     return {name: value for name, value in agreed_parameters.items() if name in of_table}
 

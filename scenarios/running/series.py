@@ -393,6 +393,6 @@ def _check_clock(votes: Sequence[Vote], *, is_needed: bool) -> None:
             refuse(is_needed, field, "left out", allowed)
             continue
         if last is not None and last.at is not None and vote.at < last.at:
-            allowed = f"not before vote {last.number}, which is at {last.at:%Y-%m-%d %H:%M %Z}"
+            allowed = f"a time that is not before vote {last.number}, at {last.at:%Y-%m-%d %H:%M %Z}"
             raise ConfigurationError(field=field, value=f"{vote.at:%Y-%m-%d %H:%M %Z}", allowed=allowed)
         last = vote

@@ -135,7 +135,7 @@ def _prepare_session(
     for name, entries in parties.items():
         if len(entries) != len(columns):
             allowed = f"{len(columns)} entries: {', '.join(column.name for column in columns)}"
-            raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
+            raise ConfigurationError(field=name, value=f"{len(entries)} entries", allowed=allowed)
     table = {column.name: [entries[place] for entries in parties.values()] for place, column in enumerate(columns)}
     with blaming(type(protocol)):
         check_declared(type(protocol))

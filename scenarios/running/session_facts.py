@@ -135,7 +135,8 @@ def _group_by_price(losses: Iterable[PrivacyLoss | LedgerEntry]) -> list[tuple[f
     dearest: dict[str, float] = {}
     for loss in losses:
         part = loss.finest_loss
-        unit = part.unit if part.unit.startswith(("one ", "all ")) else f"one {part.unit}"
+        number = "all" if part.unit.endswith("s") else "one"
+        unit = part.unit if part.unit.startswith(("one ", "all ")) else f"{number} {part.unit}"
         price = part.proven * count_of(loss.relation, relation=NeighboringRelation.REPLACE_ONE)
         dearest[unit] = max(price, dearest.get(unit, 0.0))
     sorted_prices = sorted(dearest.items(), key=lambda each: -each[1])

@@ -5,13 +5,11 @@ It is applied to parties after reading them from any source: a file, a generator
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
-from ...protocol.errors import ConfigurationError, did_you_mean, refuse, require
+from ...protocol.errors import ConfigurationError, did_you_mean, join_names, refuse, require
 from ...protocol.phases import Entries
 from ..reading.sources import PartiesTable
-
-_MOST_NAMED: Final = 12  # most parties in an error message
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -96,7 +94,5 @@ def _check_known(field: str, names: Collection[str], known_names: Collection[str
     """Raise ConfigurationError unless all names are those of parties."""
     for name in names:
         if name not in known_names:
-            shown_names = [*known_names][:_MOST_NAMED]
-            more_note = ", ..." if len(known_names) > len(shown_names) else ""
-            allowed = f"one of {', '.join(shown_names)}{more_note}{did_you_mean(name, known_names)}"
+            allowed = f"one of {join_names([*known_names])}{did_you_mean(name, known_names)}"
             raise ConfigurationError(field=field, value=name, allowed=allowed)

@@ -54,7 +54,7 @@ class ProtocolCase:
         for name, entries in self.rows.items():
             if len(entries) != len(columns):
                 allowed = f"{len(columns)} entries: {', '.join(columns)}"
-                raise ConfigurationError(field=f"entries of {name}", value=f"{len(entries)} entries", allowed=allowed)
+                raise ConfigurationError(field=name, value=f"{len(entries)} entries", allowed=allowed)
         return {column: [entries[place] for entries in self.rows.values()] for place, column in enumerate(columns)}
 
     @functools.cached_property

@@ -201,7 +201,12 @@ def _labels(sheet: SavedTable, options: Chosen, rows: Sequence[Sequence[str]]) -
     labels_found = in_order(people)
     labels_given = read_labels(options.get("labels", ()), labels_found)
     if not labels_given:
-        refuse("other-labels" in options, "--other-labels", answer(options, "other-labels"), "beside --labels")
+        refuse(
+            "other-labels" in options,
+            "--other-labels",
+            answer(options, "other-labels"),
+            "left out, or name all labels by --labels",
+        )
         _check_labels(labels_found, people)
         labels_given = {name: list[str]() for name in labels_found}
     labels = labels_given if any(labels_given.values()) else list(labels_given)

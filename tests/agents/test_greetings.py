@@ -236,7 +236,7 @@ async def test_an_inquiry_after_hello_ends_that_party(transport: Transport) -> N
     async with open_unfinished(transport) as session, await session.connect() as carol:
         await carol.send([hello("carol"), inquiry("carol")])
         *_, abort = await messages_until_the_end(carol)
-        assert abort == Abort("carol sent a Inquiry in state 'joined' of phase 'join'")
+        assert abort == Abort("carol sent an Inquiry in state 'joined' of phase 'join'")
 
 
 @pytest.mark.parametrize("make_transport", WITH_LOBBY)

@@ -54,13 +54,13 @@ def test_it_composes_with_what_opendp_has(dp: Any) -> None:
 @pytest.mark.usefixtures("dp")
 def test_a_value_that_nobody_can_hold_draws_nothing() -> None:
     opendp: Any = importlib.import_module("opendp.mod")
-    with pytest.raises(opendp.OpenDPException, match=r"values must be in \[0, 2\]"):
+    with pytest.raises(opendp.OpenDPException, match=r"use values from 0 to 2"):
         to_opendp(RESPONSE)(3)
 
 
 @pytest.mark.usefixtures("dp")
 def test_a_mechanism_that_bounds_no_loss_between_some_values_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match=r"bounds no loss.*OneLayer"):
+    with pytest.raises(ConfigurationError, match=r"OneLayer.*bounds no loss"):
         to_opendp(OneLayer((2, 2), (0.25, 0.25)))
 
 

@@ -65,7 +65,7 @@ def test_arrays_of_other_widths_are_converted_and_none_is_cut() -> None:
     assert integers_of([], "x").dtype == np.int64
     assert integers_of(np.array([2**63 - 1], dtype=np.uint64), "x").tolist() == [2**63 - 1]
     for wrong in ([0.5], [1.0], ["1"], [True], np.array([2**63], dtype=np.uint64), [2**64], [[1], [1, 2]]):
-        with pytest.raises(ConfigurationError, match=r"x (is|must be) "):
+        with pytest.raises(ConfigurationError, match=r"x (is|are) "):
             integers_of(wrong, "x")
 
 

@@ -36,7 +36,7 @@ def test_a_check_says_field_value_and_what_is_allowed() -> None:
     refuse(False, "bound", 3, "> 0")  # noqa: FBT003  the condition
     nan = float("nan")
     for check, condition in ((require, nan > 0), (refuse, not nan > 0)):
-        with pytest.raises(ConfigurationError, match="bound must be > 0; it is nan"):
+        with pytest.raises(ConfigurationError, match="bound is nan: use a value > 0"):
             check(condition, "bound", nan, "> 0")
 
 
@@ -82,7 +82,7 @@ def test_configuration_error_cuts_a_long_value_in_its_sentence_and_keeps_it_as_a
     value = ["candidate"] * 1000
     error = ConfigurationError(field="candidates", value=value, allowed="distinct names")
     assert error.value is value
-    assert str(error) == f"candidates must be distinct names; it is {quote(value)}"
+    assert str(error) == f"candidates are {quote(value)}: use distinct names"
     assert len(str(error)) < 200
 
 
@@ -103,7 +103,7 @@ def test_what_a_terminal_would_obey_is_in_no_error(text: str, shown: str) -> Non
     assert (aborted.reason, str(aborted)) == (shown, f"server ended the session: {shown}")
     missing = QuorumError(phase="w", received=0, required=1, missing=[text])
     assert str(missing).endswith(f"missing: {shown}")
-    assert str(ConfigurationError(field="a", value=1, allowed=text)) == f"a must be {shown}; it is 1"
+    assert str(ConfigurationError(field="a", value=1, allowed=text)) == f"a is 1: use {shown}"
 
 
 def test_quorum_error_says_that_more_than_the_missing_had_not_come() -> None:
@@ -138,7 +138,7 @@ def test_missing_parties_are_never_fewer_than_their_names(num_missing: int | Non
             "one of tea (did you mean 'tea'?)",
             "role 1: aim 'milk' is unknown: did you mean 'tea'?",
         ),
-        ("name", "ann", "1 to 9 letters", "name must be 1 to 9 letters; it is 'ann'"),
+        ("name", "ann", "1 to 9 letters", "name is 'ann': use 1 to 9 letters"),
     ],
 )
 def test_a_setting_that_is_refused_is_said_in_a_sentence(

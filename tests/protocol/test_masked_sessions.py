@@ -170,7 +170,9 @@ def test_of_many_parties_as_many_leave_and_collude_as_a_circle_bears(colluders: 
     if colluders < 1_300:
         phase.check_parties(2_000)
         return
-    with pytest.raises(ConfigurationError, match="threshold, colluders must be such that fewer of the 2,000 parties"):
+    with pytest.raises(
+        ConfigurationError, match=r"threshold, colluders (is|are) .*such that fewer of the 2,000 parties"
+    ):
         phase.check_parties(2_000)
 
 
@@ -384,7 +386,7 @@ def test_a_party_leaves_whose_place_is_anothers_and_seals_nothing_without_a_secr
 def test_where_each_masks_with_each_a_seed_is_refused() -> None:
     lie = told(SeededRoster, lambda own: SeededRoster(own.others, own.names, own.keys, bytes(32)))
     (failure,) = [effect.error for effect in lied_to(lie, step=KEYS) if isinstance(effect, Fail)]
-    assert "seed must be 0 bytes" in str(failure)
+    assert "use 0 bytes" in str(failure)
 
 
 @pytest.mark.parametrize("name", LIES)
@@ -491,7 +493,9 @@ def test_a_key_by_which_anybody_could_sign_or_nobody_can_is_refused_and_its_part
     wrong = bytes.fromhex(key)
     wrong = wrong[:-1] + bytes([wrong[-1] | sign])
     keys = [*(session.roster.keys or ())[:2], wrong, *(session.roster.keys or ())[3:]]
-    with pytest.raises(ConfigurationError, match="signature_key of 'p2' must be 32 bytes that are a point of Ed25519"):
+    with pytest.raises(
+        ConfigurationError, match=r"signature_key of 'p2' (is|are) .*32 bytes that are a point of Ed25519"
+    ):
         Roster(session.names, session.inputs.public, keys=keys)
 
 
@@ -521,14 +525,14 @@ def test_a_party_leaves_whose_server_shows_an_agreed_roster_with_a_key_by_which_
 
 def test_a_roster_that_fits_into_no_message_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psephos.protocol.messages.MAX_MESSAGE_BYTES", 200)
-    with pytest.raises(ConfigurationError, match=r"roster must be fewer, or shorter ones.*5 names of 2 letters"):
+    with pytest.raises(ConfigurationError, match=r"5 names of 2 letters at most.*Make it fewer"):
         make_session(5).server()
 
 
 def test_a_roster_without_keys_is_refused() -> None:
     session = make_session(4)
     session.roster = Roster(session.names, session.inputs.public)
-    with pytest.raises(ConfigurationError, match="roster must be one whose parties all have enrolled"):
+    with pytest.raises(ConfigurationError, match=r"roster (is|are) .*one whose parties all have enrolled"):
         session.server()
 
 
@@ -548,7 +552,7 @@ def test_a_server_and_parties_agree_to_one_roster_of_keys() -> None:
 def test_a_mode_without_primitives_is_refused() -> None:
     session = make_session(4)
     mode = SessionMode("session", session.noise, descriptor=session.descriptor)
-    with pytest.raises(ConfigurationError, match="mode must be a mode of agents"):
+    with pytest.raises(ConfigurationError, match=r"mode (is|are) .*a mode of agents"):
         ServerMachine(session.protocol, session.roster, mode)
 
 

@@ -29,7 +29,7 @@ def test_a_roster_of_nobody_or_of_names_that_are_none_is_refused(names: Sequence
 
 @pytest.mark.parametrize("shape", [(1, 0), (3, 0), (2,)])
 def test_a_roster_needs_a_public_row_for_everybody(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match="public rows for 2 parties"):
+    with pytest.raises(ValueError, match="a row for each of 2 parties"):
         Roster(("a", "b"), np.zeros(shape, dtype=np.int64))
 
 
@@ -38,7 +38,7 @@ def test_a_roster_needs_a_public_row_for_everybody(shape: tuple[int, ...]) -> No
 
 @pytest.mark.parametrize("fingerprints", [[], OWN[:1], [*OWN, OWN[0]]])
 def test_a_roster_needs_a_fingerprint_for_everybody(fingerprints: list[str]) -> None:
-    with pytest.raises(ValueError, match=f"expected 2 fingerprints, got {len(fingerprints)}"):
+    with pytest.raises(ValueError, match=f"{len(fingerprints)} fingerprints are given: give 2"):
         Roster(("ada", "bob"), NOTHING_PUBLIC, fingerprints=fingerprints)
 
 

@@ -54,8 +54,8 @@ def test_equality_is_by_value_and_hashes_agree() -> None:
     ("totals", "rows", "words"),
     [
         ([1.5], None, "float64"),
-        ([1], [[1.5]], "a tally's rows are int64, got float64"),
-        ([1], np.array([[1]], dtype=np.int32), "a tally's rows are int64, got int32"),
+        ([1], [[1.5]], "a tally's rows are float64: convert them to int64"),
+        ([1], np.array([[1]], dtype=np.int32), "a tally's rows are int32: convert them to int64"),
     ],
 )
 def test_anything_but_64_bit_integers_is_refused(totals: Any, rows: Any, words: str) -> None:

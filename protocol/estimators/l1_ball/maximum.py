@@ -62,17 +62,17 @@ def check_limits(*, radius: float, tolerance: float, max_iterations: int) -> Non
 def check_points(points: FloatArray, *, name: str, shape: tuple[int, ...]) -> None:
     """Raise `ValueError` unless these are finite points of this shape."""
     if points.shape != shape:
-        raise ValueError(f"{name} must have the shape {shape}, got {points.shape}")
+        raise ValueError(f"{name} have shape {points.shape}: give shape {shape}")
     if not np.isfinite(points).all():
-        raise ValueError(f"{name} must be finite")
+        raise ValueError(f"a number of {name} is infinite or none: give finite ones")
 
 
 def check_rows(rows: FloatArray, *, name: str, length: str) -> None:
     """Raise `ValueError` unless these are finite rows of at least one number."""
     if rows.ndim != _AXES_OF_ROWS or rows.shape[1] < 1:
-        raise ValueError(f"{name} must have the shape ({length}, d >= 1), got {rows.shape}")
+        raise ValueError(f"{name} have shape {rows.shape}: give shape ({length}, d >= 1)")
     if not np.isfinite(rows).all():
-        raise ValueError(f"{name} must be finite")
+        raise ValueError(f"a number of {name} is infinite or none: give finite ones")
 
 
 def considerable(bounds: FloatArray, tolerance: float) -> FloatArray:

@@ -156,6 +156,8 @@ def _roundings(lanes: FloatArray, points: FloatArray, *, radius: float, toleranc
 def _check_records(differences: FloatArray, offsets: IntArray) -> None:
     check_rows(differences, name="differences", length="records")
     if offsets.ndim != 1 or len(offsets) < 1:
-        raise ValueError(f"offsets must have the shape (voters + 1,), got {offsets.shape}")
+        raise ValueError(f"offsets have shape {offsets.shape}: give shape (voters + 1,)")
     if offsets[0] != 0 or offsets[-1] != len(differences) or (np.diff(offsets) < 0).any():
-        raise ValueError(f"offsets must rise from 0 to the number of records, {len(differences)}")
+        raise ValueError(
+            f"offsets do not fit: give numbers that rise from 0 to {len(differences)}, the number of records"
+        )

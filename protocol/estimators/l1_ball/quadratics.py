@@ -95,4 +95,4 @@ def _check_quadratics(linear: FloatArray, quadratic: FloatArray) -> None:
     check_rows(linear, name="linear", length="m")
     check_points(quadratic, name="quadratic", shape=(*linear.shape, linear.shape[1]))
     if not np.array_equal(quadratic, quadratic.transpose(0, 2, 1)):
-        raise ValueError("quadratic must be symmetric")
+        raise ValueError("quadratic is not symmetric: give (quadratic + quadratic.T) / 2")

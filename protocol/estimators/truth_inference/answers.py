@@ -48,14 +48,16 @@ class Answers:
         make_fields_exact(self)
         shapes = {self.tasks.shape, self.workers.shape, self.labels.shape}
         if len(shapes) > 1 or self.tasks.ndim != 1:
-            raise ValueError(f"tasks, workers and labels need one shape (n,), got {sorted(shapes)}")
+            raise ValueError(f"tasks, workers and labels have shapes {sorted(shapes)}: give all of them one shape (n,)")
         if self.sizes.shape != (self.num_tasks,):
-            raise ValueError(f"sizes needs shape ({self.num_tasks},), got {self.sizes.shape}")
+            raise ValueError(f"sizes has shape {self.sizes.shape}: give ({self.num_tasks},)")
         if self.num_tasks and int(self.sizes.min()) < 2:  # noqa: PLR2004  one label is no question
-            raise ValueError(f"an answer set has at least 2 labels, got {int(self.sizes.min())}")
+            raise ValueError(f"an answer set has {int(self.sizes.min())} labels: use at least 2")
         for name, codes, limit in (("tasks", self.tasks, self.num_tasks), ("workers", self.workers, self.num_workers)):
             if codes.size and not (int(codes.min()) >= 0 and int(codes.max()) < limit):
-                raise ValueError(f"{name} must be in [0, {limit}), got {int(codes.min())} to {int(codes.max())}")
+                raise ValueError(
+                    f"{name} are {int(codes.min())} to {int(codes.max())}: use codes from 0, below {limit}"
+                )
         _check_labels(self.labels, self.sizes, self.tasks)
 
     @property
@@ -90,7 +92,7 @@ class AnswerBlock:
     def __post_init__(self) -> None:
         make_fields_exact(self)
         if self.labels.ndim != 2 or not len(self.labels) or self.labels.shape[1] != len(self.first):  # noqa: PLR2004  crowds
-            raise ValueError(f"labels needs shape (crowds, {len(self.first)}), got {self.labels.shape}")
+            raise ValueError(f"labels has shape {self.labels.shape}: give (crowds, {len(self.first)})")
         _check_labels(self.labels, self.first.sizes, self.first.tasks)
 
     @classmethod

@@ -83,7 +83,7 @@ def cautious_truth_discovery(
         [1, 0]
     """
     if not 1 <= least_odds < np.inf:
-        raise ValueError(f"least_odds must be at least 1, got {least_odds}")
+        raise ValueError(f"least_odds is {least_odds}: use at least 1")
     fitting = Fitting(max_iterations=max_iterations, tolerance=tolerance, ties=ties)
     table, sizes = VoteTable(answers), answers.first.sizes
     paper = discover(table, max_iterations=max_iterations, clamp=clamp, ties=ties)

@@ -49,7 +49,7 @@ def one_coin(
     )
     check_clamp(clamp)
     if not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing must be at least 0, got {smoothing}")
+        raise ValueError(f"smoothing is {smoothing}: use at least 0")
     table = VoteTable(answers)
     # The quality of a worker without answers is not used.
     totals = np.maximum(table.answers_of_workers.sum(axis=1), 1.0) + 2 * smoothing

@@ -134,9 +134,9 @@ def dawid_skene(
         ([1, 0], [[0.78, 0.22], [0.71, 0.29]])
     """
     if not 0 < floor <= 1:
-        raise ValueError(f"floor must be in (0, 1], got {floor}")
+        raise ValueError(f"floor is {floor}: use a value above 0, up to 1")
     if not 0 <= smoothing < np.inf:
-        raise ValueError(f"smoothing must be at least 0, got {smoothing}")
+        raise ValueError(f"smoothing is {smoothing}: use at least 0")
 
     def fit_confusions(counts: FloatArray, _previous: FloatArray | None) -> ConfusionFit:
         confusions = relative_frequencies(np.maximum(counts + smoothing, floor))

@@ -74,7 +74,9 @@ def debiased_majority(answers: Answers, noise: KnownNoise, *, ties: Ties = "firs
     lies = flips / (table.sizes - 1)
     keeps = 1 - flips - lies
     if not np.all(np.abs(keeps) >= _LEAST_SIGNAL):
-        raise ValueError(f"a flip probability of (s - 1)/s leaves nothing to estimate, got {flips.tolist()}")
+        raise ValueError(
+            f"flip probabilities are {flips.tolist()}: use others than (s - 1)/s, which leaves nothing to estimate"
+        )
     lie, keep = lies[table.kinds_of_tasks], keeps[table.kinds_of_tasks]
     # If λ < 0, a report of a label is evidence against it. Scores are integers, so that ties are exact.
     (truths,) = table.choose(table.counts * np.sign(keep), ties=ties)

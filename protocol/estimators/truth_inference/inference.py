@@ -181,24 +181,24 @@ def apply_one_by_one(find: Callable[Concatenate[Answers, P], Inference]) -> OneO
 def check_choice(name: str, value: str, choices: Any) -> None:
     """Raise ValueError unless an argument is one of the values of a `Literal`."""
     if value not in get_args(choices):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(choices))}, got {value!r}")
+        raise ValueError(f"{name} is {value!r}: use one of {', '.join(get_args(choices))}")
 
 
 def check_clamp(clamp: float) -> None:
     """Raise ValueError unless the clamp of shares is in (0, 1/2): at 1/2 all shares would be equal."""
     if not 0 < clamp < 0.5:  # noqa: PLR2004  a half
-        raise ValueError(f"clamp must be in (0, 1/2), got {clamp}")
+        raise ValueError(f"clamp is {clamp}: use a value above 0 and below 1/2")
 
 
 def check_rounds(max_iterations: int, ties: str, *, tolerance: float = 0.0, rounds: int | None = None) -> None:
     """Raise ValueError unless `ties` names a rule, there is a round, and the tolerance is a number ≥ 0."""
     check_choice("ties", ties, Ties)
     if max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, got {max_iterations}")
+        raise ValueError(f"max_iterations is {max_iterations}: use at least 1")
     if rounds is not None and rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds}")
+        raise ValueError(f"rounds is {rounds}: use at least 1")
     if not tolerance >= 0:
-        raise ValueError(f"tolerance must be at least 0, got {tolerance}")
+        raise ValueError(f"tolerance is {tolerance}: use at least 0")
 
 
 def choose_labels(scores: FloatArray, *, ties: Ties) -> IntArray:

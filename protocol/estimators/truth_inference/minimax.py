@@ -67,7 +67,7 @@ def minimax_entropy(
     """
     check_rounds(max_iterations, ties, tolerance=tolerance)
     if not 0 < penalty <= _MOST_PENALTY:
-        raise ValueError(f"penalty must be in (0, {_MOST_PENALTY:g}], got {penalty}")
+        raise ValueError(f"penalty is {penalty}: use a value above 0, up to {_MOST_PENALTY:g}")
     table = VoteTable(AnswerBlock.from_answers(answers))
     confusions = _Confusions(answers, table, penalty)
     probabilities, values, has_converged = table.vote_shares, list[float](), False

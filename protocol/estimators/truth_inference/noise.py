@@ -39,13 +39,15 @@ class KnownNoise:
     def __post_init__(self) -> None:
         make_fields_exact(self)
         if not self.flips or min(self.flips) < 2:  # noqa: PLR2004  one label is no question
-            raise ValueError(f"flips needs at least one size, each at least 2, got {sorted(self.flips)}")
+            raise ValueError(f"flips has the sizes {sorted(self.flips)}: give one or more, each at least 2")
         lengths = {len(values) for values in self.flips.values()}
         if len(lengths) > 1 or 0 in lengths:
-            raise ValueError(f"every size needs as many flip probabilities, at least one, got {sorted(lengths)}")
+            raise ValueError(f"sizes have {sorted(lengths)} flip probabilities: give each as many, at least one")
         for size, values in self.flips.items():
             if not all(0 <= value <= 1 for value in values) or list(values) != sorted(values):
-                raise ValueError(f"flip probabilities must ascend within [0, 1], got {values} for size {size}")
+                raise ValueError(
+                    f"flip probabilities of size {size} are {values}: use values from 0 to 1 that never fall"
+                )
 
     @property
     def level_noises(self) -> "Sequence[tuple[KnownNoise, IntArray | slice]]":

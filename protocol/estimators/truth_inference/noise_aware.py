@@ -85,9 +85,9 @@ def noise_aware_one_coin(
         max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties, class_prior=class_prior
     )
     if not 1 <= min(competence_prior) <= max(competence_prior) < np.inf:
-        raise ValueError(f"competence_prior must be two numbers that are at least 1, got {competence_prior}")
+        raise ValueError(f"competence_prior is {competence_prior}: use two numbers of at least 1")
     if not -1 < least_competence < 1:
-        raise ValueError(f"least_competence must be in (-1, 1), got {least_competence}")
+        raise ValueError(f"least_competence is {least_competence}: use a value above -1 and below 1")
     return fit_coins(VoteTable(answers), noise, fitting, competence_prior, least_competence)
 
 
@@ -324,9 +324,9 @@ def noise_aware_dawid_skene(
         ([1, 0], [0.61, 0.77])
     """
     if not 0 < prior_answers < np.inf:
-        raise ValueError(f"prior_answers must be above 0, got {prior_answers}")
+        raise ValueError(f"prior_answers is {prior_answers}: use a value above 0")
     if not 0.5 < prior_quality < 1:  # noqa: PLR2004  guessing between two labels
-        raise ValueError(f"prior_quality must be in (1/2, 1), got {prior_quality}")
+        raise ValueError(f"prior_quality is {prior_quality}: use a value above 1/2 and below 1")
     fitting = Fitting(
         max_iterations=max_iterations, tolerance=tolerance, rounds=rounds, ties=ties, class_prior=class_prior
     )

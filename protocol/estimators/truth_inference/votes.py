@@ -86,7 +86,7 @@ def infer_by_scores(
         ("weights", of_workers, (table.num_workers,)),
     ):
         if values.shape != shape or not np.isfinite(values).all():
-            raise ValueError(f"{name} must be finite, of shape {shape}, got shape {values.shape}")
+            raise ValueError(f"{name} have shape {values.shape}: give finite numbers of shape {shape}")
     inference = _choose_largest(table, np.ascontiguousarray(scores.T[:, None], dtype=np.float64), ties=ties).inference(
         0
     )

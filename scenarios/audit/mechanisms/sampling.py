@@ -152,7 +152,7 @@ def number_outputs(outputs: IntArray) -> Callable[[IntArray], IntArray]:
     low: IntArray = outputs.min(axis=0)
     sizes: list[int] = (outputs.max(axis=0) - low + 1).tolist()
     if math.prod(sizes) != len(outputs):
-        raise ValueError("the reports must be all rows of numbers in some ranges")
+        raise ValueError("reports have gaps: give all rows of numbers within ranges")
     factors = np.array([math.prod(sizes[place + 1 :]) for place in range(len(sizes))], dtype=np.int64)
 
     def encode(reports: IntArray) -> IntArray:

@@ -11,6 +11,9 @@ const STATES = new Map([
   ['aborted', 'Ended without an outcome.'],
 ])
 
+/** What the reports of a phase are, in a voter's words. */
+const REPORTS = new Map([['weights', 'Weights'], ['opinions', 'Answers'], ['votes', 'Ballots']])
+
 /** @param {string} name @returns {HTMLElement} */
 function find(name) {
   const element = document.getElementById(name)
@@ -35,11 +38,11 @@ function show(facts) {
   const joined = isEarly ? 'Were opened' : 'Have joined'
   if (facts.joined !== null) rows.push(row(joined, `${facts.joined} of ${facts.parties}`))
   for (const [phase, number] of Object.entries(facts.reported ?? {})) {
-    rows.push(row(`Have reported in “${phase}”`, `${number} of ${facts.parties}`))
+    rows.push(row(`${REPORTS.get(phase) ?? phase} received`, `${number} of ${facts.parties}`))
   }
   if (facts.deadline !== null && ['registering', 'gathering', 'collecting'].includes(facts.state)) {
     const until = new Date(1000 * facts.deadline).toLocaleString('en-GB', { dateStyle: 'full', timeStyle: 'short' })
-    rows.push(row(facts.phase === 'join' ? 'Voters may join until' : `“${facts.phase}” ends at the latest`, until))
+    rows.push(row(facts.phase === 'join' ? 'Voters may join until' : 'Voters may send these until', until))
   }
   find('facts').replaceChildren(...rows)
   find('state').textContent = facts.result ? 'Over. This is the result:' : STATES.get(facts.state) ?? facts.state

@@ -67,7 +67,12 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
         for key, opinion in (("yes", 1), ("no", 0), ("abstain", -1)):
             for word in getattr(self, key):
                 is_clear = word.strip() and meanings.setdefault(word_of(word), opinion) == opinion
-                require(is_clear, f"{_FIELD}.{key}", word, "words that do not mean the other answer already")
+                require(
+                    is_clear,
+                    f"{_FIELD}.{key}",
+                    word,
+                    f"Another answer has {word!r} already, or it is empty. Use another word.",
+                )
 
     @property
     def words(self) -> Mapping[str, int]:
@@ -249,12 +254,14 @@ def _check_without_weights(parties: PartiesTable, candidates: Collection[str], p
     other_names = {name.casefold(): name for name in parties.table if name not in candidates}
     if did_you_mean(_WEIGHT, other_names) or _WEIGHT in other_names:
         close = next(name for folded_name, name in other_names.items() if did_you_mean(_WEIGHT, [folded_name]))
-        allowed = f"called {_WEIGHT!r}, if it holds weights; or named among the candidates, if it is voted on"
+        allowed = (
+            f"Call {close!r} {_WEIGHT!r}, if it holds weights, or name it among the candidates, if it is voted on."
+        )
         raise ConfigurationError(field=f"a column of {parties.source} (line 1)", value=close, allowed=allowed)
     allowed = f"true, or left out: {parties.source} has no column {_WEIGHT!r}, and one person, one vote is no secret"
     refuse(parameters.get("public_weights") is False, "public_weights", value=False, allowed=allowed)
     weights: list[float] = convert(parameters.get("weights", [1.0]), list[float], "weights")
-    allowed = f"with 1 among them, or left out: {parties.source} has no column {_WEIGHT!r}, so each partner weighs 1"
+    allowed = f"Add 1 to them, or leave them out: {parties.source} has no column {_WEIGHT!r}, so each partner weighs 1."
     refuse(1.0 not in weights, "weights", weights, allowed)
 
 
@@ -342,7 +349,7 @@ def _plain_weights(entries: Entries, options: VoteFile) -> Entries:
 
 
 def _unclear_decimal(field: str, entry: str) -> ConfigurationError:
-    allowed = f"said which number it is: {_FIELD}.decimal is the sign before decimals, '.' or ','"
+    allowed = f"Which number is {entry!r}? Set {_FIELD}.decimal to the sign before decimals, '.' or ','."
     return ConfigurationError(field=field, value=entry, allowed=allowed)
 
 

@@ -39,7 +39,9 @@ class SyntheticOpinions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     def __post_init__(self) -> None:
         refuse(self.seed < 0, "partners.seed", self.seed, "at least 0")
         if any(not 0 <= share <= 1 for share in self.yes_shares):
-            raise ConfigurationError(field="yes_shares", value=list(self.yes_shares), allowed="shares in [0, 1]")
+            raise ConfigurationError(
+                field="partners.yes_shares", value=list(self.yes_shares), allowed="shares in [0, 1]"
+            )
 
 
 class WeightedVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,12 +56,12 @@ class WeightedVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown
     weight_shares: tuple[float, ...] = ()  # one for each weight of the public set, summing to 1; by default all alike
 
     def __post_init__(self) -> None:
-        require(0 < self.count <= _MAX_COUNT, "count", self.count, f"in [1, {_MAX_COUNT}]")
+        require(0 < self.count <= _MAX_COUNT, "partners.count", self.count, f"in [1, {_MAX_COUNT}]")
         super().__post_init__()
         shares = self.weight_shares
         if shares and (any(not share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-9):  # noqa: PLR2004  rounding
             raise ConfigurationError(
-                field="weight_shares",
+                field="partners.weight_shares",
                 value=list(shares),
                 allowed=f"shares that sum to 1 (these sum to {sum(shares):g})",
             )
@@ -144,7 +146,7 @@ def make_opinions(options: SyntheticOpinions, *, num_partners: int, candidates: 
 def _weighted_votes(votes: WeightedVotes, ballot: Parameters, seeds: Sequence[int]) -> dict[str, Entries]:
     weights = ballot.weights
     shares = votes.weight_shares or (1 / len(weights),) * len(weights)
-    _check_number("weight_shares", shares, [f"{weight:g}" for weight in weights])
+    _check_number("partners.weight_shares", shares, [f"{weight:g}" for weight in weights])
     uniforms = _uniforms(seeds, num_partners=votes.count, candidates=ballot.candidates)
     places = np.searchsorted(np.cumsum(shares)[:-1], uniforms[:, 0], side="right")
     return {
@@ -163,7 +165,7 @@ def _uniforms(seeds: Sequence[int], *, num_partners: int, candidates: Sequence[s
 
 def _opinions(options: SyntheticOpinions, candidates: Sequence[str], uniforms: FloatArray) -> dict[str, Entries]:
     shares = options.yes_shares or (0.5,) * len(candidates)
-    _check_number("yes_shares", shares, candidates)
+    _check_number("partners.yes_shares", shares, candidates)
     return {
         name: (uniforms[:, place] < share).astype(np.int64)
         for place, (name, share) in enumerate(zip(candidates, shares, strict=True), start=1)

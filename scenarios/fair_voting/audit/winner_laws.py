@@ -95,7 +95,7 @@ def search_neighbors(
     """
     size = choice.num_alternatives
     if size > _MAX_RANKED:
-        raise ValueError(f"the search takes at most {_MAX_RANKED} alternatives, got {size}")
+        raise ValueError(f"there are {size} alternatives: the search takes at most {_MAX_RANKED}")
     if choice.sum_sizes != choice.group_sizes:
         raise ValueError("the search takes sums of all voters, not of a sub-sample")
     generator = np.random.default_rng(seed)
@@ -116,7 +116,7 @@ def search_neighbors(
         if best is None or best_found.loss > best.loss:
             best = best_found
     if best is None:
-        raise ValueError(f"the search takes at least one start, got {num_starts}")
+        raise ValueError(f"num_starts is {num_starts}: use at least 1")
     return best
 
 

@@ -17,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 import numpy as np
 
 from ....protocol.arrays import IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean, refuse
+from ....protocol.errors import ConfigurationError, did_you_mean, join_names, refuse
 from ....protocol.fair_voting import Feature
 from ....protocol.fair_voting.entries import names_two_groups
 from ....protocol.roles import check_party_name
@@ -110,7 +110,7 @@ def groups_of_entries(
     for entry in new_names:
         if entry not in index:
             known_names = [name for name in index if name]
-            allowed = f"entries of {column!r}: {_some(known_names)}{did_you_mean(entry, known_names)}"
+            allowed = f"entries of {column!r}: {join_names(known_names)}{did_you_mean(entry, known_names)}"
             raise ConfigurationError(field="voters.group_names", value=entry, allowed=allowed)
     name_of = {entry: new_names.get(entry, entry) for entry in index if entry}
     for entry in name_of:
@@ -122,12 +122,12 @@ def groups_of_entries(
     for entry, name in name_of.items():
         if name not in place_of:
             voter = int(np.argmax(codes == index[entry]))
-            allowed = f"of one of the groups {_some(group_order)}{did_you_mean(name, group_order)}"
+            allowed = f"one of the groups {join_names(group_order)}{did_you_mean(name, group_order)}"
             raise ConfigurationError(field=f"{column} ({place_of_voter(voter)})", value=entry, allowed=allowed)
         check_party_name(name, field="group")
     for name in group_order:
         if name not in name_of.values():
-            allowed = f"groups with a voter each: the entries of {column!r} are {_some(list(name_of))}"
+            allowed = f"groups with a voter each: the entries of {column!r} are {join_names(list(name_of))}"
             raise ConfigurationError(field="voters.groups", value=name, allowed=allowed)
     check_groups(group_order)
     places = np.array([place_of[name_of[entry]] if entry else -1 for entry in index], dtype=np.int64)
@@ -191,8 +191,8 @@ def groups_of_companion(
         entries[number], lines[number] = group, line
     if None in entries and without_group == "refuse":
         missing = entries.index(None)
-        allowed = f"a line of every voter, or {_LEAVE_OUT}"
-        raise ConfigurationError(field=path.name, value=f"no line of {ballots.where(missing)}", allowed=allowed)
+        allowed = f"There is no line of {ballots.where(missing)}. Add one, or {_LEAVE_OUT}."
+        raise ConfigurationError(field=path.name, value=ballots.where(missing), allowed=allowed)
     return groups_of_entries(
         ballots,
         [entry or "" for entry in entries],
@@ -224,11 +224,6 @@ def _numbers_of_voters(ballots: FileBallots) -> Callable[[str], int]:
         return number - 1 if number <= num_ballots else -1
 
     return by_number
-
-
-def _some(names: Sequence[str]) -> str:
-    """Return names for a sentence, the first ones of many."""
-    return ", ".join(names[:_MAX_SHOWN]) + (", …" if len(names) > _MAX_SHOWN else "")
 
 
 def cross_groupings(groupings: Mapping[str, Grouping], *, field: str) -> tuple[Grouping, tuple[Feature, ...]]:

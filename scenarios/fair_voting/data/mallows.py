@@ -53,9 +53,9 @@ def draw_mallows(uniforms: FloatArray, *, center: Sequence[int], dispersion: flo
     num_alternatives = len(ranks)
     _check_dispersion(dispersion)
     if num_alternatives > _MOST_ALTERNATIVES:
-        raise ValueError(f"there may be at most {_MOST_ALTERNATIVES} alternatives, got {num_alternatives}")
+        raise ValueError(f"there are {num_alternatives} alternatives: use at most {_MOST_ALTERNATIVES}")
     if uniforms.ndim != 2 or uniforms.shape[1] != num_alternatives - 1:  # noqa: PLR2004  a table
-        raise ValueError(f"uniforms must have shape (n, {num_alternatives - 1}), got {uniforms.shape}")
+        raise ValueError(f"uniforms have shape {uniforms.shape}: give shape (n, {num_alternatives - 1})")
     thresholds = [_thresholds(number, dispersion) for number in range(2, num_alternatives + 1)]
     positions = np.empty((len(uniforms), num_alternatives), dtype=np.int64)
     for start in range(0, len(uniforms), _BATCH_ROWS):
@@ -113,7 +113,7 @@ def kendall_tau_distances(positions: IntArray, *, center: Sequence[int]) -> IntA
     """
     num_alternatives = len(_ranks_of(center))
     if positions.ndim != 2 or positions.shape[1] != num_alternatives:  # noqa: PLR2004  a table
-        raise ValueError(f"positions must have shape (n, {num_alternatives}), got {positions.shape}")
+        raise ValueError(f"positions have shape {positions.shape}: give shape (n, {num_alternatives})")
     ordered_positions = positions[:, list(center)]
     distances = np.zeros(len(positions), dtype=np.int64)
     for better_alternative, worse in itertools.combinations(range(num_alternatives), 2):
@@ -159,10 +159,10 @@ def _ranks_of(center: Sequence[int]) -> list[int]:
     """Return the place of each alternative in the center, which has each once."""
     ranks = {alternative: rank for rank, alternative in enumerate(center)}
     if not center or len(ranks) != len(center) or set(ranks) != set(range(len(center))):
-        raise ValueError(f"center must have each alternative's number once, got {list(center)}")
+        raise ValueError(f"center is {list(center)}: write each alternative's number, from 0, once")
     return [ranks[alternative] for alternative in range(len(center))]
 
 
 def _check_dispersion(dispersion: float) -> None:
     if not 0 <= dispersion <= 1:
-        raise ValueError(f"dispersion must be in [0, 1], got {dispersion}")
+        raise ValueError(f"dispersion is {dispersion}: use a value from 0 to 1")

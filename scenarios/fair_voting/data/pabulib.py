@@ -269,7 +269,7 @@ def _read_meta(path: Path, rows: Iterator[tuple[int, list[str]]]) -> _Meta:
         if row[0] in entries:
             raise line_fault(path, line, row[0], f"another key: line {entries[row[0]][0]} has it")
         entries[row[0]] = line, row[1]
-    raise ConfigurationError(field=path.name, value="a file without PROJECTS", allowed="a Pabulib file")
+    raise ConfigurationError(field=path.name, value="PROJECTS", allowed="There is no PROJECTS. Name a Pabulib file.")
 
 
 def _read_projects(path: Path, rows: Iterator[tuple[int, list[str]]]) -> dict[str, str]:
@@ -292,7 +292,7 @@ def _read_projects(path: Path, rows: Iterator[tuple[int, list[str]]]) -> dict[st
                 path, line, row[id_place], f"no further one: at most {MAX_ALTERNATIVES_OF_A_FILE:,} projects"
             )
         projects[row[id_place]] = row[name] if name >= 0 else ""
-    raise ConfigurationError(field=path.name, value="a file without VOTES", allowed="a Pabulib file")
+    raise ConfigurationError(field=path.name, value="VOTES", allowed="There is no VOTES. Name a Pabulib file.")
 
 
 def _read_votes(
@@ -319,7 +319,7 @@ def _read_votes(
             entries.append(row[column_place])
         if len(votes.lines) > MAX_VOTERS:
             raise line_fault(path, line, "a further vote", f"the last one: at most {MAX_VOTERS:,} votes in one file")
-    require(votes.lines, path.name, "VOTES without a vote", "a Pabulib file with votes")
+    require(votes.lines, path.name, "VOTES", "There is no vote below VOTES. Name a file with votes.")
     if len(set(votes.voters)) < len(votes.voters):
         line_of_voter: dict[str, int] = {}
         for line, voter in zip(votes.lines, votes.voters, strict=True):

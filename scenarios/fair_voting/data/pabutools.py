@@ -35,7 +35,9 @@ def to_pabutools(profile: Profile, *, costs: Mapping[str, float], budget: float)
     """
     if odd := sorted({*costs} ^ {*profile.alternatives}):
         wrong = "is no alternative" if odd[0] in costs else "has no cost"
-        raise ValueError(f"costs must have each of {', '.join(profile.alternatives)} once: {odd[0]!r} {wrong}")
+        raise ValueError(
+            f"costs do not fit: {odd[0]!r} {wrong}. Give one for each of {', '.join(profile.alternatives)}"
+        )
     try:
         election_module: Any = importlib.import_module(
             "pabutools.election"
@@ -43,7 +45,7 @@ def to_pabutools(profile: Profile, *, costs: Mapping[str, float], budget: float)
     except ImportError as error:
         raise ImportError("profiles of Pabutools need the package pabutools: pip install pabutools") from error
     if not are_strict(profile.rankings.positions).all():
-        raise ValueError("an OrdinalBallot has no ties: each voter must rank all alternatives in a strict order")
+        raise ValueError("an OrdinalBallot has no ties: have each voter rank all alternatives in a strict order")
     projects = [election_module.Project(name, Fraction(str(costs[name]))) for name in profile.alternatives]
     instance = election_module.Instance(projects, budget_limit=Fraction(str(budget)))
     orders: list[list[int]] = positions_of_orders(profile.rankings.positions).tolist()  # an inverse goes both ways
@@ -74,13 +76,11 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
     ballots: Any = profile
     if not hasattr(instance, "budget_limit") or not isinstance(profile, Sequence):
         kinds = f"{type(instance).__name__} and {type(profile).__name__}"
-        raise TypeError(f"expected an Instance and an OrdinalProfile of pabutools.election, got {kinds}")
+        raise TypeError(f"these are {kinds}: give an Instance and an OrdinalProfile of pabutools.election")
     names = sorted(str(project.name) for project in instance)
     alternative_names = tuple(map(str, alternatives)) or tuple(names)
     if sorted(alternative_names) != names:
-        raise ValueError(
-            f"alternatives must be the projects {', '.join(names)}, each once, got {list(alternative_names)}"
-        )
+        raise ValueError(f"alternatives are {list(alternative_names)}: name the projects {', '.join(names)}, each once")
     number_of = {name: number for number, name in enumerate(alternative_names)}
     orders: list[list[int]] = []
     groups: dict[str, int] = {}
@@ -94,15 +94,15 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
             )
         ranked_names = [str(getattr(project, "name", "")) for project in _in_order(ballot, voter)]
         if sorted(ranked_names) != names:
-            raise ValueError(f"the ballot of {voter} must rank each of {len(names)} projects once, got {ranked_names}")
+            raise ValueError(f"the ballot of {voter} ranks {ranked_names}: rank each of {len(names)} projects once")
         ballot_meta: Mapping[str, Any] = ballot.meta or {}
         if (group_entry := ballot_meta.get(group)) is None:
-            raise ValueError(f"the ballot of {voter} must have its voter's group under {group!r} in its meta")
+            raise ValueError(f"the ballot of {voter} has no group: write it under {group!r} in its meta")
         orders.append([number_of[name] for name in ranked_names])
         members.append(groups.setdefault(str(group_entry), len(groups)))
         voters[voter] = number
     if not orders:
-        raise ValueError("there must be at least one ballot, got none")
+        raise ValueError("there is no ballot: give at least one")
     return Profile(
         alternatives=alternative_names,
         rankings=Rankings(positions_of_orders(np.array(orders, dtype=np.int64))),
@@ -116,5 +116,5 @@ def from_pabutools(instance: Any, profile: Any, *, group: str = _GROUP, alternat
 def _in_order(ballot: Any, voter: str) -> Sequence[Any]:
     """Return a ballot's projects, the best first; TypeError for one that has no order."""
     if not hasattr(ballot, "at_index"):
-        raise TypeError(f"the ballot of {voter} must be an OrdinalBallot, got {type(ballot).__name__}")
+        raise TypeError(f"the ballot of {voter} is a {type(ballot).__name__}: give an OrdinalBallot")
     return list(ballot)

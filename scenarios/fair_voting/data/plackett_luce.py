@@ -52,9 +52,9 @@ def draw_plackett_luce(uniforms: FloatArray, *, weights: Sequence[float]) -> Int
     _check_weights(weights)
     num_alternatives = len(weights)
     if num_alternatives > _MOST_ALTERNATIVES:
-        raise ValueError(f"there may be at most {_MOST_ALTERNATIVES} alternatives, got {num_alternatives}")
+        raise ValueError(f"there are {num_alternatives} alternatives: use at most {_MOST_ALTERNATIVES}")
     if uniforms.ndim != 2 or uniforms.shape[1] != num_alternatives:  # noqa: PLR2004  a table
-        raise ValueError(f"uniforms must have shape (n, {num_alternatives}), got {uniforms.shape}")
+        raise ValueError(f"uniforms have shape {uniforms.shape}: give shape (n, {num_alternatives})")
     rates = np.array(weights, dtype=np.float64)[:, None]
     positions = np.empty((len(uniforms), num_alternatives), dtype=np.int64)
     for start in range(0, len(uniforms), _BATCH_ROWS):
@@ -87,7 +87,7 @@ def plackett_luce_probabilities(positions: IntArray, *, weights: Sequence[float]
     """
     _check_weights(weights)
     if positions.ndim != 2 or positions.shape[1] != len(weights):  # noqa: PLR2004  a table
-        raise ValueError(f"positions must have shape (n, {len(weights)}), got {positions.shape}")
+        raise ValueError(f"positions have shape {positions.shape}: give shape (n, {len(weights)})")
     # The inverse of a permutation is found in the same way in both directions.
     from_worst = np.array(weights, dtype=np.float64)[positions_of_orders(positions)][:, ::-1]
     return np.prod(from_worst / np.cumsum(from_worst, axis=1), axis=1)
@@ -106,4 +106,4 @@ def _arrivals(times: FloatArray) -> NDArray[Any]:
 
 def _check_weights(weights: Sequence[float]) -> None:
     if not weights or not all(LEAST_WEIGHT <= weight <= MOST_WEIGHT for weight in weights):
-        raise ValueError(f"weights must be in [{LEAST_WEIGHT:g}, {MOST_WEIGHT:g}], got {list(weights)}")
+        raise ValueError(f"weights are {list(weights)}: use values from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}")

@@ -63,7 +63,7 @@ def from_pref_voting(profiles: Mapping[str, Any], *, names: Sequence[str] = ()) 
     """
     read_profiles = {group: _read(profile, group, has_names=bool(names)) for group, profile in dict(profiles).items()}
     if not read_profiles:
-        raise ValueError("there must be at least one profile, got none")
+        raise ValueError("there is no profile: give at least one")
     first = next(iter(read_profiles))
     alternatives = tuple(map(str, names)) or read_profiles[first][0]
     for group, (alternatives_of_group, _) in read_profiles.items():
@@ -73,7 +73,7 @@ def from_pref_voting(profiles: Mapping[str, Any], *, names: Sequence[str] = ()) 
                 f"alternatives of group {group!r} are {list(alternatives_of_group)}, {names_text} {list(alternatives)}"
             )
     if len(set(alternatives)) != len(alternatives):
-        raise ValueError(f"alternatives must have different names, got {list(alternatives)}")
+        raise ValueError(f"alternatives are {list(alternatives)}: give each a name of its own")
     blocks = [positions for _, positions in read_profiles.values()]
     sizes = [len(block) for block in blocks]
     return Profile(
@@ -88,7 +88,7 @@ def from_pref_voting(profiles: Mapping[str, Any], *, names: Sequence[str] = ()) 
 
 def _to_theirs(positions: IntArray, alternatives: Sequence[str]) -> Any:
     if len(alternatives) > _MOST_ALTERNATIVES:
-        raise ValueError(f"there may be at most {_MOST_ALTERNATIVES} alternatives, got {len(alternatives)}")
+        raise ValueError(f"there are {len(alternatives)} alternatives: use at most {_MOST_ALTERNATIVES}")
     # As text of bytes, which sorts ten times faster than rows of a table; a byte of 0 would end it.
     texts = np.ascontiguousarray((positions + 1).astype(np.uint8)).view(f"S{len(alternatives)}").ravel()
     _, firsts, counts = np.unique(texts, return_index=True, return_counts=True)
@@ -116,7 +116,7 @@ def _read(profile: Any, group: str, *, has_names: bool) -> tuple[tuple[str, ...]
         ranks = [_ranks_of(row, candidates) for row in rows]
     except (AttributeError, TypeError) as error:
         kind = type(profile).__name__
-        raise TypeError(f"group {group!r} must be a pref_voting Profile or ProfileWithTies, got {kind}") from error
+        raise TypeError(f"group {group!r} is a {kind}: give a pref_voting Profile or ProfileWithTies") from error
     # A Profile without some candidates has new numbers, and the names of the old ones.
     if not has_names and candidates == list(range(len(candidates))) and len(cmap) > len(candidates):
         names_given = ", ".join(map(str, cmap.values()))
@@ -125,9 +125,9 @@ def _read(profile: Any, group: str, *, has_names: bool) -> tuple[tuple[str, ...]
         )
     for number in counts:
         if number.denominator > 1 or number < 0:
-            raise ValueError(f"counts of group {group!r} must be whole numbers of voters, got {float(number):g}")
+            raise ValueError(f"a count of group {group!r} is {float(number):g}: use whole numbers of voters")
     if not 0 < sum(counts) <= MAX_VOTERS:
-        raise ValueError(f"group {group!r} must have at least one voter, and {MAX_VOTERS:,} at most, got {sum(counts)}")
+        raise ValueError(f"group {group!r} has {sum(counts)} voters: give one or more, {MAX_VOTERS:,} at most")
     positions = positions_of_classes(np.array(ranks, dtype=np.int64).reshape(len(rows), -1))
     return names, np.repeat(positions, [int(number) for number in counts], axis=0)
 
@@ -138,7 +138,7 @@ def _ranks_of(row: Any, candidates: Sequence[Any]) -> list[int]:
     if rank_map is None:
         order = list(row)
         if sorted(order) != sorted(candidates):
-            raise ValueError(f"a ranking must have each alternative once, got [{', '.join(map(str, order))}]")
+            raise ValueError(f"a ranking is [{', '.join(map(str, order))}]: name each alternative once")
         return [order.index(candidate) for candidate in candidates]
     levels = sorted({rank_map[candidate] for candidate in rank_map})
     return [levels.index(rank_map[each]) if each in rank_map else len(levels) for each in candidates]

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from ....protocol.arrays import FloatArray, IntArray
-from ....protocol.errors import ConfigurationError, did_you_mean, list_choices, refuse, require
+from ....protocol.errors import ConfigurationError, did_you_mean, join_names, list_choices, refuse, require
 from ....protocol.fair_voting.rankings import Rankings
 from ....protocol.mechanisms import MAX_ALTERNATIVES
 from ....protocol.randomness import philox_rows, stream_key
@@ -29,7 +29,6 @@ _FEWEST: Final = 2  # of alternatives, or there is nothing to decide
 _FIELD: Final = "voters"
 _STREAM: Final = "election-societies"
 _BATCH_ROWS: Final = 1 << 14
-_MOST_NAMED: Final = 5
 
 _Place: TypeAlias = Callable[[str], str]  # what an option is called in errors
 
@@ -289,8 +288,7 @@ def _faults_of(center: Sequence[str], alternatives: Sequence[str]) -> str:
 
 def _join_names(names: Sequence[str]) -> str:
     """Return names for a sentence, the first of them."""
-    more_note = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return ", ".join(map(repr, names[:_MOST_NAMED])) + more_note
+    return join_names([*map(repr, names)])
 
 
 def _place_in(group: str) -> _Place:

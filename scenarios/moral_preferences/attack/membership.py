@@ -80,7 +80,9 @@ def repeat_releases(
         ValueError: there are fewer than 2 rows, or no round or release.
     """
     if len(line_up) < 2 or num_rounds < 1 or not num_releases or min(num_releases) < 1:  # noqa: PLR2004  a suspect and another
-        raise ValueError("expected a line-up of two rows or more, and at least one round and one release")
+        raise ValueError(
+            "too little is given: use a line-up of two rows or more, and one round and one release or more"
+        )
     mechanism = mechanism_faced(protocol, public)
     variance = protocol.summary.noise_variance(mechanism)
     epsilon = total_of(protocol.losses_of(public), relation=NeighboringRelation.REPLACE_ONE).proven

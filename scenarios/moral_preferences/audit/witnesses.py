@@ -122,4 +122,4 @@ def _climb(pairs: FloatArray) -> FloatArray:
 def _check_positive(**parameters: float) -> None:
     for name, value in parameters.items():
         if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {value}")
+            raise ValueError(f"{name} is {value}: use a positive, finite value")

@@ -66,7 +66,7 @@ def check_range(start: int, stop: int | None, voters: int) -> int:
     """
     end = voters if stop is None else stop
     if not 0 <= start < end <= voters:
-        raise ValueError(f"voters must be a range within 0 to {voters}, got {start} to {end}")
+        raise ValueError(f"voters are {start} to {end}: use a range within 0 to {voters}")
     return end
 
 
@@ -153,6 +153,6 @@ def split_batches(make: Callable[..., Survey], spec: SyntheticVoters, *, batch_v
         [2, 2, 1]
     """
     if batch_voters < 1:
-        raise ValueError(f"batch_voters must be at least 1, got {batch_voters}")
+        raise ValueError(f"batch_voters is {batch_voters}: use at least 1")
     for start in range(0, spec.voters, batch_voters):
         yield make(spec, start=start, stop=min(start + batch_voters, spec.voters))

@@ -82,12 +82,12 @@ class Survey:
     def __post_init__(self) -> None:
         if len(self.voters) != len(self.records) or (len(self.lines) and len(self.lines) != len(self.voters)):
             numbers = f"{len(self.voters)} names, {len(self.records)} voters with records and {len(self.lines)} lines"
-            raise ValueError(f"expected a name for each voter and a line for each or for none, got {numbers}")
+            raise ValueError(f"there are {numbers}: give each voter a name, and all or none a line")
         if len(self.features) != self.records.num_features:
-            raise ValueError(f"expected {self.records.num_features} names of features, got {len(self.features)}")
+            raise ValueError(f"{len(self.features)} features are named: name {self.records.num_features}")
         if len(self.societies) and len(self.societies) != len(self.voters):
             numbers = f"{len(self.voters)} voters and {len(self.societies)} societies"
-            raise ValueError(f"expected a society of each voter or of none, got {numbers}")
+            raise ValueError(f"there are {numbers}: give each voter a society, or none")
         shape = (len(self.voters), len(self.features))
         if self.truth is not None and self.truth.shape != shape:
-            raise ValueError(f"the true preferences must have shape {shape}, got {self.truth.shape}")
+            raise ValueError(f"the true preferences have shape {self.truth.shape}: give shape {shape}")

@@ -218,15 +218,13 @@ def _answer_sets(
             return [_checked(answer_sets, "answer_sets")], set_of_task
         labels = in_order(answers.labels.names)
         if len(labels) < 2:  # noqa: PLR2004  one label is no question
-            allowed = "not the only one, unless answer_sets says which others there are"
+            allowed = f"Nobody gave another label than {labels[0]!r}. Name the possible ones by labels."
             raise ConfigurationError(field=f"label ({answers.where(0)})", value=labels[0], allowed=allowed)
         for first, *other_labels in alike_in(labels) if are_alike_refused else ():
             for other in other_labels:
                 row = int(np.argmax(answers.labels.codes == answers.labels.names.index(other)))
-                allowed = (
-                    f"one label with {quote(first)}, or another one: labels says which there are, and in a table how "
-                    "else each is written"
-                )
+                allowed = f"Is {quote(other)} the same label as {quote(first)}? Say by labels which there are, and how "
+                allowed += "else each is written."
                 raise ConfigurationError(field=f"label ({answers.where(row)})", value=other, allowed=allowed)
         return [tuple(labels)], set_of_task
     if answer_sets is not None and not isinstance(answer_sets, Mapping):

@@ -198,13 +198,15 @@ class _NoiseAware(FittingEstimator[ResultT]):
         noise_names = [name for name in names if getattr(self, name) is not None]
         if len(noise_names) != 1:
             allowed = f"exactly one of {', '.join(names[:-1])} and {names[-1]}"
-            raise ValueError(f"{allowed} says what the perturbation is, got {', '.join(noise_names) or 'none'}")
+            raise ValueError(
+                f"{', '.join(noise_names) or 'none'} given: give {allowed}, which says what the perturbation is"
+            )
         if self.flip_probability is not None and not 0 <= self.flip_probability <= 1:
-            raise ValueError(f"flip_probability must be in [0, 1], got {self.flip_probability}")
+            raise ValueError(f"flip_probability is {self.flip_probability}: use a value from 0 to 1")
         if self.epsilon is not None and not 0 <= self.epsilon < math.inf:
-            raise ValueError(f"epsilon must be at least 0, got {self.epsilon}")
+            raise ValueError(f"epsilon is {self.epsilon}: use at least 0")
         if self.bounds is not None and not 0 <= self.bounds[0] <= self.bounds[1] <= 1:
-            raise ValueError(f"bounds must be a <= b within [0, 1], got {self.bounds}")
+            raise ValueError(f"bounds are {self.bounds}: use two values from 0 to 1, the lower one first")
 
     def _infer(self, answers: Answers, *noise: KnownNoise) -> ResultT:
         return super()._infer(answers, self._noise_of(answers))
@@ -212,7 +214,7 @@ class _NoiseAware(FittingEstimator[ResultT]):
     def _check(self, frame: FrameAnswers) -> None:
         # The answer set's size, on which the perturbation depends, may not be guessed.
         if self.labels is None and len(frame.labels) < 2:  # noqa: PLR2004  one label is no question
-            raise ValueError(f"labels= must name the answer set: only {frame.labels[0]!r} occurs")
+            raise ValueError(f"only the label {frame.labels[0]!r} occurs: name all possible ones by labels=")
 
     def _noise_of(self, answers: Answers) -> KnownNoise:
         """Return the perturbation of these answers, the same for all their answer sets if it is not an epsilon."""

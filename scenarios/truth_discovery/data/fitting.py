@@ -194,13 +194,13 @@ def _convert_answers(data: Any, num_labels: int | None) -> Answers:
     kind = type(data).__name__
     parts = cast("tuple[Any, ...]", data) if isinstance(data, tuple) else ()
     if len(parts) != 3:  # noqa: PLR2004  tasks, workers, labels
-        raise TypeError(f"expected a pandas.DataFrame, Answers, or a tuple (tasks, workers, labels), got {kind}")
+        raise TypeError(f"this is a {kind}: give a pandas.DataFrame, Answers, or a tuple (tasks, workers, labels)")
     arrays: list[Any] = [np.asarray(part) for part in parts]
     for name, codes in zip(("tasks", "workers", "labels"), arrays, strict=True):
         if not codes.size:
             raise ValueError(f"{name} is empty")
         if codes.dtype.kind not in "iu":
-            raise TypeError(f"{name} must be integer codes, got {codes.dtype}")
+            raise TypeError(f"{name} are {codes.dtype}: give integer codes")
     tasks, workers, labels = (codes.astype(np.int64) for codes in arrays)
     num_tasks = int(tasks.max()) + 1
     size = max(2, int(labels.max()) + 1) if num_labels is None else num_labels

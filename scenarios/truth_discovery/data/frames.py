@@ -110,7 +110,7 @@ def encode_frame(
         [0, 1]
     """
     if repeats not in get_args(Repeats):
-        raise ValueError(f"repeats must be one of {', '.join(get_args(Repeats))}, got {repeats!r}")
+        raise ValueError(f"repeats is {repeats!r}: use one of {', '.join(get_args(Repeats))}")
     data = _checked(data)
     task_codes, tasks = _factorize(data, "task")
     worker_codes, workers = _factorize(data, "worker")
@@ -220,7 +220,9 @@ def _checked(data: Any) -> pd.DataFrame:
     if is_frame(data) and not isinstance(data, pd.DataFrame):
         data = pd.DataFrame(dict(columns_of(data, "data")[0]))
     if not isinstance(data, pd.DataFrame):
-        raise TypeError(f"expected a pandas.DataFrame with the columns {', '.join(COLUMNS)}, got {type(data).__name__}")
+        raise TypeError(
+            f"this is a {type(data).__name__}: give a pandas.DataFrame with the columns {', '.join(COLUMNS)}"
+        )
     absent_columns = [column for column in COLUMNS if column not in data.columns]
     if absent_columns:
         raise ValueError(f"no column {', '.join(absent_columns)}; the frame has {', '.join(map(str, data.columns))}")
@@ -291,8 +293,10 @@ def _order_labels(
         ordered_names = pd.Index(list(labels), name=names.name)
         unknown = [name for name in names if name not in ordered_names]
         if not ordered_names.is_unique or unknown:
-            problem = f"the frame has {', '.join(map(repr, unknown[:_MAX_NAMED]))}" if unknown else "one occurs twice"
-            raise ValueError(f"labels must be all labels once, got {list(labels)}; {problem}")
+            problem = (
+                f"the frame has {', '.join(map(repr, unknown[:_MAX_NAMED]))} too" if unknown else "one occurs twice"
+            )
+            raise ValueError(f"labels are {list(labels)}, and {problem}: name each label once")
     places: IntArray = ordered_names.get_indexer(names).astype(np.int64)
     return places[codes], ordered_names
 

@@ -14,14 +14,13 @@ import numpy as np
 
 from ....protocol.arrays import IntArray
 from ....protocol.columns import CodedColumn
-from ....protocol.errors import ConfigurationError, quote, require
+from ....protocol.errors import ConfigurationError, join_names, quote, require
 from ...reading.cells import number_in
 
 Labels: TypeAlias = list[str] | dict[str, list[str]]
 """All labels in order; or by each label the other ways in which answers have it."""
 Others: TypeAlias = Literal["refuse", "leave_out"]
 """What becomes of an answer that is none of the labels."""
-_MOST_NAMED: Final = 12
 _TRUTHS: Final = {"true": "1", "false": "0"}
 
 
@@ -32,8 +31,7 @@ def join_labels(labels: Sequence[str]) -> str:
         >>> join_labels(["no", "yes"])
         "'no', 'yes'"
     """
-    more_note = f" and {len(labels) - _MOST_NAMED} more" if len(labels) > _MOST_NAMED else ""
-    return ", ".join(map(quote, labels[:_MOST_NAMED])) + more_note
+    return join_names([*map(quote, labels)])
 
 
 def read_labels(values: Sequence[str], labels_found: Collection[str] = ()) -> dict[str, list[str]]:

@@ -124,12 +124,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"game": "board"}, "leave out game"),
     ({"public_weights": True}, "variant is .*: use 'joint' or 'auto', since weights are public"),
     ({"epsilons": ()}, "epsilons is .*: use at least one level"),
-    ({"epsilons": (2.0, 1.0)}, "epsilons must be distinct, ascending"),
+    ({"epsilons": (2.0, 1.0)}, "Make it distinct, ascending"),
     ({"epsilons": (1.0, 31.0)}, r"epsilons is 31.0: use a value from 1e-09 to 30"),
     ({"epsilons": tuple(range(1, 22))}, "epsilons is '?21 levels'?: use at most 20"),
     ({"epsilon": 2.0}, "leave out epsilon beside epsilons"),
     ({"epsilons": msgspec.UNSET, "chosen_by": "partner"}, "give epsilons"),
-    ({"candidates": ("epsilon",)}, "candidates must be"),
+    ({"candidates": ("epsilon",)}, "candidates is"),
 ]
 
 
@@ -146,12 +146,12 @@ def test_an_epsilon_that_is_no_level_is_refused() -> None:
         vote.encode({**table, "epsilon": ["1", "0.7"]})
     with refuses(said="the table has no column epsilon"):
         vote.encode(table)
-    with refuses(said="epsilon must be the ε that the server has: 1; it is 3"):
+    with refuses(said="epsilon is 3: use the ε that the server has: 1"):
         vote.encode_own({"weight": 1, "a": 1, "b": 1, "epsilon": 3}, [1])
     (row,) = vote.encode({"weight": [1], "a": [1], "b": [1], "epsilon": [1]}).private.tolist()
     assert list(vote.encode_own({"weight": 1, "a": 1, "b": 1}, [1])) == row
     for row in ([], [3], [0, 0]):
-        with refuses(said="public row must be the place of an ε, in [0, 2]"):
+        with refuses(said="use the place of an ε, in [0, 2]"):
             vote.check_public(row)
     assert vote.encode_chosen({}) == ()
     chosen = make_vote(chosen_by="partner")

@@ -200,7 +200,7 @@ def test_a_partner_joins_with_its_own_weight_and_is_told_what_counts(variant: st
 @pytest.mark.parametrize("weight", ["0.89", "6.8", "0", "-2", "", "nan", "inf", "2/3", "50 %", "1e6"])
 @pytest.mark.parametrize("variant", ["joint", "central, public"])
 def test_a_weight_that_is_near_to_none_of_the_set_is_refused(variant: str, weight: str) -> None:
-    with refuses(said="weight in row 2 must be within 10 % of one of 1, 1.2, "):
+    with refuses(said="Make it within 10 % of one of 1, 1.2, "):
         make_vote(variant).encode({"weight": ["1.3", weight], "a": [1, 0]})
 
 

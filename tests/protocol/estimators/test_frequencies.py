@@ -56,7 +56,7 @@ def test_hand_worked_debiased_values() -> None:
 @pytest.mark.parametrize("numbers", [(), (1, 2), (1, 2, 3, 4)])
 @pytest.mark.parametrize(("find", "what"), [(debiased_values, "values"), (estimate_counts, "counts")])
 def test_a_wrong_number_of_values_or_counts_is_refused(find: Any, what: str, numbers: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=f"expected 3 {what}, got {len(numbers)}"):
+    with pytest.raises(ValueError, match=f"{len(numbers)} {what} are given: give 3"):
         find(GeneralizedRandomizedResponse(1.0, 3), numbers)
 
 
@@ -113,5 +113,5 @@ def test_a_projection_has_the_optimality_conditions(values: list[float], total: 
 
 @pytest.mark.parametrize(("values", "total"), [((), 1.0), ((1.0,), -1.0), ((1.0,), math.nan)])
 def test_projecting_nothing_or_onto_nothing_is_refused(values: tuple[float, ...], total: float) -> None:
-    with pytest.raises(ValueError, match="expected at least one value and total >= 0"):
+    with pytest.raises(ValueError, match="give one or more, and a total of at least 0"):
         project_to_simplex(values, total=total)

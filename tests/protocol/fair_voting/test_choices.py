@@ -292,7 +292,7 @@ def test_sums_that_no_voters_have_are_refused() -> None:
         with pytest.raises(ValueError, match="as many voters as the group has"):
             choice.randomize_exactly(values, lambda bound: bound - 1)
     for values in ([0] * 5, [0] * 7, []):
-        with pytest.raises(ValueError, match=f"expected 3 sums for each of 2 groups, got {len(values)}"):
+        with pytest.raises(ValueError, match=f"{len(values)} sums are given: give 3 for each of 2 groups"):
             choice.randomize_row(values, [0.9] * 8)
 
 

@@ -90,7 +90,7 @@ def test_a_row_that_is_no_ranking_is_named() -> None:
 
 
 def test_what_is_no_table_of_integers_is_refused() -> None:
-    with pytest.raises(TypeError, match="positions are int64, got float64"):
+    with pytest.raises(TypeError, match="positions are float64: convert them to int64"):
         Rankings(np.zeros((2, 2)))  # pyright: ignore[reportArgumentType]  what a type checker would refuse
     with pytest.raises(TypeError, match="int32"):
         Rankings(np.zeros((2, 2), dtype=np.int32))  # pyright: ignore[reportArgumentType]  the same

@@ -75,7 +75,7 @@ def test_a_circle_is_made_for_its_parties() -> None:
     ("given", "named"),
     [
         ((1_000, 3, 8, SEED), "parties is 1000: use at least 1001"),
-        ((1_001, 3, 7, SEED), "degree must be even"),
+        ((1_001, 3, 7, SEED), "degree is 7. Make it even"),
         ((1_001, 3, 0, SEED), "degree"),
         ((1_001, 9, 8, SEED), "needed is [09]: use a value from 1 to 8"),
         ((1_001, 0, 8, SEED), "needed is [09]: use a value from 1 to 8"),

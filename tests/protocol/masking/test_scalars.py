@@ -91,7 +91,7 @@ def test_shares_at_however_many_numbers_of_any_length_tell_the_secret(size: int,
 
 
 def test_too_few_shares_are_refused_and_one_less_fits_each_secret() -> None:
-    with pytest.raises(ValueError, match="3 shares are needed, got 2"):
+    with pytest.raises(ValueError, match="2 shares are given: give 3"):
         value_at_zero({1: 5, 2: 6}, 3)
     for secret in (0, 7, ORDER - 1):  # of one share of two, each secret has one polynomial
         slope = (1_234 - secret) * pow(4, -1, ORDER) % ORDER

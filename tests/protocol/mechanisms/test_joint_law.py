@@ -204,7 +204,7 @@ def test_the_hypers_of_a_mean_are_ordered_by_their_variances() -> None:
 
 
 def test_different_means_are_not_compared() -> None:
-    with pytest.raises(ValueError, match="means must be equal"):
+    with pytest.raises(ValueError, match=r"means are .*: give equal"):
         compare_hypers({"a": PointMass(0.2), "b": PointMass(0.3)}, num_answers=2, num_labels=2)
     assert compare_hypers({}, num_answers=2, num_labels=2) == ()
 
@@ -270,7 +270,7 @@ def test_a_long_row_of_mixed_sizes_takes_no_table() -> None:
 )
 def test_what_is_out_of_range_is_refused(bad: object) -> None:
     assert callable(bad)
-    with pytest.raises(ValueError, match=r"must be|expected"):
+    with pytest.raises(ValueError, match=r": (use|give) "):
         bad()
 
 

@@ -299,14 +299,14 @@ def test_what_is_out_of_range_or_shape_is_refused(case: Case) -> None:
     reports = case.all_reports()[:1]
     low, high = mechanism.report_range
     for wrong in (low - 1, high + 1):
-        with pytest.raises(ValueError, match=rf"reports must be in \[{low}, {high}\]"):
+        with pytest.raises(ValueError, match=f"reports are .*: use values from {low} to {high}"):
             mechanism.log_likelihoods(np.full_like(reports, wrong), candidates)
     low, high = mechanism.value_range
     for wrong in (low - 1, high + 1):
-        with pytest.raises(ValueError, match=rf"candidates must be in \[{low}, {high}\]"):
+        with pytest.raises(ValueError, match=f"candidates are .*: use values from {low} to {high}"):
             mechanism.log_likelihoods(reports, np.full_like(candidates, wrong))
     for misfit, rows in ((reports[0], candidates), (reports, candidates[0]), (np.tile(reports, (1, 2)), candidates)):
-        with pytest.raises(ValueError, match=r"expected reports of shape \(n, num_reports_of\(w\)\)"):
+        with pytest.raises(ValueError, match=r"give reports of shape \(n, num_reports_of\(w\)\)"):
             mechanism.log_likelihoods(misfit, rows)
 
 
@@ -419,7 +419,7 @@ def test_spherical_noise_loses_what_is_proven_where_a_report_is_beyond_both_rows
     assert here - there == pytest.approx(proven, rel=1e-12)
     logs = one(mechanism, [(a, b) for a in range(-60, 61, 7) for b in range(-60, 61, 7)], [(3, 4), (0, 0)])
     assert np.abs(logs[:, 0] - logs[:, 1]).max() <= proven + 1e-12
-    with pytest.raises(ValueError, match=r"expected candidates of shape \(c, 2\), got \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"candidates have shape \(1, 3\): give shape \(c, 2\)"):
         one(mechanism, [(0, 0, 0)], [(0, 0, 0)])
 
 
@@ -451,7 +451,7 @@ def test_logarithms_of_choices_go_on_where_floats_end() -> None:
 def test_a_row_of_sums_that_no_voters_have_is_refused() -> None:
     for choice in (sampled(), ExponentialChoice(BORDA, (2, 3), OBJECTIVES[0], 1.0)):
         assert isinstance(choice, Choice)
-        with pytest.raises(ValueError, match=r"expected 3 sums for each of 2 groups"):
+        with pytest.raises(ValueError, match="give 3 for each of 2 groups"):
             one(choice, [[0]], [(0, 0, 0)])
     with pytest.raises(ValueError, match=r"a sum is not one of utilities"):
         one(sampled(), [[0]], [(3 * UNIT, 0, 0, 0, 0, 0)])

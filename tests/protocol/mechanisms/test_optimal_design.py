@@ -201,7 +201,7 @@ def test_a_forged_certificate_does_not_prove_what_it_claims(field: str, place: i
 @pytest.mark.parametrize("prior", [(Fraction(0),) * 6, (Fraction(-1), *(Fraction(1),) * 5)])
 def test_what_is_no_prior_proves_nothing(prior: tuple[Fraction, ...]) -> None:
     zeros = (Fraction(0),) * 6
-    with pytest.raises(ValueError, match="prior must be >= 0"):
+    with pytest.raises(ValueError, match=r"use numbers of at least 0"):
         Certificate(1.0, THREE, zeros, zeros, prior).proven_bound()
 
 

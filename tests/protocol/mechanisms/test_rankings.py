@@ -166,7 +166,7 @@ def test_the_last_of_twenty_alternatives_rankings_has_the_greatest_code() -> Non
     """20! − 1, which 64 bits hold; of 21 alternatives they would not."""
     last = np.arange(19, -1, -1)[None, :]
     assert code_of_rankings(last).tolist() == [math.factorial(20) - 1]
-    with pytest.raises(ValueError, match="up to 20 alternatives have a code in 64 bits, got 21"):
+    with pytest.raises(ValueError, match="there are 21 alternatives: rankings of up to 20"):
         code_of_rankings(np.arange(21)[None, :])
 
 

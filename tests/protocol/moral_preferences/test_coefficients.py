@@ -132,7 +132,7 @@ def test_sums_of_rows_are_exact_also_around_voters_without_rows(counts: list[int
 
 
 def test_a_sum_that_might_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match="less than 2\\*\\*62"):
+    with pytest.raises(ValueError, match=r"2\*\*62 or more"):
         sum_rows(np.full((2, 1), -(2**61)), np.array([0, 2]))
     assert sum_rows(np.full((2, 1), -(2**61)), np.array([0, 1, 2])).tolist() == [[-(2**61)], [-(2**61)]]
     few = np.zeros((1, 1))
@@ -142,22 +142,22 @@ def test_a_sum_that_might_not_fit_is_refused() -> None:
 
 @pytest.mark.parametrize("step", [0.0, -1.0, 0.3, 2.0, 2.0**-41, math.nan])
 def test_a_step_out_of_range_is_refused(step: float) -> None:
-    with pytest.raises(ConfigurationError, match="step must be a power of two"):
+    with pytest.raises(ConfigurationError, match=r"step (is|are) .*a power of two"):
         sum_coefficients(np.zeros((1, 2)), np.array([0, 1]), step=step)
-    with pytest.raises(ConfigurationError, match="step must be a power of two"):
+    with pytest.raises(ConfigurationError, match=r"step (is|are) .*a power of two"):
         unit_directions(np.zeros((1, 2)), step=step)
 
 
 def test_directions_have_a_coarser_least_step() -> None:
-    with pytest.raises(ConfigurationError, match="step must be a power of two"):
+    with pytest.raises(ConfigurationError, match=r"step (is|are) .*a power of two"):
         unit_directions(np.zeros((1, 2)), step=2.0**-31)
 
 
 def test_a_difference_that_was_not_clipped_is_refused_and_not_shown() -> None:
     for differences in (np.array([[0.8, 0.7]]), np.array([[1e308, 1e308]])):
-        with pytest.raises(ValueError, match="clipped to a norm of at most 1; a longer one was given"):
+        with pytest.raises(ValueError, match="clip differences first"):
             coefficients_of_records(differences)
-        with pytest.raises(ValueError, match="clipped to a norm of at most 1; a longer one was given"):
+        with pytest.raises(ValueError, match="clip differences first"):
             sum_coefficients(differences, np.array([0, 1]), step=0.5)
 
 
@@ -172,20 +172,20 @@ def test_numbers_that_are_not_finite_are_refused(bad: float) -> None:
         lambda: sum_coefficients(table, np.array([0, 1]), step=0.5),
         lambda: unit_directions(table, step=0.5),
     ):
-        with pytest.raises(ValueError, match="features must be finite numbers"):
+        with pytest.raises(ValueError, match=r"give finite numbers"):
             call()
 
 
 def test_shapes_that_are_no_tables_are_refused() -> None:
-    with pytest.raises(ValueError, match="must have one shape"):
+    with pytest.raises(ValueError, match="give both the same"):
         clip_items(np.zeros((1, 2)), np.zeros((1, 3)))
     for shape in ((3,), (3, 0)):
-        with pytest.raises(ValueError, match=r"expected a table \(records, features\)"):
+        with pytest.raises(ValueError, match=r"give a table \(records, features\)"):
             clip_differences(np.zeros(shape))
-    with pytest.raises(ValueError, match=r"expected a table \(records, width\)"):
+    with pytest.raises(ValueError, match=r"give a table \(records, width\)"):
         sum_rows(np.zeros(3, dtype=np.int64), np.array([0, 3]))
     for shape in ((5,), (2, 4)):
-        with pytest.raises(ValueError, match=r"expected a table \(polynomials, 5 coefficients\)"):
+        with pytest.raises(ValueError, match=r"give a table \(polynomials, 5\)"):
             split(np.zeros(shape), num_features=2)
     with pytest.raises(ConfigurationError, match="num_features is 0: use a value from 1"):
         split(np.zeros((1, 0)), num_features=0)
@@ -193,9 +193,9 @@ def test_shapes_that_are_no_tables_are_refused() -> None:
 
 @pytest.mark.parametrize("offsets", [[], [0], [1, 2], [0, 1], [0, 2, 1, 2], [[0, 2]]])
 def test_offsets_that_do_not_fit_the_records_are_refused(offsets: list[int]) -> None:
-    with pytest.raises(ValueError, match="offsets must go upwards from 0 to the 2 records"):
+    with pytest.raises(ValueError, match="never fall, from 0 to 2"):
         sum_rows(np.zeros((2, 1), dtype=np.int64), np.array(offsets, dtype=np.int64))
-    with pytest.raises(ValueError, match="offsets must go upwards from 0 to the 2 records"):
+    with pytest.raises(ValueError, match="never fall, from 0 to 2"):
         sum_coefficients(np.zeros((2, 1)), np.array(offsets, dtype=np.int64), step=0.5)
 
 

@@ -141,9 +141,9 @@ def test_shapes_that_do_not_fit_and_numbers_that_are_not_finite_are_refused() ->
         (np.zeros((1, 0)), np.zeros((1, 0, 0))),
         (np.zeros((1, 2)), np.zeros((1, 2, 3))),
     ):
-        with pytest.raises(ValueError, match="expected shapes"):
+        with pytest.raises(ValueError, match=r"give \(m, d\) and"):
             remedy_project(linear, quadratic)
-    with pytest.raises(ValueError, match="coefficients must be finite numbers"):
+    with pytest.raises(ValueError, match=r"give finite numbers"):
         remedy_trim(np.full((1, 1), math.nan), np.zeros((1, 1, 1)), noise_scale=1.0)
-    with pytest.raises(ValueError, match="coefficients must be finite numbers"):
+    with pytest.raises(ValueError, match=r"give finite numbers"):
         maximize_indefinite(np.zeros((1, 1)), np.full((1, 1, 1), math.inf), radius=1.0)

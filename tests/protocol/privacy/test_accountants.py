@@ -211,7 +211,7 @@ def test_losses_too_large_to_compose_are_added_to_those_that_compose() -> None:
     "event", [LocalRandomizer(-0.1), LocalRandomizer(math.nan), PureMechanism(-0.1), PureMechanism(math.nan)]
 )
 def test_a_mechanism_without_a_loss_is_refused(event: LocalRandomizer | PureMechanism) -> None:
-    with pytest.raises(UnsupportedEventError, match="epsilon must be >= 0"):
+    with pytest.raises(UnsupportedEventError, match=r"use an epsilon of at least 0"):
         PureAccountant.epsilon_of(event, REPLACE)
 
 

@@ -220,7 +220,7 @@ def test_a_loss_that_is_no_number_of_at_least_0_is_on_no_ledger(
         lambda: Ledger("ada", budget=budget, entries=[entry]),
         lambda: Ledger("ada", budget=budget, held_entries=[entry]),
     ):
-        with pytest.raises(PrivacyError, match="must be a number of at least 0"):
+        with pytest.raises(PrivacyError, match="use a number of at least 0"):
             act()
     assert (ledger.entries, ledger.spent, ledger.reserved) == ((), 0.0, 0.0)
 
@@ -229,7 +229,7 @@ def test_a_loss_with_a_field_replaced_is_checked_again() -> None:
     """As msgspec does from 0.21 on; before, what was replaced had no proven loss."""
     loss = msgspec.structs.replace(loss_of(0.5), event=RandomizedResponse(2.0, 2), proven=math.nan)
     assert loss.proven == 2.0
-    with pytest.raises(PrivacyError, match="proven must be at least what"):
+    with pytest.raises(PrivacyError, match=r"proven is .*: use at least"):
         msgspec.structs.replace(loss, proven=0.5)
 
 

@@ -229,7 +229,7 @@ def test_tasks_and_the_most_that_one_worker_has_follow_from_the_public_column() 
     ):
         with refuses(said=said):
             TruthDiscovery.complete({}, nothing)
-    with refuses(said="tasks in row 2 must be distinct tasks"):
+    with refuses(said="use distinct tasks"):
         TruthDiscovery.complete({}, {"tasks": ["a", "b; b"], "answers": ["", ""]})
 
 
@@ -360,9 +360,9 @@ def test_answers_to_what_is_asked_pass(row: Sequence[int]) -> None:
 @pytest.mark.parametrize(
     ("row", "public", "words"),
     [
-        ((0, 2), PUBLIC, "expected 2 tasks behind the worker's place, got 3"),
-        ((0, 2, -1), (5, 0, 1), "expected 3 tasks behind the worker's place, got 2"),
-        ((0, 2, -1), (), "expected 3 tasks"),
+        ((0, 2), PUBLIC, "3 tasks stand behind the worker's place: give 2"),
+        ((0, 2, -1), (5, 0, 1), "2 tasks stand behind the worker's place: give 3"),
+        ((0, 2, -1), (), "give 3"),
         ((0, -1, -1), (5, 0, 4, NO_TASK), "there is no task 4"),
         ((0, -1, -1), (5, 0, -2, NO_TASK), "there is no task -2"),
         ((0, 2, 0), PUBLIC, "there is an answer where no task was asked"),

@@ -175,9 +175,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"mechanism": "auto"}, "leave out epsilons in mechanism 'auto': .* name one_layer or two_layer"),
     ({"mechanism": "central"}, "leave out epsilons in mechanism 'central': .* protects all of them alike"),
     ({"mechanism": "masked", "threshold": 3, "colluders": 0}, "leave out epsilons in mechanism 'masked'"),
-    ({"estimator": "noise_aware_crh"}, "estimator must be another one beside epsilons"),
+    ({"estimator": "noise_aware_crh"}, "use another one beside epsilons"),
     ({"epsilons": ()}, "epsilons is .*: use at least one level"),
-    ({"epsilons": (2.0, 1.0)}, "epsilons must be distinct, ascending"),
+    ({"epsilons": (2.0, 1.0)}, "Make it distinct, ascending"),
     ({"epsilons": (0.0, 1.0)}, r"epsilons is 0.0: use a value from 1e-09 to 30"),
     ({"epsilons": tuple(range(1, 22))}, r"epsilons is '?21 levels'?: use at most 20"),
     ({"epsilon": 2.0}, "leave out epsilon beside epsilons"),
@@ -199,7 +199,7 @@ def test_an_epsilon_that_is_no_level_is_refused() -> None:
         survey.encode({**table, "epsilon": ["1.5", "0.7"]})
     with refuses(said="the table has no column epsilon"):
         survey.encode(table)
-    with refuses(said="epsilon must be the ε that the server has: 1.5; it is 3"):
+    with refuses(said="epsilon is 3: use the ε that the server has: 1.5"):
         survey.encode_own({"answers": {"q": "a"}, "epsilon": 3}, [0, 0, 1, 1])
     assert survey.encode_own({"answers": {"q": "a"}, "epsilon": 1.5}, [0, 0, 1, 1]) == (0, -1)
     for row in ([0, 0, 1], [0, 0, 1, 3], [0, 0, 1, -1]):

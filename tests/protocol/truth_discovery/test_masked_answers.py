@@ -149,7 +149,7 @@ def test_the_noise_of_counts_is_that_of_the_shares_that_parties_draw() -> None:
         ({"colluders": 4}, "colluders is 4: use a value of at least 0"),
         ({"mechanism": "one_layer"}, "leave out threshold in mechanism 'one_layer'"),
         ({"flip_probability": 0.2}, "leave out flip_probability, where noise is added to masked sums"),
-        ({"estimator": "cautious"}, "estimator must be majority or auto, where a masked session"),
+        ({"estimator": "cautious"}, "use majority or auto, where a masked session"),
         ({"epsilon": 1e-4}, "epsilon is 0.0001: use at least 0.000244140625 in mechanism 'masked'"),
         ({"epsilon": 0.0}, "epsilon is 0.0: use at least 0.000244140625 in mechanism 'masked'"),
         ({"epsilon_worker": 1e-4}, "epsilon_worker is 0.0001: use at least 0.000732421875 in mechanism 'masked'"),

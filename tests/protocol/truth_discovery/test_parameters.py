@@ -329,12 +329,12 @@ def test_a_worker_does_without_the_function_and_the_finder_of_truths_does_not() 
 @pytest.mark.parametrize("name", ["linear", "log_odds", None])
 def test_a_function_that_no_parameter_names_is_refused(name: str | None) -> None:
     parameters = of_weights(name) if name else make(estimator="truth_discovery")
-    with refuses(said="weight_function must be named by the parameters"):
+    with refuses(said="name it by the parameters"):
         TruthDiscovery(parameters, weight_function=math.sqrt)
 
 
 def test_a_function_that_does_not_increase_is_refused_before_anything_runs() -> None:
-    with refuses(said="weight_function must be increasing"):
+    with refuses(said="Make it increasing"):
         TruthDiscovery(of_weights("falling"), weight_function=lambda share: -share)
 
 

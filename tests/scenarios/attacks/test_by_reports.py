@@ -265,7 +265,7 @@ def test_without_candidates_all_values_of_few_are_listed() -> None:
 def test_a_coalition_that_cannot_infer_is_refused_on_the_command_line(tea: Path, psephos: Callable[..., Any]) -> None:
     ended = psephos("run", tea, "--set", "adversary=[{role='coalition', members=['v1']}]", "--out", "out")
     assert (ended.status, ended.out) == (2, "")
-    assert ended.err.startswith("psephos: adversary 1: members must be with 'server' among them")
+    assert ended.err.startswith("psephos: adversary 1: members is")
     assert len(ended.err.splitlines()) == 1
     assert not Path("out").exists()
 

@@ -134,7 +134,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a server of another session": (
         ("serve", "other.toml", "--roster", "drawn", "--out", "out"),
-        "SCENARIO: The invitations are to 'vote', not to 'other'. Serve that, or draw up a new roster.",
+        "SCENARIO: The roster in drawn is of the scenario 'vote'. Name that, or another roster.",
     ),
     "a server of a rehearsal with invitations to a deployment": (
         ("serve", "vote.toml", "--roster", "drawn", "--out", "out", *SIMULATED),
@@ -200,7 +200,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "a name that is none": (
         (*JOIN_AS, " ann", "--input", "ann.csv"),
-        "--as must be 1 to 128 printable characters without a space at either end; it is ' ann'",
+        "--as is ' ann': use 1 to 128 printable characters without a space at either end",
     ),
     "another's entries": ((*JOIN, "bob.csv"), "partner (bob.csv line 2) is 'bob': use 'ann'"),
     "everybody's entries": (
@@ -213,7 +213,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "another's invitation": (
         (*JOIN, "ann.csv", "--invitation", "drawn/invitations/2-bob.json"),
-        "INVITATION must be the invitation of 'ann'; it is \"that of 'bob'\"",
+        "INVITATION is \"that of 'bob'\": use the invitation of 'ann'",
     ),
     "no invitation among them": (
         (*JOIN_AS, "dee", "--input", "own.csv", "--invitation", "drawn/invitations"),
@@ -244,7 +244,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "an invitation without certificates": (
         ("join", "plain.json", "--input", "ann.csv", "--out", "out"),
-        "INVITATION must be an invitation with certificates, or --transport tcp on one machine",
+        "INVITATION is 'ann': use an invitation with certificates, or --transport tcp on one machine",
     ),
     "a key that is another's": (
         ("join", "keyless.json", "--input", "ann.csv", "--key", "drawn/server.pem", "--out", "out"),
@@ -256,7 +256,7 @@ REFUSED: dict[str, tuple[tuple[object, ...], str]] = {
     ),
     "an entry that the invitation does not allow": (
         (*JOIN, "own.csv", "--invitation", "drawn/invitations"),
-        "weight is '4': use one of 1, 2, 3",
+        "own.csv: weight is '4': use one of 1, 2, 3",
     ),
 }
 
@@ -306,11 +306,7 @@ def test_a_taken_address_is_named(psephos: Psephos) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = format_address(*taken.getsockname())
         ended = psephos(*SERVE, address)
-    check_refused(
-        ended,
-        f"{address}: Address already in use. Another program listens there: end it, or choose another port.",
-        status=1,
-    )
+    check_refused(ended, f"--listen: Another program listens at {address}. End it, or choose another port.")
     assert not Path("out/result.json").exists()
 
 

@@ -92,7 +92,7 @@ def test_who_enrolls_twice_keeps_its_keys(psephos: Psephos) -> None:
     assert key.read_bytes() == before
 
 
-SHARED = "must be a folder of one's own, to which nobody else may write (chmod go-w); it is"
+SHARED = "use a folder of one's own, to which nobody else may write (chmod go-w)"
 
 
 @pytest.mark.bad_input("a folder that others may write to")
@@ -107,7 +107,7 @@ def test_a_folder_that_others_may_write_to_gets_nothing(psephos: Psephos, mode: 
         ("roster", "vote.toml", "--make-keys", "--out", "shared"),
         ("run", "vote.toml", "--no-pictures", "--out", "shared"),
     ):
-        assert psephos(*words).refusal.startswith(f"psephos: --out {SHARED} 'shared'")
+        assert psephos(*words).refusal.startswith(f"psephos: --out is 'shared': {SHARED}")
         assert list(shared.iterdir()) == []
     own = shared / "own"  # where nobody takes it away, one's own folder in it is as good as any
     assert psephos("enroll", "ann", "--out", own).status == (0 if mode == 0o1777 else 2)

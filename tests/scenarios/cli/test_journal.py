@@ -83,7 +83,7 @@ def test_a_folder_has_a_journal_for_each_name(psephos: Psephos, path: Path) -> N
     for file in (path, lock_file_of(path)):
         shutil.copy(file, path.with_name(file.name.replace("journal", stem_of("Germany"))))
     assert psephos("ledger", path.parent, "--party", "Germany").out == psephos("ledger", path).out
-    assert refused(psephos, "ledger", path.parent, "--party", "France").startswith("RUN is not the folder of a run")
+    assert refused(psephos, "ledger", path.parent, "--party", "France").startswith("RUN: There is no ")
 
 
 def test_a_journal_without_reports_has_an_empty_ledger(psephos: Psephos, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_journal_that_cannot_be_used_is_named_in_one_line(psephos: Psephos, pa
     for missing in ("nothing.sqlite", "no/such/folder.sqlite"):
         said = f"the journal {Path(missing).resolve()} does not exist: check its name and folder"
         assert refused(psephos, "ledger", missing) == said
-    assert refused(psephos, "ledger", "nothing").startswith("RUN is not the folder of a run")
+    assert refused(psephos, "ledger", "nothing").startswith("RUN: There is no ")
     for words in (("ledger", text), ("journal", "restore", text), ("journal", "restore", nothing)):
         refused(psephos, *words)
     assert read_journal(path, kind=PERSON).rows
@@ -245,7 +245,7 @@ def test_a_hosts_journal_is_cared_for_and_shown_as_a_persons_is(
     alone = psephos("ledger", path, "--party", "bob").out
     assert "bob in all: ε proven = 1.75" in alone
     assert "ann" not in alone
-    assert "--party must be a party with a session" in refused(psephos, "ledger", folder, "--party", "eve")
+    assert "use a party with a session" in refused(psephos, "ledger", folder, "--party", "eve")
 
     assert psephos("journal", "backup", backup, "--journal", path).out.endswith(": 32 records, as of now\n")
     assert psephos("journal", "leave", "under-way", "--journal", path).status == 0

@@ -157,7 +157,7 @@ def test_a_messy_table_is_voted_on_as_it_says_or_refused(psephos: Psephos, write
             'abstentions = "absent"',
             ": use yes or no: all partners of one session vote on",
         ),
-        ('abstain = ["yes"]', "partners.abstain must be words that do not mean the other answer already"),
+        ('abstain = ["yes"]', "Another answer has 'yes' already"),
         ('decimal = ","', "weight (own.csv line 4, Cid) is '1.5.2': use a number > 0 (',' before decimals)"),
         ('decimal = "."', "weight (own.csv line 4, Cid) is '1.5.2': use a number > 0 ('.' before decimals)"),
     ],

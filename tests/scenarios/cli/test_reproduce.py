@@ -66,7 +66,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is_written(psephos: Pseph
     _, others, allowed = PAPERS[paper]
     refusals: dict[tuple[object, ...], str] = {("--trials", 9): f"--trials is 9: use a value {allowed}"}
     if "data" in others:
-        refusals["--data", "nowhere"] = "data must be a folder of data sets; it is 'nowhere'"
+        refusals["--data", "nowhere"] = "data is 'nowhere': use a folder of data sets"
     else:
         refusals["--data", "nowhere"] = "No such option"
     for words, error in refusals.items():

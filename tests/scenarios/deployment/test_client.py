@@ -201,7 +201,7 @@ def test_an_invitation_of_the_other_kind_or_of_another_party_is_refused_without_
     said = refusal(NOBODY_LISTENS, ConfigurationError, invitation=deployed)
     assert said == "leave out --simulate: the session is a deployment"
     said = refusal(NOBODY_LISTENS, ConfigurationError, invitation=invitation_to(vote, party="bob"))
-    assert "the invitation of 'ann'; it is \"that of 'bob'\"" in said
+    assert "is \"that of 'bob'\": use the invitation of 'ann'" in said
 
 
 # Public rows.
@@ -220,7 +220,7 @@ def test_a_public_weight_is_the_servers_and_need_not_be_entered(vote: str) -> No
 def test_a_public_weight_that_is_not_the_servers_is_refused_before_the_server_hears_a_name(vote: str) -> None:
     with serving(vote, "public_weights=true") as session:
         said = refusal(session.address, ConfigurationError, entries={"weight": "3", "merger": "1"})
-        assert said == "weight must be 1, as the server has it; it is '3'"
+        assert said == "weight is '3': use 1, as the server has it"
         check_all_may_join(session)
 
 
@@ -521,7 +521,7 @@ def test_an_entry_that_the_servers_terms_do_not_allow_is_not_written(session: Se
     with pytest.raises(ConfigurationError, match="71828"):
         join_in_folder(joining_of(session.address, entries=entries), folder)
     run = read_json(folder.path / "run.json")
-    assert run["failure"]["reason"].startswith("weight must be one of")
+    assert run["failure"]["reason"].startswith("weight is")
     assert all(b"71828" not in file.read_bytes() for file in folder.path.iterdir())
     assert (folder.path / "ledger.jsonl").read_bytes() == b""
 

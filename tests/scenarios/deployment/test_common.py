@@ -50,7 +50,10 @@ def test_what_is_no_address_is_refused_over_every_transport(address: str, transp
 
 
 def test_tls_needs_keys_which_nothing_shows() -> None:
-    with pytest.raises(ConfigurationError, match="this side has no certificates to go by; it is 'tls'"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"transport is .tls.: use one that needs no keys",
+    ):
         find_transport("tls")
     own = make_identity()
     keys = TLSKeys(own, [own.certificate])
@@ -101,8 +104,16 @@ def test_a_seed_is_for_a_simulation_and_a_simulation_needs_one() -> None:
 
 def test_what_the_system_says_against_an_address_names_it() -> None:
     with (
-        pytest.raises(OSError, match=r"Address already in use: '127\.0\.0\.1:7'"),
+        pytest.raises(OSError, match=r"No route to host: '127\.0\.0\.1:7'"),
         name_address_in_errors("127.0.0.1:7"),
+    ):
+        raise OSError(errno.EHOSTUNREACH, "No route to host")
+
+
+def test_an_address_at_which_another_program_listens_is_a_wrong_option() -> None:
+    with (
+        pytest.raises(ConfigurationError, match=r"^--web: Another program listens at 127\.0\.0\.1:7\. "),
+        name_address_in_errors("127.0.0.1:7", field="--web"),
     ):
         raise OSError(errno.EADDRINUSE, "Address already in use")
 

@@ -288,7 +288,7 @@ def test_a_server_that_falls_silent_is_left(tmp_path: Path, join: Join, replies:
 def test_patience_is_a_positive_number_of_seconds(tmp_path: Path, psephos: Psephos, patience: str) -> None:
     write_vote(tmp_path)
     ended = psephos("join", "127.0.0.1:1", *ANN, "--patience", patience)
-    reason = f"psephos: --patience must be a positive number of seconds, or inf; it is {float(patience)!r}\n"
+    reason = f"psephos: --patience is {float(patience)!r}: use a positive number of seconds, or inf\n"
     assert (ended.status, ended.err) == (2, reason)
     assert not (tmp_path / "ann").exists()
 

@@ -197,7 +197,7 @@ def test_a_second_process_with_a_hosts_key_is_refused_as_long_as_the_first_is_th
         await until_it_ends(silent)  # it is asked whether it is there, and gives way
         silent.close()
         for _ in range(2):
-            with pytest.raises(ConfigurationError, match="the host's key must be one with which no other process"):
+            with pytest.raises(ConfigurationError, match=r"the host's key (is|are) .*one with which no other process"):
                 await host(joinings(drawn, OF_HOSTS[0], key, address), journal=None, on_loss=losses.append)
         join_alone(nursery, drawn, tmp_path, address)
         await host(joinings(drawn, OF_HOSTS[1], tmp_path / "keys" / "host 1", address), journal=None)
@@ -470,7 +470,7 @@ def test_a_host_that_is_refused_says_why_of_each_party(tmp_path: Path) -> None:
     with mock.patch.object(hosting_module, "host", side_effect=error), pytest.raises(ConfigurationError):
         host_in_folder(parties, folder, journal=None)
     rows = (tmp_path / "run" / "parties.csv").read_text(encoding="utf-8").splitlines()[1:]
-    assert rows == [f"{each.party},,,the host's key must be one of no other process" for each in parties]
+    assert rows == [f"{each.party},,,the host's key is '…': use one of no other process" for each in parties]
 
 
 def test_what_a_host_leaves_of_a_party_s_wrong_entry_does_not_quote_it(tmp_path: Path) -> None:
@@ -481,7 +481,7 @@ def test_what_a_host_leaves_of_a_party_s_wrong_entry_does_not_quote_it(tmp_path:
     folder = RunFolder(tmp_path / "run")
     with pytest.raises(ConfigurationError, match="98765"):
         host_in_folder([wrong], folder, journal=None)
-    assert "weight must be" in (folder.path / "parties.csv").read_text(encoding="utf-8")
+    assert "weight is" in (folder.path / "parties.csv").read_text(encoding="utf-8")
     assert not [file.name for file in folder.path.iterdir() if b"98765" in file.read_bytes()]
 
 
@@ -571,7 +571,7 @@ def test_a_certificate_is_one_hosts_or_one_partys(tmp_path: Path) -> None:
             'protocol = "moral-preferences"\nvoters = "all.csv"\n[parameters]\nparadigm = "VLDP"\nepsilon = 1.0\n',
             "voter,record,choice,lives,law\nann,1,1,5,1\nann,1,0,2,0\nbob,1,1,1,0\nbob,1,0,3,1\n",
             "voter,record,choice,law,lives\nann,1,1,1,5\nann,1,0,0,2\n",
-            "features of --parties must be ['lives', 'law']",
+            "use ['lives', 'law']",
         ),
         (
             'protocol = "truth-discovery"\nparameters.epsilon = 1\n[workers]\nanswers = "all.csv"\nlabels=["no","yes"]',
@@ -643,7 +643,7 @@ def test_what_each_voter_chooses_is_in_a_file_beside_a_hosts(tmp_path: Path, pse
     protocol = protocol_of(invited["bob"], trusts_server=False)
     assert [with_choices(protocol, entries[name], invited[name].public) for name in ("ann", "bob")] == [(0,), (1,)]
     for lines, told in (
-        ("voter,epsilon\nann,0.5\n", r"epsilon \(bob\) must be --set epsilon=FILE"),
+        ("voter,epsilon\nann,0.5\n", r"use --set epsilon=FILE"),
         ("voter,epsilon\nann,0.5\nann,1\n", "a party of --parties, named once"),
         ("voter,epsilon\nann,0.5\neve,1\n", "a party of --parties, named once"),
     ):

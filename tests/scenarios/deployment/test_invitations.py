@@ -149,7 +149,7 @@ def test_who_has_not_enrolled_is_named(tmp_path: Path) -> None:
 
 
 def test_a_certificate_that_ends_before_the_session_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="certificate of 'Ann' must be one that is good until"):
+    with pytest.raises(ConfigurationError, match=r"certificate of 'Ann' (is|are) .*one that is good until"):
         draw(enrolled=enrolled(tmp_path, Ann=7), days=8)
 
 
@@ -180,7 +180,7 @@ def test_two_enrollments_of_one_party_are_refused(tmp_path: Path) -> None:
 )
 def test_what_is_no_enrollment_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "ann.json").write_bytes(content)
-    with pytest.raises(ConfigurationError, match="--enrolled must be an enrollment") as caught:
+    with pytest.raises(ConfigurationError, match=r"--enrolled (is|are) .*an enrollment") as caught:
         read_enrollments(tmp_path)
     assert caught.value.value == str(tmp_path / "ann.json")
     with pytest.raises(ConfigurationError, match="There is no enrollment in "):
@@ -197,7 +197,9 @@ def test_a_party_without_the_key_of_its_certificate_is_told_which(tmp_path: Path
 def test_an_enrollment_by_whose_key_anybody_could_sign_is_refused_and_its_party_named(tmp_path: Path) -> None:
     known = enrolled(tmp_path)
     known["Ann"] = msgspec.structs.replace(known["Ann"], signature_key="01" + "00" * 31)
-    with pytest.raises(ConfigurationError, match="signature_key of 'Ann' must be 32 bytes that are a point of Ed25519"):
+    with pytest.raises(
+        ConfigurationError, match=r"signature_key of 'Ann' (is|are) .*32 bytes that are a point of Ed25519"
+    ):
         draw(enrolled=known)
 
 
@@ -211,7 +213,7 @@ def test_a_server_reads_what_was_drawn_up(tmp_path: Path) -> None:
     assert opening == drawn.opening
     assert keys.identity == tmp_path / "new" / "server.pem"
     assert keys.fingerprints == set(drawn.roster.fingerprints or ())
-    with pytest.raises(ConfigurationError, match=r"the fingerprint of a certificate in certificates\.pem; it is '00"):
+    with pytest.raises(ConfigurationError, match=r"is '00.*': use the fingerprint of a certificate in cert"):
         read_server_session(tmp_path / "new", fingerprints=["00" * 32])
 
 

@@ -43,7 +43,7 @@ def test_an_invitation_of_somebody_else_opens_nothing(drawn: Path, psephos: Psep
     """By name, or by a key that is not its party's."""
     words = ("--input", "bob.csv", "--out", "mine")
     said = refused(psephos("join", drawn / "invitations" / "1-ann.json", "--as", "bob", *words))
-    assert said == "INVITATION must be the invitation of 'bob'; it is \"that of 'ann'\""
+    assert said == "INVITATION is \"that of 'ann'\": use the invitation of 'bob'"
     assert psephos("enroll", "bob", "--out", "bob").status == 0
     folder = Path("enrolled")
     for name in ("ann", "cid"):
@@ -87,9 +87,9 @@ def test_a_revoked_certificate_is_agreed_no_more_and_the_others_are(drawn: Path,
     with pytest.raises(ConfigurationError, match=r"--roster is .*: use one of which not all certificates are revoked"):
         read_server_session(drawn, fingerprints=told)
     (drawn / "revoked.json").write_text("[1]", encoding="utf-8")
-    with pytest.raises(ConfigurationError, match=r"--roster is .*: use a list"):
+    with pytest.raises(ConfigurationError, match="The list of revoked certificates cannot be read"):
         read_server_session(drawn, fingerprints=told)
-    assert refused(psephos("revoke", "cid", "--roster", drawn)).startswith("--roster is 'revoked.json': use a list")
+    assert refused(psephos("revoke", "cid", "--roster", drawn)).startswith("--roster: The list of revoked ")
 
 
 def test_certificates_that_end_within_a_day_are_named_and_others_are_not(drawn: Path, psephos: Psephos) -> None:
@@ -104,8 +104,7 @@ def test_certificates_that_end_within_a_day_are_named_and_others_are_not(drawn: 
     opening, keys = read_server_session(Path("brief"), fingerprints=())
     assert opening.expires
     assert any(
-        " and " in said and "more ends on" in said
-        for said in keys.warn_of_expiry(dict.fromkeys(keys.fingerprints, "p"))
+        ", " in said and " ends on" in said for said in keys.warn_of_expiry(dict.fromkeys(keys.fingerprints, "p"))
     )
     words = ("--input", "ann.csv", "--out", "mine", "--patience", "0.01", "--address", NOBODY_LISTENS)
     ended = psephos("join", "brief/invitations/1-ann.json", *words)

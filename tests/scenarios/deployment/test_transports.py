@@ -38,9 +38,7 @@ def test_an_address_is_the_transports_to_judge() -> None:
     check_address("/tmp/socket", field="--listen", transport=unix)  # noqa: S108  nobody listens
     with pytest.raises(ConfigurationError) as caught:
         check_address("7000", field="--listen", transport=unix)
-    assert str(caught.value) == (
-        "--listen must be an address of its transport (a socket's path has a slash); it is '7000'"
-    )
+    assert str(caught.value) == ("--listen is '7000': use an address of its transport (a socket's path has a slash)")
     with pytest.raises(ConfigurationError, match="'silent' is known to keep on this machine") as caught:
         check_address("/tmp/socket", field="--listen", transport=silent)  # noqa: S108  the same
     assert "over 'silent' nobody proves who it is" in caught.value.allowed
@@ -53,7 +51,7 @@ def test_what_a_transport_says_against_an_address_at_last_is_one_line(psephos: P
     words = ("--as", "voter-1", "--input", "own.csv", "--simulate", "--seed", 4, "--transport", "known")
     Path("own.csv").write_text("tea,coffee,lime soda\n1,0,1\n", encoding="utf-8")
     ended = psephos("join", "nowhere", *words, "--out", "out")
-    expected = "the server's address must be an address of its transport (a socket's path has a slash); it is 'nowhere'"
+    expected = "the server's address is 'nowhere': use an address of its transport (a socket's path has a slash)"
     assert (ended.status, ended.err) == (2, f"psephos: {expected}\n")
 
 

@@ -340,7 +340,7 @@ def test_what_a_host_s_parties_hold_shows_in_nothing_that_is_left(tmp_path: Path
         known = ENTRIES if changed.startswith("what is no") else entries
         held = Vote(tmp_path / str(number), f"deadline_seconds={DEADLINE}", entries=known)
         left.append(hosted(entries, held, tmp_path / "keys"))
-    assert ("must be" in left[0]["host/parties.csv"]) == changed.startswith("what is no")
+    assert ("'…'" in left[0]["host/parties.csv"]) == changed.startswith("what is no")
     check_alike(left)
 
 

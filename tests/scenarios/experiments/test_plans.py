@@ -415,7 +415,7 @@ def test_a_plan_without_a_wish_compares_variants(psephos: Psephos) -> None:
         (["two-societies", "--epsilon", "0"], "--epsilon is 0.0: use a value above 0"),
         (
             ["two-societies", "--epsilon", "1e9"],
-            "--epsilon must be an ε in all that a variant can have, such as any from about ",
+            "use an ε in all that a variant can have, such as any from about ",
         ),
         (["consortium", "--people", "0"], "--people is 0: use a value from 1 to "),
         (["two-societies", "--people", "1"], "--people is 1: use at least 2: one voter in each group"),
@@ -441,7 +441,7 @@ def test_parties_of_a_file_are_as_many_as_they_are(psephos: Psephos) -> None:
     words = ("--set", "workers.answers=answers.csv", "--set", "synthetic=true", "--set", "epsilon=2")
     ended = psephos("plan", "crowd", *words, "--people", "5")
     assert ended.status == 2
-    assert ended.err.startswith("psephos: --people must be 3: errors are found by trials of these workers")
+    assert ended.err.startswith("psephos: --people is")
 
 
 @pytest.mark.parametrize(
@@ -579,12 +579,12 @@ def test_a_variant_whose_trials_are_dear_keeps_no_other_from_being_found(
 def test_a_plan_that_has_no_time_says_so_and_what_it_found_stands(psephos: Psephos) -> None:
     """The first looks have the time that they need; the searches have none."""
     compared = table("moral-synthetic", *SURVEY, trials=8)
-    with pytest.raises(ConfigurationError, match="--minutes must be more: no variant's errors were found by then"):
+    with pytest.raises(ConfigurationError, match=r"--minutes (is|are) .*more: no variant's errors were found by then"):
         make_plan(compared, error=0.2, has_curves=False, seconds=0)
     words = [word for each in SURVEY for word in ("--set", each)]
     ended = psephos("plan", "moral-synthetic", *words, "--error", "20%", "--minutes", "1e-6", "--out", "out")
     assert ended.status == 2
-    assert "psephos: --minutes must be more" in ended.err
+    assert "Make it more" in ended.err
     assert not Path("out").exists()
 
 

@@ -196,7 +196,7 @@ def test_a_terminal_shows_tables_findings_and_notes(reproduced: tuple[Coins, Pat
         ({"trials": 9}, "--trials is 9: use a value from 10 to 2,000"),
         ({"trials": 2_001}, "--trials is 2001: use a value from 10 to 2,000"),
         ({"seed": -1}, "--seed is -1: use an integer >= 0"),
-        ({"data": "nowhere"}, "data must be a folder of data sets; it is 'nowhere'"),
+        ({"data": "nowhere"}, "data is 'nowhere': use a folder of data sets"),
         ({"workers": -1}, "--workers is -1: use at least 1, or 0 for one each core"),
     ],
 )

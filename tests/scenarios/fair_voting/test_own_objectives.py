@@ -98,7 +98,7 @@ def test_a_vote_without_its_objective_is_refused_before_it_begins() -> None:
     own.check_roster(inputs.public)
     assert own.best_in(inputs) == [0]
     assert own.with_parameters(parameters).best_in(inputs) == [0]
-    with pytest.raises(ConfigurationError, match=r"objective must be named by the parameters"):
+    with pytest.raises(ConfigurationError, match=r"objective is .*: name it by the parameters"):
         FairVoting(Parameters(alternatives=("a", "b"), groups=("g", "h"), group_sizes=(1, 1)), objective=worst_off)
 
 

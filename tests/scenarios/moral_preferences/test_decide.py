@@ -103,12 +103,12 @@ def test_level_and_prior_are_those_that_are_asked_for(psephos: Psephos, outcome:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("nowhere", *ONE), "RUN must be the folder of a run"),
+        (("nowhere", *ONE), "use the folder of a run"),
         ((".", *ONE), "neither result.json nor outcome.json"),
         (("run", "--first", "Man=1"), "give --second"),
         (("run", "--second", "Man=1"), "give --first"),
         (("run",), "give --first"),
-        (("run", "--first", "", "--second", "Man=1"), "--first must be features with their values"),
+        (("run", "--first", "", "--second", "Man=1"), "use features with their values"),
         (("run", "--first", "man=1", "--second", "Dog=1"), "did you mean 'Man'?"),
         (("run", "--first", "Man=one", "--second", "Dog=1"), "Man in --first is 'one': use a value from"),
         (("run", *ONE, "--level", "0.5"), "level is 0.5: use a value above 0 and below 0.5"),
@@ -126,7 +126,7 @@ def test_level_and_prior_are_those_that_are_asked_for(psephos: Psephos, outcome:
             "leave out --first, since --alternatives is given",
         ),
         (("run", "--alternatives", "nowhere.csv"), "There is no file "),
-        (("run", "--alternatives", "one.csv"), "alternatives must be 2 to 100; it is 1 given"),
+        (("run", "--alternatives", "one.csv"), "alternatives is 1 given: use 2 to 100"),
         (("run", "--pairs", "bad.csv"), "Man (bad.csv line 3) is 'none': use a value from -1e+09 to 1e+09"),
     ],
 )
@@ -224,7 +224,7 @@ def test_an_unknown_society_and_files_that_no_session_leaves_are_refused(
     assert "leave out society: all voters are one society" in refusal
     first, second = societies.society_outcomes
     for changed, why in (
-        ((first, first), "societies must have names of their own"),
+        ((first, first), "each society needs a name of its own"),
         (
             (first, msgspec.structs.replace(second, preferences=(1.0,))),
             "and needs 2 entries, as features has",

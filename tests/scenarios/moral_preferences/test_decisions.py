@@ -117,18 +117,24 @@ def test_what_is_no_json_object_is_refused(content: str | bytes, write: Write) -
 @pytest.mark.parametrize(
     ("options", "fault"),
     [
-        ({"features": ("Man", "Man", "Dog")}, "features must be distinct"),
-        ({"features": (), "preferences": (), "errors": None}, "features must be distinct"),
+        ({"features": ("Man", "Man", "Dog")}, "its features are none, or repeated"),
+        ({"features": (), "preferences": (), "errors": None}, "its features are none, or repeated"),
         ({"preferences": (1.0, 2.0)}, "preferences has 2 entries, and needs 3 entries, as features has"),
-        ({"preferences": (1.0, 2.0, 1e101)}, "preferences must be a number for each feature"),
-        ({"errors": (0.1,)}, "errors has 1 entries, and needs 3 entries, as features has"),
-        ({"errors": (0.1, -0.1, 0.1)}, "errors must be a number ≥ 0 for each feature"),
+        ({"preferences": (1.0, 2.0, 1e101)}, "its preferences are not a number"),
+        ({"errors": (0.1,)}, "errors has 1 entry, and needs 3 entries, as features has"),
+        ({"errors": (0.1, -0.1, 0.1)}, "its errors are not a number of at least 0"),
         ({"paradigm": "XLDP"}, "Use one of VLCP, RLCP, VLDP, RLDP"),
-        ({"levels": ()}, "levels must have voters"),
-        ({"levels": (LevelOutcome(epsilon=0.0, num_voters=1, weight=1.0),)}, "levels must have voters"),
-        ({"levels": (LevelOutcome(epsilon=1.0, num_voters=0, weight=1.0),)}, "levels must have voters"),
-        ({"ball": Ball(norm="l1", radius=0.0)}, "the radius of ball must be a number > 0"),
-        ({"ball": Ball(norm="l2", radius=1e101)}, "the radius of ball must be a number > 0"),
+        ({"levels": ()}, "its levels are none, or one has"),
+        (
+            {"levels": (LevelOutcome(epsilon=0.0, num_voters=1, weight=1.0),)},
+            "its levels are none, or one has no voters",
+        ),
+        (
+            {"levels": (LevelOutcome(epsilon=1.0, num_voters=0, weight=1.0),)},
+            "its levels are none, or one has no voters",
+        ),
+        ({"ball": Ball(norm="l1", radius=0.0)}, "the radius of its ball is not above 0"),
+        ({"ball": Ball(norm="l2", radius=1e101)}, "the radius of its ball is not above 0"),
     ],
 )
 def test_an_outcome_that_no_session_releases_is_refused(options: Any, fault: str, write: Write) -> None:
@@ -229,7 +235,7 @@ def test_pairs_of_a_file_keep_the_order_in_which_they_appear(write: Write, tmp_p
         ("pair,Man\n1,1\n", "pairs.csv line 1", "the columns 'pair', 'alternative' and features"),
         ("alternative,Man\nfirst,1\n", "pairs.csv line 1", "the columns 'pair', 'alternative' and features"),
         ("pair,alternative\n1,first\n", "pairs.csv line 1", "features after 'pair' and 'alternative'"),
-        ("pair,alternative,Man\n1,first,1,1\n", "pairs.csv line 2", "3 entries"),
+        ("pair,alternative,Man\n1,first,1,1\n", "pairs.csv line 2", "and the header 3"),
         ("pair,alternative,Man\n", "pairs.csv", "rows"),
         ("", "pairs.csv", "a header"),
     ],

@@ -39,8 +39,8 @@ def test_voters_choose_their_epsilon_as_they_join(tmp_path: Path, *, is_invited:
         (["--set", "epsilon=0.7"], "epsilon is '0.7': use one of 0.5, 1, 2"),
         (["--set", "epsilon=nan"], "epsilon is 'nan': use a number > 0"),
         ([], "epsilon is missing: use one of 0.5, 1, 2"),
-        (["--set", "epsilon"], "--set must be NAME=VALUE, once for each name; it is 'epsilon'"),
-        (["--set", "epsilon=1", "--set", "epsilon=2"], "--set must be NAME=VALUE, once for each name"),
+        (["--set", "epsilon"], "--set is 'epsilon': use NAME=VALUE, once for each name"),
+        (["--set", "epsilon=1", "--set", "epsilon=2"], "use NAME=VALUE, once for each name"),
         (["--set", "records=1"], "--set is 'records': use one of epsilon"),
     ],
 )

@@ -156,7 +156,7 @@ def test_rows_are_those_of_the_spreadsheet_that_wrote_them(write: Write) -> None
         found = iter(rows)
         assert (rows.line, rows.header) == (1, ["Name\nof all", "roof"])
         assert [next(found), next(found)] == [(2, ["ann", "yes"]), (5, ["bob", ""])]
-        with pytest.raises(ConfigurationError, match=r"a\.csv line 6 has 4 entries, and needs 2 entries: "):
+        with pytest.raises(ConfigurationError, match=r"a\.csv line 6: This line has 4 entries, and the header 2: "):
             next(found)  # an entry would be lost
 
 

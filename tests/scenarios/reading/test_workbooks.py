@@ -166,7 +166,7 @@ def test_a_formula_in_a_workbook_that_asks_to_be_computed_has_no_result(tmp_path
             part = known.read(name).replace(b"</sheets>", b'</sheets><calcPr calcId="124519" fullCalcOnLoad="1"/>')
             packed.writestr(name, part)
     path.write_bytes(asking.getvalue())
-    with pytest.raises(ConfigurationError, match=r"mine.xlsx Votes!B4 must be .* 'a formula that was never computed'"):
+    with pytest.raises(ConfigurationError, match=r"mine.xlsx Votes!B4 is 'a formula that was never computed': use "):
         read(path)
 
 
@@ -243,5 +243,7 @@ def test_a_row_that_is_hidden_or_filtered_out_is_refused_as_long_as_it_may_be_co
     with zipfile.ZipFile(path, "w") as packed:
         for name, content in {**parts, part: f"{head}{hidden}{last}"}.items():
             packed.writestr(name, content)
-    with pytest.raises(ConfigurationError, match=rf"mine.{kind} Votes!A3 must be shown, where it counts, or deleted"):
+    with pytest.raises(
+        ConfigurationError, match=rf"mine.{kind} Votes!A3 (is|are) .*shown, where it counts, or deleted"
+    ):
         read(path)

@@ -131,7 +131,7 @@ def test_a_worker_of_another_version_is_refused_by_name(two: Pool, monkeypatch: 
         return {**own, "psephos": "9.9"} if os.getpid() == here else own
 
     monkeypatch.setattr(cluster, "installed_versions", versions)
-    said = r"psephos of worker tcp://[\d.:]+ must be as here \(psephos 9\.9, .*\); it is '0"
+    said = r"psephos of worker tcp://[\d.:]+ is '0. Make it as here \(psephos 9\.9, .*\)"
     with pytest.raises(ConfigurationError, match=said):
         dict(two.answers(UNSTEADY, [unsteady.ask(1)]))
 

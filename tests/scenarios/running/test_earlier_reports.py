@@ -157,10 +157,10 @@ def test_one_vote_of_a_game_is_the_vote_without_it(path: str) -> None:
     ("changed", "words"),
     [
         (Vote(1, weights=(("bob", 3),)), "bob first took part in game 'board': a changed one needs a new game"),
-        (Vote(1, changes=(("weights", (1.0, 2.0, 3.0, 4.0)),)), "weights must be 1.0, 2.0, 3.0, as in the earlier"),
-        (Vote(1, changes=(("groups", ((1.0, 2.0), (3.0,))),)), "groups must be one for each weight"),
-        (Vote(1, changes=(("epsilon_weight", 0.8),)), "epsilon_weight must be 0.7"),
-        (Vote(1, changes=(("variant", "laplace"),)), "mechanism of the weights must be k-RR"),
+        (Vote(1, changes=(("weights", (1.0, 2.0, 3.0, 4.0)),)), "use 1.0, 2.0, 3.0, as in the earlier"),
+        (Vote(1, changes=(("groups", ((1.0, 2.0), (3.0,))),)), "use one for each weight"),
+        (Vote(1, changes=(("epsilon_weight", 0.8),)), "use 0.7"),
+        (Vote(1, changes=(("variant", "laplace"),)), "use k-RR"),
     ],
 )
 def test_changed_weight_or_setting_within_a_game_is_refused_and_nothing_paid(
@@ -210,5 +210,5 @@ def test_parties_without_names_and_batches_keep_nothing() -> None:
     with pytest.raises(ValueError, match="reports are kept by the parties' names"):
         run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise, observers=SessionObservers(kept={}))
     assert run_arrays(vote.protocol, inputs=vote.inputs, noise=vote.noise).kept == {}
-    with pytest.raises(ConfigurationError, match="phase must be one that keeps no reports"):
+    with pytest.raises(ConfigurationError, match=r"phase (is|are) .*one that keeps no reports"):
         run_batches(vote.protocol, [vote.inputs], noise=vote.noise)

@@ -204,7 +204,7 @@ def test_what_is_wrong_with_one_of_many_files_is_said_with_its_name(second: Colu
         ("2.arrow", b"ARROW1", "2.arrow", "a whole file of arrow"),
         ("2.csv", b"weight,roof,bylaws\n", "2.csv", "a file with rows"),
         ("2.csv", b"weight,roof,bylaws\n1,yes,no\n\n1,maybe,no\n", "roof (2.csv line 4)", "yes or no"),
-        ("2.csv", b"weight,roof,bylaws\n1,yes,no\n1,yes\n", "2.csv line 3", "3 entries"),
+        ("2.csv", b"weight,roof,bylaws\n1,yes,no\n1,yes\n", "2.csv line 3", "the header 3"),
         ("2.csv", b"weight,roof,roof\n1,yes,no\n", "2.csv line 1", "distinct, non-empty names"),
         ("2.txt", b"", "2.txt", "a CSV file with a header"),
     ],
@@ -409,7 +409,7 @@ def test_a_wrong_ballot_is_named(column: str, entry: str, field: str, allowed: s
 def test_sizes_of_groups_that_are_not_the_file_s_are_refused() -> None:
     write(Path("s/a.parquet"), ballots(9))
     own = {"mechanism": "laplace", "groups": ["town", "village"], "group_sizes": [1, 8]}
-    with pytest.raises(ConfigurationError, match="group 'town' must be the 1 of group_sizes"):
+    with pytest.raises(ConfigurationError, match=r"group 'town' (is|are) .*the 1 of group_sizes"):
         run_session(election("s", own), seed=3)
 
 

@@ -73,14 +73,14 @@ def test_a_second_copy_must_be_equal(folder: Path) -> None:
 @pytest.mark.bad_input("a run to go on with that is another one, or none")
 def test_another_run_is_refused_by_what_it_differs_in(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        ConfigurationError, match=r"^--resume must be the folder of this run: its seed is '5', and not '6'"
+        ConfigurationError, match=r"^--resume (is|are) .*the folder of this run: its seed is '5', and not '6'"
     ):
         FinishedParts(folder, {**RUN, "seed": "6"}, resumes=True)
     (tmp_path / "other").mkdir()
     for content in (None, b"", b"no json\n", b"\xff\n"):
         if content is not None:
             (tmp_path / "other" / FINISHED).write_bytes(content)
-        with pytest.raises(ConfigurationError, match=r"^--resume must be the folder of a run that was interrupted"):
+        with pytest.raises(ConfigurationError, match=r"^--resume (is|are) .*the folder of a run that was interrupted"):
             FinishedParts(tmp_path / "other", RUN, resumes=True)
 
 

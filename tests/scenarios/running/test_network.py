@@ -76,7 +76,7 @@ def test_a_run_says_how_bad_its_network_was_and_only_then(psephos: Psephos) -> N
         (["network.los=0.1"], ["network 'los' is unknown: did you mean 'loss'?", "delay, duplication, partition"]),
         (["network.loss=1.5"], ["network.loss is 1.5: use a probability, in [0, 1]"]),
         (["network.partition=-1"], ["network.partition is -1.0: use a probability"]),
-        (["network.delay=inf"], ["network.delay must be seconds, at least 0 and finite; it is inf"]),
+        (["network.delay=inf"], ["network.delay is inf: use seconds, at least 0 and finite"]),
         (["network={delay='long'}"], ["'long'}: use a number"]),
         (["network.loss=0.1", "transport=array"], ["leave out network for arrays"]),
     ],

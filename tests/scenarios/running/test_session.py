@@ -197,7 +197,7 @@ def test_under_asyncio_simulate_async_says_what_runs_there() -> None:
         return await asyncio.to_thread(simulate, BALLOT, PARTIES, seed=5, transport="memory")
 
     with pytest.raises(
-        ConfigurationError, match=r"loop of simulate_async must be trio's; .*asyncio.to_thread\(simulate"
+        ConfigurationError, match=r"loop of simulate_async (is|are) .*trio's; .*asyncio.to_thread\(simulate"
     ):
         asyncio.run(wrong())
     assert asyncio.run(right()) == simulate(BALLOT, PARTIES, seed=5)
@@ -223,8 +223,8 @@ def test_another_seed_and_another_session_draw_other_noise() -> None:
 @pytest.mark.parametrize(
     ("parties", "field"),
     [
-        ({"ann": (1,)}, "entries of ann"),
-        ({"ann": (1, 1), "bob": (1, 1, 0)}, "entries of bob"),
+        ({"ann": (1,)}, "ann"),
+        ({"ann": (1, 1), "bob": (1, 1, 0)}, "bob"),
         ({"ann": (9, 1)}, "weight in row 1"),
         ({"ann": (1, 2)}, "merger in row 1"),
     ],

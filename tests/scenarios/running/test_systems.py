@@ -29,4 +29,4 @@ def test_parties_that_a_scenario_lists_are_not_kept_and_a_rerun_says_so(
     for path in Path("first").iterdir():
         assert secret not in path.read_text(encoding="utf-8")
     refusal = psephos("run", "first/scenario.json", "--out", "again").refusal
-    assert "s must be a file, a generator, or at least one " in refusal
+    assert "use a file, a generator, or at least one " in refusal

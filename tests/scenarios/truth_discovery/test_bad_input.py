@@ -73,19 +73,19 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "a flip probability above a half": (
         CROWD_FINE,
         ["flip_probability=0.5000001"],
-        ["flip_probability must be", "is 0.5", "(0, 0.5], for sets of 2 labels"],
+        ["flip_probability is", "is 0.5", "(0, 0.5], for sets of 2 labels"],
     ),
     "a flip probability above two thirds, of three labels": (
         CROWD_FINE,
         ["flip_probability=0.7", "answer_sets=[['yes', 'no', 'unsure']]"],
-        ["flip_probability must be", "is 0.7", "(0, 0.666667], for sets of 3 labels"],
+        ["flip_probability is", "is 0.7", "(0, 0.666667], for sets of 3 labels"],
     ),
     "a flip probability above a half where some tasks have two labels": (
         f"{NAMED_SETS}q1,ann,yes,yes|no\nq2,ann,red,red|green|blue\n",
         ["flip_probability=0.6"],
-        ["flip_probability must be", "is 0.6", "(0, 0.5], for sets of 2 labels"],
+        ["flip_probability is", "is 0.6", "(0, 0.5], for sets of 2 labels"],
     ),
-    "a flip probability of 0": (CROWD_FINE, ["flip_probability=0"], ["flip_probability must be", "it is 0"]),
+    "a flip probability of 0": (CROWD_FINE, ["flip_probability=0"], ["flip_probability is 0"]),
     "a above b": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Uniform', low=0.6, high=0.4}"],
@@ -116,12 +116,12 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "a second moment that no law of this mean has": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Moments', moments=[0.3, 0.05]}"],
-        ["hyper.moments must be such that moment 2 is inside (0.09, 0.3)", "is 0.05"],
+        ["Make it such that moment 2 is inside (0.09, 0.3)", "is 0.05"],
     ),
     "a mean that no law on a range has": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Moments', moments=[0.3, 0.1], high=0.25}"],
-        ["hyper.moments must be such that moment 1 is inside (0, 0.25)", "is 0.3"],
+        ["Make it such that moment 1 is inside (0, 0.25)", "is 0.3"],
     ),
     "fewer moments than a worker has answers": (
         CROWD_FINE,
@@ -131,17 +131,17 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "a table whose shares do not sum to 1": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Piecewise', edges=[0, 0.2, 0.5], shares=[0.5, 0.6]}"],
-        ["hyper.shares must be 0, or at least 1e-09, with the sum 1", "0.5, 0.6"],
+        ["use 0, or at least 1e-09, with the sum 1", "0.5, 0.6"],
     ),
     "edges that fall": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Piecewise', edges=[0, 0.6, 0.5], shares=[0.5, 0.5]}"],
-        ["hyper.edges must be rising"],
+        ["Make it rising"],
     ),
     "a normal law as narrow as a point": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='TruncatedNormal', location=0.2, scale=0.001}"],
-        ["hyper.scale must be finite, and at least 0.025", "is 0.001"],
+        ["Make it finite, and at least 0.025", "is 0.001"],
     ),
     "a beta law of a negative parameter": (
         CROWD_FINE,
@@ -176,7 +176,7 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
         [],
         ["worker", "1 to 128", "x" * 100],
     ),
-    "a task with a name that needs a separator": (f"{CROWD_FINE}q;2,bob,no\n", [], ["tasks must be", "is 'q;2'"]),
+    "a task with a name that needs a separator": (f"{CROWD_FINE}q;2,bob,no\n", [], ["tasks is", "is 'q;2'"]),
 }
 
 

@@ -70,8 +70,8 @@ def test_a_registered_function_is_a_word_in_scenarios(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("falling", "weight_function must be increasing in the share of right answers"),
-        ("number", "weight_function must be registered as a Callable; it is 'number'"),
+        ("falling", "Make it increasing in the share of right answers"),
+        ("number", "weight_function is 'number': register it as a Callable"),
         ("nowhere", "own_weights:nowhere cannot"),
         ("cube", "weight_function is 'cube': use one of falling, linear, log_odds, nowhere, number, square"),
     ],
@@ -171,13 +171,13 @@ def _changing(answers: Answers, _: object, *, ties: Any, **__: int) -> Inference
     [
         (
             _changed(truths=lambda found: found.truths[:-1]),
-            "truths must be a label's code for each task with an answer",
+            "return for truths a label's code for each task with an answer",
         ),
         (_changed(truths=lambda found: found.truths + 9), "below its number of labels"),
         (_changed(truths=lambda found: found.truths + 0.25), "below its number of labels"),
-        (_changed(confidences=lambda found: found.confidences * 2), "confidences must be in .0, 1."),
-        (_changed(qualities=lambda found: found.qualities - 2), "qualities must be in .0, 1."),
-        (_changed(weights=lambda found: found.weights * np.inf), "weights must be at most"),
+        (_changed(confidences=lambda found: found.confidences * 2), "return for \\w+ .*in .0, 1."),
+        (_changed(qualities=lambda found: found.qualities - 2), "return for \\w+ .*in .0, 1."),
+        (_changed(weights=lambda found: found.weights * np.inf), "return for weights at most"),
         (_changed(weights=lambda found: found.weights * np.random.default_rng().random()), "asked twice, weights are"),
         (_unlike, "What all of nine workers answer is the truth"),
         (_changing, "it changed labels"),

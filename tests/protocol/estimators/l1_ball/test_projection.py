@@ -78,10 +78,10 @@ def test_a_radius_that_is_not_positive_and_finite_is_refused(radius: float) -> N
 @pytest.mark.parametrize(
     ("points", "words"),
     [
-        (np.ones(2), "points must have the shape"),
-        (np.ones((2, 0)), "points must have the shape"),
-        (np.array([[math.nan]]), "points must be finite"),
-        (np.array([[-math.inf]]), "points must be finite"),
+        (np.ones(2), "points have shape"),
+        (np.ones((2, 0)), "points have shape"),
+        (np.array([[math.nan]]), "give finite ones"),
+        (np.array([[-math.inf]]), "give finite ones"),
     ],
 )
 def test_points_of_the_wrong_form_are_refused(points: FloatArray, words: str) -> None:

@@ -100,11 +100,11 @@ def test_a_radius_that_is_not_positive_and_finite_is_refused(radius: float) -> N
 @pytest.mark.parametrize(
     ("linear", "quadratic", "words"),
     [
-        (np.zeros(2), np.zeros((1, 2, 2)), "linear must have the shape"),
-        (np.zeros((1, 0)), np.zeros((1, 0, 0)), "linear must have the shape"),
-        (np.zeros((1, 2)), np.zeros((1, 2, 3)), "quadratic must have the shape"),
-        (np.full((1, 2), math.nan), np.zeros((1, 2, 2)), "must be finite"),
-        (np.zeros((1, 2)), np.full((1, 2, 2), -math.inf), "must be finite"),
+        (np.zeros(2), np.zeros((1, 2, 2)), "linear (has|have) shape"),
+        (np.zeros((1, 0)), np.zeros((1, 0, 0)), "linear (has|have) shape"),
+        (np.zeros((1, 2)), np.zeros((1, 2, 3)), "quadratic have shape"),
+        (np.full((1, 2), math.nan), np.zeros((1, 2, 2)), "give finite ones"),
+        (np.zeros((1, 2)), np.full((1, 2, 2), -math.inf), "give finite ones"),
         (np.zeros((1, 2)), np.array([[[-1.0, 0.5], [0.0, -1.0]]]), "symmetric"),
     ],
 )

@@ -121,11 +121,11 @@ def test_a_majority_refuses_an_unknown_rule() -> None:
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [
-        ({"workers": np.array([0])}, r"tasks, workers and labels need one shape \(n,\), got \[\(1,\), \(2,\)\]"),
-        ({"sizes": np.array([2])}, r"sizes needs shape \(2,\), got \(1,\)"),
-        ({"sizes": np.array([2, 1])}, "an answer set has at least 2 labels, got 1"),
-        ({"tasks": np.array([0, 2])}, r"tasks must be in \[0, 2\), got 0 to 2"),
-        ({"workers": np.array([-1, 0])}, r"workers must be in \[0, 2\), got -1 to 0"),
+        ({"workers": np.array([0])}, r"have shapes \[\(1,\), \(2,\)\]: give all of them one shape"),
+        ({"sizes": np.array([2])}, r"sizes has shape \(1,\): give \(2,\)"),
+        ({"sizes": np.array([2, 1])}, "an answer set has 1 labels: use at least 2"),
+        ({"tasks": np.array([0, 2])}, r"tasks are 0 to 2: use codes from 0, below 2"),
+        ({"workers": np.array([-1, 0])}, r"workers are -1 to 0: use codes"),
         ({"labels": np.array([2, 2])}, "a label is outside its task's answer set"),
         ({"labels": np.array([0, -1])}, "a label is outside its task's answer set"),
     ],

@@ -98,7 +98,7 @@ def test_another_function_states_the_probabilities_of_log_odds() -> None:
 @pytest.mark.bad_input("a weight function that does not increase, is not known, or is no function")
 @pytest.mark.parametrize("function", DECREASING)
 def test_a_function_that_does_not_increase_is_refused(function: Callable[[float], float]) -> None:
-    with refuses(said="weight_function must be increasing in the share of right answers"):
+    with refuses(said="Make it increasing in the share of right answers"):
         check_weight_function(function, num_answers=30, clamp=0.05)
 
 

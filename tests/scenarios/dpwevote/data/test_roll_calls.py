@@ -107,7 +107,7 @@ def test_a_number_that_is_none_is_named_with_its_line(sets: Path, put_set: Write
 
 def test_a_list_without_roll_calls_has_none(sets: Path, put_set: Write) -> None:
     put_set(ROLL_CALLS, "rcid,unres\n")
-    with pytest.raises(ConfigurationError, match=r"one of the 0 roll calls in un_roll_calls\.csv; it is 3"):
+    with pytest.raises(ConfigurationError, match=r"roll_call is 3: use .* of the 0 roll calls in un_roll_calls\.csv"):
         load(sets, roll_call=3)
 
 

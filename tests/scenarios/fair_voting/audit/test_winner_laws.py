@@ -86,11 +86,11 @@ def test_law_adds_up_to_one() -> None:
 
 
 def test_search_of_what_it_does_not_take_is_refused() -> None:
-    with pytest.raises(ValueError, match="at most 6 alternatives, got 7"):
+    with pytest.raises(ValueError, match="there are 7 alternatives: the search takes at most 6"):
         search_neighbors(make_choice((2, 2), 1, num_alternatives=7), seed=1)
     with pytest.raises(ValueError, match="not of a sub-sample"):
         search_neighbors(dataclasses.replace(make_choice((2, 2), 1), sum_sizes=(1, 1)), seed=1)
-    with pytest.raises(ValueError, match="at least one start, got 0"):
+    with pytest.raises(ValueError, match="num_starts is 0: use at least 1"):
         search_neighbors(make_choice((2, 2), 1), seed=1, num_starts=0)
 
 

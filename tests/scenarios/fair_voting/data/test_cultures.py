@@ -197,9 +197,9 @@ def test_no_voters_have_no_rankings() -> None:
 
 @pytest.mark.parametrize("dispersion", [-0.1, 1.1, math.nan])
 def test_dispersion_is_checked(dispersion: float) -> None:
-    with pytest.raises(ValueError, match="dispersion must be in"):
+    with pytest.raises(ValueError, match=r"dispersion (is|are) .*in"):
         draw_mallows(np.zeros((1, 1)), center=[0, 1], dispersion=dispersion)
-    with pytest.raises(ValueError, match="dispersion must be in"):
+    with pytest.raises(ValueError, match=r"dispersion (is|are) .*in"):
         mallows_probabilities(all_rankings(2), center=[0, 1], dispersion=dispersion)
 
 
@@ -213,9 +213,9 @@ def test_center_is_checked(center: list[int]) -> None:
 
 @pytest.mark.parametrize("weights", [[], [1, 0], [1, -1], [1, math.nan], [1, math.inf], [1, 1e-101], [1, 1e101]])
 def test_weights_are_checked(weights: list[float]) -> None:
-    with pytest.raises(ValueError, match="weights must be in"):
+    with pytest.raises(ValueError, match=r"weights (is|are) .*in"):
         draw_plackett_luce(np.zeros((1, 2)), weights=weights)
-    with pytest.raises(ValueError, match="weights must be in"):
+    with pytest.raises(ValueError, match=r"weights (is|are) .*in"):
         plackett_luce_probabilities(all_rankings(2), weights=weights)
 
 

@@ -189,18 +189,18 @@ def test_lines_that_stand_for_several_voters_are_refused(psephos: Psephos) -> No
     """As pref_voting writes a profile: the last column says how many."""
     Path("own.csv").write_text("oak,ash,elm,#\n1,2,3,3\n3,2,1,2\n", encoding="utf-8")
     refusal = psephos("new", "ranking", "own.csv", "--no-run").refusal
-    assert "# seems to say how many a line stands for" in refusal
+    assert "Column '#' seems to count voters" in refusal
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ('places = ["a", "b"]\n', "places (own.csv line 3, voter 2) must be each place from 1 to 2 once"),
-        ('places = ["a", "b"]\nties = "mean"\n', "b (own.csv line 3, voter 2) must be a place, 1 the best"),
+        ('places = ["a", "b"]\n', "use each place from 1 to 2 once"),
+        ('places = ["a", "b"]\nties = "mean"\n', "use a place, 1 the best"),
         ('scores = ["a", "b"]\nplaces = ["a"]\n', "leave out voters.scores beside voters.places"),
         ('choices = ["a", "b"]\nties = "mean"\n', "give voters.alternatives with ties"),
         ('choices = ["a", "b"]\nalternatives = ["1", "2"]\n', ": use one of 1, 2"),
-        ('scores = ["a", "c"]\n', "voters.scores must be columns of own.csv"),
+        ('scores = ["a", "c"]\n', "use columns of own.csv"),
         ('scores = ["a", "b"]\nrepeats = "last"\n', "leave out voters.repeats beside numbered"),
     ],
 )

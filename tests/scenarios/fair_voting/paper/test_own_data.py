@@ -24,8 +24,8 @@ def test_a_file_of_rankings_is_a_profile(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "--rankings must be a file that is there; it is 'mine.csv'"),
-        ("voter,group,ranking\nann,a,p>q\n", "--rankings must be a file with two groups or more"),
+        ("", "--rankings is 'mine.csv': use a file that is there"),
+        ("voter,group,ranking\nann,a,p>q\n", "use a file with two groups or more"),
         ("voter,group,ranking\nv1,n,a > b\nv2,s,a > d\n", "(mine.csv line 3, v2)"),
         ("voter,ranking\nv1,a > b\n", "group (mine.csv line 1)"),
     ],

@@ -57,5 +57,5 @@ def test_what_cannot_be_repeated_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="one with additive noise"):
         mechanism_faced(functional)
     for rows, rounds, releases in ((1, 1, (1,)), (2, 0, (1,)), (2, 1, ()), (2, 1, (0, 1))):
-        with pytest.raises(ValueError, match="expected a line-up of two rows"):
+        with pytest.raises(ValueError, match="use a line-up of two rows"):
             repeat_releases(protocol, far_apart(protocol)[:rows], num_releases=releases, num_rounds=rounds, seed=1)

@@ -87,7 +87,7 @@ def test_preferences_change_by_twice_the_radius_at_most(num_records: int) -> Non
 
 
 def test_parameters_out_of_range_are_refused() -> None:
-    with pytest.raises(ValueError, match="num_records must be positive"):
+    with pytest.raises(ValueError, match=r"num_records (is|are) .*positive"):
         sensitivity_witness(0, num_features=1, radius=1.0)
-    with pytest.raises(ValueError, match="num_starts must be positive"):
+    with pytest.raises(ValueError, match=r"num_starts (is|are) .*positive"):
         search_sensitivity(2, seed=1, num_starts=0)

@@ -107,27 +107,27 @@ def test_users_of_a_moral_machine_file_have_that_of_a_column(tmp_path: Path) -> 
             CHOICES,
             {"society": "regoin"},
             (
-                "voters.society must be another column of survey.csv: region, record, choice, lives, law (did you mean "
-                "'region'?); it is 'regoin'"
+                "voters.society is 'regoin': use another column of survey.csv: region, record, choice, lives, law "
+                "(did you mean 'region'?)"
             ),
         ),
         (
             CHOICES.replace("south", "north").replace("east", "north"),
             {},
-            "voters.society must be a column with two societies or more; it is 'region: north (4)'",
+            "voters.society is 'region: north (4)': use a column with two societies or more",
         ),
         (
             CHOICES,
             {"min_society": 2},
             (
-                "voters.society must be a column with two societies or more of 2 voters or more (voters.min_society); "
-                "it is 'region: north (2), south (1), east (1)'"
+                "voters.society is 'region: north (2), south (1), east (1)': use a column with two societies or more "
+                "of 2 voters or more (voters.min_society)"
             ),
         ),
         (
             CHOICES.replace("east", ""),
             {},
-            "region (survey.csv line 8) must be the name of the voter's society; it is empty",
+            "region (survey.csv line 8) is empty: use the name of the voter's society",
         ),
         (CHOICES, {"min_society": 0}, "voters.min_society is 0: use at least 1"),
         (
@@ -195,9 +195,9 @@ COLUMNS = (
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"societies": {"north": 1.0}}, "societies must be 2 to 256 names with shares above 0 that add up to 1"),
-        ({"societies": {"north": 0.5, "east": 0.4}}, "societies must be 2 to 256 names"),
-        ({"societies": {"north": 1.5, "east": -0.5}}, "societies must be 2 to 256 names"),
+        ({"societies": {"north": 1.0}}, "use 2 to 256 names with shares above 0 that add up to 1"),
+        ({"societies": {"north": 0.5, "east": 0.4}}, "use 2 to 256 names"),
+        ({"societies": {"north": 1.5, "east": -0.5}}, "use 2 to 256 names"),
         (
             {"societies": {"north": 0.99, "east": 0.01}},
             ": use a share of 40 voters with at least",
@@ -212,7 +212,7 @@ def test_societies_that_cannot_be_synthetic_are_refused(given: dict[str, Any], w
 
 @pytest.mark.parametrize("countries", [("USA",), ("USA", "USA")])
 def test_a_single_country_is_refused(countries: tuple[str, ...]) -> None:
-    with pytest.raises(ConfigurationError, match="countries must be 2 to 256 distinct countries"):
+    with pytest.raises(ConfigurationError, match=r"countries (is|are) .*2 to 256 distinct countries"):
         CountryVoters(countries=countries)
 
 
@@ -238,10 +238,12 @@ def test_real_countries_and_continents_are_societies(real_sets: Path) -> None:
 def test_a_country_that_no_file_has_is_refused(put: Put) -> None:
     columns = ",".join(f"{name}: Estimates" for name in COLUMNS)
     path = put(f'"",{columns}\nJPN,{",".join(["0.1"] * 9)}\nFRA,{",".join(["0.1"] * 9)}\n')
-    with pytest.raises(ConfigurationError, match=r"voters.countries must be codes of three letters in .*did you mean"):
+    with pytest.raises(
+        ConfigurationError, match=r"voters.countries (is|are) .*codes of three letters in .*did you mean"
+    ):
         read_countries(path, CountryVoters(countries=("FRA", "JPM")))
     path = put(f'"",{columns}\nJPN,{",".join(["1.5"] * 9)}\n')
     with pytest.raises(ConfigurationError, match=r"is 1.5: use a value above -1 and below 1"):
         read_countries(path, CountryVoters(countries=("JPN", "FRA")))
-    with pytest.raises(ConfigurationError, match="must be a header with"):
+    with pytest.raises(ConfigurationError, match="use a header with"):
         read_countries(put("a,b\n1,2\n"), CountryVoters())

@@ -72,7 +72,7 @@ def test_a_file_with_too_few_voters_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "--responses must be a file that is there"),
+        ("", "use a file that is there"),
         ("voter,record,choice,x1\na,1,1,2\na,1,0,high\n", "x1 (mine.csv line 3)"),
     ],
 )

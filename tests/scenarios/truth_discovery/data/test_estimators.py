@@ -141,7 +141,7 @@ def test_bounds_are_those_of_a_worker_s_own_draw() -> None:
 def test_a_frame_of_one_label(estimator: Any) -> None:
     only = FRAME[FRAME.label == "dog"]
     if isinstance(estimator, tuple(KNOWING)):
-        with pytest.raises(ValueError, match=r"labels= must name the answer set: only 'dog' occurs"):
+        with pytest.raises(ValueError, match=r"only the label 'dog' occurs: name all possible ones by labels="):
             estimator.fit(only)
     else:
         assert set(estimator.fit_predict(only)) == {"dog"}
@@ -170,8 +170,8 @@ def test_repeated_answers_follow_the_policy() -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({}, "got none"),
-        ({"epsilon": 1.0, "flip_probability": 0.1}, "got flip_probability, epsilon"),
+        ({}, "none given"),
+        ({"epsilon": 1.0, "flip_probability": 0.1}, "flip_probability, epsilon given"),
         ({"flip_probability": 1.5}, "flip_probability"),
         ({"flip_probability": -0.1}, "flip_probability"),
         ({"epsilon": -1.0}, "epsilon"),
@@ -192,7 +192,7 @@ def test_data_of_another_type_is_refused(data: Any) -> None:
 
 
 def test_codes_must_be_integers_and_some() -> None:
-    with pytest.raises(TypeError, match="labels must be integer codes, got float64"):
+    with pytest.raises(TypeError, match=r"labels are float64: give integer codes"):
         MajorityVote().fit((np.array([0]), np.array([0]), np.array([0.5])))
     empty = np.array([], dtype=np.int64)
     with pytest.raises(ValueError, match="tasks is empty"):

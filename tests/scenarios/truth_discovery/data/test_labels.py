@@ -190,7 +190,7 @@ def test_truths_are_labels_and_those_of_no_answered_task_are_said_or_refused(
     assert resolve(load_scenario("crowd", words[3:-1:2])).gold == {"q0": "1", "Q1": "0", "q9": "1"}
     Path("truth.csv").write_text("task,truth\nQ0,1\n")
     ended = psephos(*words)
-    assert (ended.status, "task (truth.csv line 2) must be a task that somebody answered" in ended.err) == (2, True)
+    assert (ended.status, "use a task that somebody answered" in ended.err) == (2, True)
     Path("truth.csv").write_text("task,truth\nq0,2\n")
     ended = psephos(*words)
     assert (ended.status, "truth (truth.csv line 2) is '2': use one of '0', '1'" in ended.err) == (2, True)

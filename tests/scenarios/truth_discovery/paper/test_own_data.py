@@ -94,7 +94,7 @@ def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
         ),
         (["--answers", "mine.csv", "--repeats", "any"], "--repeats "),
         (["--truth", "known.csv"], "give --answers beside --truth"),
-        (["--answers", "nowhere.csv"], "--answers must be a file that is there; it is 'nowhere.csv'"),
+        (["--answers", "nowhere.csv"], "--answers is 'nowhere.csv': use a file that is there"),
         (["--answers", "known.csv"], "known.csv line 1"),
         (["--answers", "mine.csv", "--truth", "wrong.csv"], "truth (wrong.csv line 2)"),
     ],
