@@ -442,14 +442,14 @@ def _sentence(field: str, value: str, allowed: str) -> str:
     if _DESCRIPTION.fullmatch(value):
         value = re.sub(r"^1 (.*)s$", r"1 \1", value[1:-1])
     value = _LACKING.get(value, value)
-    sentence, rest = f"{field} is {value}: use ", allowed
+    sentence, ending = f"{field} is {value}: use ", allowed
     for pattern, form in _SENTENCES:
         if match := re.match(pattern, allowed):
-            sentence, rest = form.format(*match.groups(), field=field, value=value), allowed[match.end() :]
+            sentence, ending = form.format(*match.groups(), field=field, value=value), allowed[match.end() :]
             break
     if value[0] in "[(" and field.endswith("s"):
         sentence = sentence.replace(f" is {value}", f" are {value}")
-    return before + separator + re.sub(r"\b1 entr(ie|ies)\b", "1 entry", sentence + rest)
+    return before + separator + re.sub(r"\b1 entr(ie|ies)\b", "1 entry", sentence + ending)
 
 
 class ConfigurationError(PsephosError, ValueError):

@@ -221,8 +221,8 @@ class BrowserKeys:
                 raise ValueError(_STRANGER)
             self._claims[place] = known = _EnrolledKey(place, key.hex(), link.secret)
         elif not hmac.compare_digest(known.key, key.hex()):
-            used = "Another device uses this link. If it is not yours, ask whoever sent you the link for a new one."
-            raise ValueError(used if has_secret else _STRANGER)
+            reason = "Another device uses this link. If it is not yours, ask whoever sent you the link for a new one."
+            raise ValueError(reason if has_secret else _STRANGER)
         if self._keys.get(place) == known:
             return False
         async with self._lock:

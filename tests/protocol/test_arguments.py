@@ -48,7 +48,7 @@ def test_what_is_no_integer_is_refused_by_name(value: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"whole is .*: use an integer") as caught:
         told(value)
     assert caught.value.field == "whole"
-    with pytest.raises(ConfigurationError, match=r"counts is .*: use an integer"):
+    with pytest.raises(ConfigurationError, match=r"counts (is|are) .*: use an integer"):
         integer_of(value, "counts")
 
 

@@ -88,8 +88,7 @@ async def test_the_first_device_enrols_and_a_second_one_is_told_so(vote: Vote) -
         tag, reason, *_ = await second.come()
         assert tag == ABORT
         assert reason == (
-            "This link is already used by another device. If that was not you, tell whoever runs the vote: "
-            "psephos roster --replace 'ann' makes a new link."
+            "Another device uses this link. If it is not yours, ask whoever sent you the link for a new one."
         )
         assert (await second.again().come())[:2] == [ABORT, STRANGER]
 

@@ -152,7 +152,7 @@ def test_a_second_phone_is_told_and_the_first_goes_on_after_the_server_was_kille
             phones[name].hears("Connected.")
         stolen = Phone(browser, links["ann"])
         stolen.press("Vote on this device")
-        stolen.hears("This link is already used by another device.")
+        stolen.hears("Another device uses this link.")
         stolen.context.close()
         server.kill()
         phones["bob"].hears("No connection to the server.")
