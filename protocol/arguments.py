@@ -48,7 +48,7 @@ def check_aligned(**columns: Sized) -> None:
         >>> check_aligned(names=["a", "b"], counts=[1])
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: counts has 1 entries, and needs 2 entries, as names has
+        psephos.protocol.errors.ConfigurationError: counts has 1 entry, and needs 2 entries, as names has
     """
     (first, entries), *other_columns = columns.items()
     for name, column in other_columns:
@@ -75,7 +75,7 @@ def check_names(field: str, names: Sequence[str], *, without: str = "") -> None:
         >>> check_names("candidates", ["tea", "tea"])
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: candidates must be distinct names of 1 to 256 ...
+        psephos.protocol.errors.ConfigurationError: candidates is 'tea': use distinct names of 1 to 256 ...
     """
     allowed = f"distinct {NAMES}" + (f" and without {without!r}" if without else "")
     for number, name in enumerate(names):
@@ -168,7 +168,7 @@ def integers_of(values: Any, field: str) -> IntArray:
         >>> integers_of([0.5], "values")
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: values must be an array of integers; it is 'an ...
+        psephos.protocol.errors.ConfigurationError: values is an array of float64: use an array of integers
     """
     if isinstance(values, np.ndarray) and cast("Array", values).dtype == np.int64:
         return cast("IntArray", values)

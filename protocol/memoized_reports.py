@@ -57,7 +57,7 @@ class Scope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             >>> game.check(game.with_law("epsilon", "2.0"))
             Traceback (most recent call last):
                 ...
-            psephos.protocol.errors.ConfigurationError: epsilon must be 2.0, as in the earlier sessions ...
+            psephos.protocol.errors.ConfigurationError: epsilon is '1.0': use 2.0, as in the earlier ...
         """
         is_same = (self.kind, self.name) == (other.kind, other.name)
         require(is_same, self.kind, self.name, f"{other}, whose reports are kept")
@@ -155,7 +155,7 @@ def check_values(scope: Scope, *, is_changed: bool, party: str) -> None:
         >>> check_values(Scope("game", "winter", law=()), is_changed=True, party="ann")
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: what ann holds must be as it was when ann first ...
+        psephos.protocol.errors.ConfigurationError: what ann holds is 'changed'. Make it as it was when ...
     """
     allowed = f"as it was when {party} first took part in {scope}: a changed one needs a new {scope.kind}"
     refuse(is_changed, f"what {party} holds", "changed", allowed)
@@ -168,7 +168,7 @@ def check_kept_names(reports: Mapping[str, object], scopes: Mapping[str, Scope |
         >>> check_kept_names({"opinions": ()}, {"opinions": None})
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: kept must be a phase that keeps its reports; ...
+        psephos.protocol.errors.ConfigurationError: kept is ...: use a phase that keeps its reports
     """
     for name in reports:
         is_kept = scopes.get(name) is not None

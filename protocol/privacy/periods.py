@@ -57,7 +57,7 @@ def check_period(seconds: float, *, field: str = "budget_period") -> float:
         >>> check_period(0)
         Traceback (most recent call last):
             ...
-        psephos.protocol.errors.ConfigurationError: budget_period must be a length of time above 0; it is 0
+        psephos.protocol.errors.ConfigurationError: budget_period is 0: use a length of time above 0
     """
     require(0 < seconds < math.inf, field, seconds, "a length of time above 0")
     return seconds
