@@ -251,5 +251,5 @@ def test_roles_of_masked_sessions_are_refused_elsewhere_and_laws_that_are_not_wo
         with pytest.raises(ConfigurationError, match="masks nothing here"):
             resolve(msgspec.structs.replace(load_scenario("consortium", ["partners.count=4"]), adversary=[table]))
     scenario = load_scenario("moral-masked", [])
-    with pytest.raises(ConfigurationError, match="the law of noise shares is worked out for scales up to"):
+    with pytest.raises(ConfigurationError, match="the law of noise shares is worked out up to"):
         resolve(msgspec.structs.replace(scenario, adversary=[{"role": "coalition", "members": ["server"]}]))

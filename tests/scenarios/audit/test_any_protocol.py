@@ -338,7 +338,7 @@ class LonelyVote(Approvals):
 
 
 def test_a_vote_whose_rows_are_nobody_s_neighbors_is_refused_before_its_audit() -> None:
-    with pytest.raises(ConfigurationError, match=r"must be neighbors of Lonely, .* rows_of, .*'\[0, 0\] and \[0, 1\]'"):
+    with pytest.raises(ConfigurationError, match=r"'\[0, 0\] and \[0, 1\]': use neighbors of Lonely, .* rows_of, "):
         cases_of_protocol(LonelyVote(Ballot()))
 
 

@@ -415,7 +415,7 @@ def test_a_plan_without_a_wish_compares_variants(psephos: Psephos) -> None:
         (["two-societies", "--epsilon", "0"], "--epsilon is 0.0: use a value above 0"),
         (
             ["two-societies", "--epsilon", "1e9"],
-            "use an ε in all that a variant can have, such as any from about ",
+            "--epsilon is 1000000000.0: use an ε in all that a variant can have, such as any from about ",
         ),
         (["consortium", "--people", "0"], "--people is 0: use a value from 1 to "),
         (["two-societies", "--people", "1"], "--people is 1: use at least 2: one voter in each group"),

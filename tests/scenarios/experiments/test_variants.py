@@ -385,7 +385,7 @@ def test_the_best_variant_of_each_model_of_trust_is_said_first(psephos: Psephos)
         (["consortium", "--error", "few"], "--error is 'few': use a number, as 0.05, or percent, as 5%"),
         (["consortium", "--trials", "1"], "--trials is 1: use a value from 2 to"),
         (["fairness-judgements"], "leave out epsilons"),
-        (["two-societies", *SAMPLED], "use one whose loss is bounded"),
+        (["two-societies", *SAMPLED], "the session is 'fair-voting': use one whose loss is bounded"),
         (["duchenne", "--data", "missing"], "data"),
     ],
 )
