@@ -43,7 +43,7 @@ def check_descriptors(transport: str, *, num_parties: int, is_tapped: bool = Fal
     """Raise ConfigurationError if the system allows too few file descriptors for a session over this transport."""
     number = _descriptors_needed(transport, num_parties, is_tapped=is_tapped)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = f"They need {number:,} open files, of {hard:,} allowed. Raise `ulimit -n`, or run by arrays."
+    allowed = f"This machine allows {hard:,} open files, and they need {number:,}. Raise `ulimit -n`, or run by arrays."
     refuse(hard != resource.RLIM_INFINITY and hard < number, "parties", num_parties, allowed)
 
 
