@@ -135,8 +135,10 @@ def test_a_server_with_too_few_files_for_its_roster_says_so_by_name_and_number(t
     words = ("serve", write_vote(tmp_path), "--listen", "127.0.0.1:0", "--out", "server", *HOW)
     with Process(*words, folder=tmp_path, is_measured=False, ulimit="-n 100") as server:
         ended = server.ending()
-    reason = "is 100: use at least 131 for 3 parties: raise it, or serve fewer"
-    said = f"psephos: the limit of open files (`ulimit -n`) {reason}\n"
+    said = (
+        "psephos: open files: This machine allows 100 open files, and 3 parties need 131. Raise the limit "
+        "(`ulimit -n 131`, in systemd LimitNOFILE), or serve fewer.\n"
+    )
     assert (ended.status, ended.out, ended.err) == (2, "", said)
     assert not (tmp_path / "server").exists()
 

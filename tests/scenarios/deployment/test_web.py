@@ -653,7 +653,7 @@ async def test_a_browser_that_answers_no_ping_is_gone() -> None:
         ("8000", {"origin": "ftp://vote.example"}, "without a path"),
         ("8000", {"key": "key.pem"}, "--web-certificate given, too"),
         ("8000", {"certificate": "vote.toml"}, "With a certificate they have to begin with https://"),
-        ("8000", {"certificate": "vote.toml", "origin": "https://a.example"}, "a certificate in PEM"),
+        ("8000", {"certificate": "vote.toml", "origin": "https://a.example"}, "no certificate in PEM"),
     ],
 )
 def test_pages_are_for_an_address_that_fits_their_links(
