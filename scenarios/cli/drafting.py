@@ -232,7 +232,8 @@ def _begin(context: click.Context, protocol: str, beginning: "ScenarioTemplate",
     from ...protocol.errors import ConfigurationError
     from ..presentation import make_console
     from ..presentation.terminal import show_note
-    from ..running.drafts import masked_lines, samples, scenario_text
+    from ..running.draft_text import masked_lines, scenario_text
+    from ..running.drafts import samples
     from ..running.synthetic import digest_of
     from .simulation import run
 

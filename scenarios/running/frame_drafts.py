@@ -8,7 +8,8 @@ from ...protocol.errors import ConfigurationError, require
 from ..reading.frames import AnyFrame, FrameText, name_rows_in_errors, path_of
 from ..system import find_protocol, load_each
 from .config import Scenario
-from .drafts import Draft, SavedTable, ScenarioTemplate, UnclearError, draft_of, format_line, price_line, trust_line
+from .draft_text import format_line, price_line, trust_line
+from .drafts import Draft, SavedTable, ScenarioTemplate, UnclearError, draft_of
 from .parties import sources_of
 
 

@@ -10,7 +10,8 @@ import pytest
 from bad_input import Psephos, Write
 from psephos.protocol.fair_voting import FairVoting
 from psephos.scenarios import load_scenario, resolve
-from psephos.scenarios.running.drafts import MOST_LINES, samples
+from psephos.scenarios.running.draft_text import MOST_LINES
+from psephos.scenarios.running.drafts import samples
 from runs import read_json
 from terminals import Terminal
 from thoroughness import IS_FULL

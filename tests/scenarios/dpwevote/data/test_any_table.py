@@ -13,7 +13,8 @@ from psephos.protocol import ConfigurationError
 from psephos.scenarios import Local, resolve, run_session
 from psephos.scenarios.dpwevote.draft import BEGINNING
 from psephos.scenarios.running.config import scenario_of
-from psephos.scenarios.running.drafts import SavedTable, UnclearError, scenario_text
+from psephos.scenarios.running.draft_text import scenario_text
+from psephos.scenarios.running.drafts import SavedTable, UnclearError
 from thoroughness import draws
 
 MOST_ASKED = 12

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from psephos.protocol import ConfigurationError
 from psephos.scenarios import load_scenario, resolve
 from psephos.scenarios.reading.headers import TableOptions
-from psephos.scenarios.running.drafts import SavedTable, UnclearError, scenario_text
+from psephos.scenarios.running.draft_text import scenario_text
+from psephos.scenarios.running.drafts import SavedTable, UnclearError
 from psephos.scenarios.truth_discovery.draft import BEGINNING
 from thoroughness import draws
 
