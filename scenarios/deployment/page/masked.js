@@ -3,7 +3,6 @@
 import { paragraph, quiet, strong } from './dom.js'
 import { FORMS, MaskingParty, agreement, rulesOf } from './masks.js'
 import { MASKED } from './party.js'
-import { drawBelow } from './randomizer.js'
 import { addShares, readSums } from './sums.js'
 import { Refusal } from './codec.js'
 import { certainty, percentUp, short } from './words.js'
@@ -60,6 +59,16 @@ export function readMasked(json) {
     /** @param {Map<number, Uint8Array>} receipts @returns {string} whether the ballot is in the sum */
     counted: (receipts) => (receipts.has(MASKED) ? 'Yes. The server acknowledged your masked ballot in time.'
       : 'No: the server has no masked ballot of yours that it acknowledged.'),
+  }
+}
+
+/** @param {bigint} bound @returns {bigint} a uniform integer in [0, bound) from the browser's entropy, by rejection */
+function drawBelow(bound) {
+  const bits = (bound - 1n).toString(2).length
+  for (;;) {
+    const bytes = crypto.getRandomValues(new Uint8Array(Math.ceil(bits / 8)))
+    const drawn = bytes.reduce((all, byte) => (all << 8n) | BigInt(byte), 0n) >> BigInt(8 * bytes.length - bits)
+    if (drawn < bound) return drawn
   }
 }
 

@@ -69,13 +69,16 @@ export function isPrivate({ epsilon, choices, flip, masses = [] }) {
 /** @param {Law} law @returns {number} how many reports there are, from 0 on */
 export const numReports = ({ choices, masses }) => (masses ? masses[0].length : choices)
 
-/** @param {bigint} bound @returns {bigint} a uniform integer in [0, bound) from the browser's entropy, by rejection */
+/**
+ * Return a uniform integer in [0, bound) from the browser's entropy, by rejection.
+ * @param {bigint} bound up to 2**64
+ * @returns {bigint}
+ */
 export function drawBelow(bound) {
-  const bits = (bound - 1n).toString(2).length
+  const all = 1n << 64n
   for (;;) {
-    const bytes = crypto.getRandomValues(new Uint8Array(Math.ceil(bits / 8)))
-    const drawn = bytes.reduce((all, byte) => (all << 8n) | BigInt(byte), 0n) >> BigInt(8 * bytes.length - bits)
-    if (drawn < bound) return drawn
+    const [drawn] = crypto.getRandomValues(new BigUint64Array(1))
+    if (drawn < all - (all % bound)) return drawn % bound
   }
 }
 
