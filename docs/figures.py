@@ -243,7 +243,7 @@ def _asked() -> str:
         adding = number * _least(lambda margin, number=number: float(_laplace_cdf(np.array(margin))) ** number)
         vector = min(least_of(number, float(share)) for share in np.linspace(0.2, 0.6, 21))
         rows.append([str(number), f"{adding:.1f}", f"{vector:.1f}"])
-    return _markdown(("times asked", "adding ε", "sparse vector"), rows)
+    return _markdown(("times asked", "sequential composition", "sparse vector"), rows)
 
 
 def _winners() -> str:

@@ -199,7 +199,7 @@ class Guarded(abc.ABC):
             self._compare_rows(rows, public, earlier)
         except ConfigurationError:
             value = "farther from other rows of one person than its loss covers"
-            allowed = "as near to all that rows_of compares as these are, and of num_parts parts at most"
+            allowed = "A private row exceeds the stated loss. Include such rows in rows_of, or raise num_parts."
             raise ConfigurationError(field=f"a row of phase {self.name!r}", value=value, allowed=allowed) from None
 
     def _compare_rows(self, rows: IntArray, public: Sequence[int], earlier: Sequence["Guarded"]) -> None:

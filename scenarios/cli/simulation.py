@@ -51,7 +51,9 @@ class _How(NamedTuple):
 @cli.command(short_help="Run a scenario: a shipped one, or your own file.")
 @scenario_options
 @click.option(
-    "--transport", metavar="NAME", help="memory or tcp (with agents), or array (without agents); results are equal."
+    "--transport",
+    metavar="NAME",
+    help="memory, tcp or tls (with agents), or array (without agents); results are equal.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="The seed of the simulated noise.")
 @cluster_option

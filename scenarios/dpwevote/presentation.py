@@ -136,7 +136,7 @@ def _noise(outcome: Outcome, *, max_lines: int) -> Iterator[str]:
     ]
     yield from impossible[:max_lines]
     if len(impossible) > max_lines:
-        yield f"and {len(impossible) - max_lines:,} more estimates beyond what is possible"
+        yield f"and {pluralize(len(impossible) - max_lines, 'more estimate')} beyond what is possible"
 
 
 def _short(value: float) -> str:

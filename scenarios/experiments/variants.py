@@ -37,8 +37,8 @@ from .summaries import MeasureSummary
 from .trials import prepare, run_trials
 
 OF_MASKS: Final = (
-    "masked: the server learns a noisy sum alone, if as many take part and as few are with it as the session says; "
-    "where more than 1,000 have to take part, if it is semi-honest, too"
+    "masked: the server learns only a noisy sum if `threshold` parties stay and at most `colluders` collude with it; "
+    "with a threshold above 1,000 it must also be semi-honest"
 )
 SIZES: Final = ("threshold", "colluders")
 """Parameters that only masked sessions have."""

@@ -353,7 +353,7 @@ class QuestionsError(ConfigurationError):
 
     def __init__(self, name: str, questions: Sequence[UnclearError], command: str) -> None:
         super().__init__(field=questions[0].field, value="left out", allowed="given")
-        head = f"{name} does not tell all. Answer by options:"
+        head = f"{name} leaves questions open. Answer them by options:"
         self.args = ("\n  ".join([head, *map(str, questions), f"Add your answers to: {command}"]),)
 
 

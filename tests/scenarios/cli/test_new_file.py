@@ -88,7 +88,7 @@ def test_answers_in_json_and_raters_as_columns_are_told_by_what_to_make_of_them(
     assert "JSON" not in psephos("new", "crowd", "zoo.csv", "--no-run").err
     deep = '[{""a"":' * 3_000  # which is none, and deeper than Python reads
     write("deep.csv", "\n".join(["task,worker,label", *(f'{place % 2},u{place // 2},"{deep}"' for place in range(4))]))
-    assert psephos("new", "crowd", "deep.csv", "--no-run").err.startswith("psephos: deep.csv does not tell all. ")
+    assert psephos("new", "crowd", "deep.csv", "--no-run").err.startswith("psephos: deep.csv leaves questions open. ")
     write("wide.csv", "item,rater 1,rater 2\na,x,y\nb,y,x\nc,x,x\n")
     for word in ([], ["crowd"]):
         ended = psephos("new", *word, "wide.csv", "--no-run")
