@@ -48,7 +48,7 @@ def test_help_imports_neither_numpy_nor_trio(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("scenario", "system", "needs_scipy", "number"),
     [
-        ("eu-council", "dpwevote", False, 240),
+        ("eu-council", "dpwevote", False, 241),
         ("crowd", "truth_discovery", True, 260),
         ("moral-synthetic", "moral_preferences", True, 264),
         ("two-societies", "fair_voting", True, 265),

@@ -105,6 +105,8 @@ def close_registration(folder: Path, side: "ServerRun", registration: Registrati
         OSError: a file cannot be written.
     """
     opening, places = registration.opening, enumerate(side.names)
+    taken = {*map(bytes.fromhex, registration.keys.values())}  # a browser with a key of these is nobody
+    keys = {place: key for place, key in keys.items() if key not in taken}
     all_keys = [
         bytes.fromhex(registration.keys[name])
         if name in registration.keys

@@ -217,7 +217,8 @@ class BrowserKeys:
             raise ValueError(_CLOSED)
         known = self._claims.get(place) or self._keys.get(place)
         if known is None or known.link != link.secret:
-            if not has_secret:
+            known_keys = (*self._keys.values(), *self._claims.values())
+            if not has_secret or any(each.key == key.hex() and each.place != place for each in known_keys):
                 raise ValueError(_STRANGER)
             self._claims[place] = known = _EnrolledKey(place, key.hex(), link.secret)
         elif not hmac.compare_digest(known.key, key.hex()):
@@ -441,7 +442,9 @@ async def _hold_channels(listener: WebListener, nursery: trio.Nursery) -> None:
 
     async def hold(channel: Channel) -> None:
         async with channel:
-            with contextlib.suppress(trio.EndOfChannel, trio.BrokenResourceError, RemoteProtocolError):
+            with contextlib.suppress(
+                trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError, RemoteProtocolError
+            ):
                 for _ in ("Hello", "nothing"):
                     await channel.receive()
 

@@ -93,6 +93,11 @@ class Page {
   /** @returns {Promise<void>} */
   async run() {
     const records = await this.journal.records()
+    if (records.has('reserved') && !isEqual(records.get('reserved').terms, this.digest)) {
+      throw new Problem('These are not the terms of your ballot', 'This device has made its ballot for other terms. Do '
+        + 'not go on here. Please tell whoever sent you the link.', true)
+    }
+    if (records.has('release') || records.has('left')) await this.forgetSecrets()
     if (records.has('release')) {
       this.showResult(records)
       return
@@ -103,6 +108,12 @@ class Page {
     if (!records.has('reports')) await this.vote(records)
     await this.takePart()
     this.showResult(await this.journal.records())
+  }
+
+  /** Forget what a masked vote needed, and nothing needs any more. */
+  async forgetSecrets() {
+    await this.journal.forget('row')
+    await this.journal.forget('root', 'keys')
   }
 
   /** @param {Map<string, any>} records */
@@ -126,6 +137,10 @@ class Page {
       await this.enrol()
     }
     const seat = (await this.journal.records()).get('seat')
+    if (records.has('row')) { // cast before this page was closed
+      await this.journal.keep('reports', [])
+      return
+    }
     const { system } = this.terms
     /** @type {any} */
     let ballot = null
@@ -133,7 +148,7 @@ class Page {
       ballot = await system.askBallot(this.terms, seat, ballot)
     } while (!(await confirmBallot(this.terms, seat, ballot)))
     this.checkTime()
-    await this.journal.keep('reserved', { terms: this.digest, losses: this.terms.epsilon })
+    await this.keepEqual('reserved', { terms: this.digest, losses: this.terms.epsilon })
     const { masked } = this.terms
     if (masked) {
       await this.journal.keep('root', await masked.makeRoot(), 'keys')
@@ -253,8 +268,7 @@ class Page {
             const { release, own, isLate, heard } = effect
             const digest = heard ? hex(await sha256(heard)) : ''
             await this.keepEqual('release', { release, own, isLate, digest, roster: party.descriptor[1] })
-            await this.journal.forget('row')
-            await this.journal.forget('root', 'keys')
+            await this.forgetSecrets()
             isReleased = true
           }
         }
@@ -266,7 +280,7 @@ class Page {
       if (error instanceof Refusal && !(error instanceof SessionAborted)) {
         if (this.terms.masked && party.parameters) { // for good: what this lie has not opened, another one might
           await this.journal.keep('left', error.message)
-          await this.journal.forget('row')
+          await this.forgetSecrets()
         }
         channel.send(abort(error.message))
       }

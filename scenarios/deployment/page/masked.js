@@ -42,14 +42,14 @@ export function readMasked(json) {
     cost: [
       paragraph('Whoever sees the result is at most ', strong(`${percentUp(certainty(epsilon, 2))} sure`),
         ` of any one thing on your ballot that was as likely as not before. That holds against ${who}, also if the server `
-        + 'lies once the list of voters is closed.'),
+        + 'lies, as long as the list of voters that it sends is the true one.'),
       paragraph(`There is a result if ${threshold} of the ${parties} voters stay to the end: ${parties - threshold} may `
         + 'leave, or cheat.'),
       quiet(`Privacy loss: ε = ${short(epsilon)} for the whole ballot, against ${who} (distributed model, replace-one, `
         + 'unit: the voter), as far as X25519, ChaCha20 and Ed25519 hold.')],
     others: `, and that at least ${planned} voters are people with devices of their own who do not work together with the `
-      + 'server. Whoever has made the links could open some in others’ place; whose link was used so is told when they '
-      + 'open it. Your receipt names the list of voters, to compare with others',
+      + 'server, and that the server sends the true list of voters. One that lies could put devices of its own in the '
+      + 'others’ place, and whoever made the links could open them. Your receipt names the list, to compare with others',
     kept: 'This device keeps your numbers until they are masked and sent: whoever looks into it before that finds your '
       + 'answers, with little noise.',
     steps: STEPS,

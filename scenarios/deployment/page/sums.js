@@ -172,7 +172,7 @@ export function readSums({ masked, parameters: own }) {
   const areNumbers = margins.length === weights.length && [0, weights.length].includes(totals.length)
     && [...margins.flat(), ...totals].every(Number.isSafeInteger)
     && margins.every((/** @type {number[]} */ [no, yes, ...more], /** @type {number} */ at) =>
-      !more.length && no < yes && (at === 0 || yes > margins[at - 1][1]))
+      !more.length && no < yes && (at === 0 || (yes > margins[at - 1][1] && no <= margins[at - 1][0])))
   const most = areNumbers ? Math.max(...[...margins.flat(), ...totals].map(Math.abs)) : Infinity
   const fits = Number.isInteger(parties) && parties + colluders < 2 * threshold && threshold <= parties
     && colluders >= 0 && threshold <= MOST_THRESHOLD && parties <= MOST_TIMES * planned && scale >= 1 / 16

@@ -47,6 +47,7 @@ _SHOWN: Final = {
     "Link.secret": "its hash",
     "_EnrolledKey.key": "a public one",
     "_Enrolment.key": "likewise",
+    "Registration.keys": "likewise",
 }
 """Fields of such a name that anybody may read, each with why."""
 
