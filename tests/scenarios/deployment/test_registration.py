@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 from deployments import write_vote
 from psephos.protocol.roster import SigningRoster
 from psephos.scenarios import ServerRun, load_scenario, resolve_served
 from psephos.scenarios.deployment import enroll
 from psephos.scenarios.deployment.invitations import REGISTRATION_FILE
-from psephos.scenarios.deployment.links import LINKS_FILE
+from psephos.scenarios.deployment.links import LINKS_FILE, replace_link
 from psephos.scenarios.deployment.registration import close_registration, nobodys_key, read_registration
+from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.deployment.web import open_site
 from runs import read_json, read_rows
 from web_parties import ABORT, SEAT, Browser, free_port, links_in
@@ -163,3 +165,24 @@ def test_a_registration_that_cannot_be_read_is_named(vote: Vote, psephos: Callab
     (vote.folder / REGISTRATION_FILE).write_text(json.dumps({"keys": 3}))
     refused = psephos("serve", "vote.toml", *vote.settings, "--roster", "vote", "--web", vote.address).refusal
     assert "registration.json cannot be read" in refused
+
+
+async def test_a_link_that_is_replaced_while_keys_are_gathered_ends_its_channel_alone(vote: Vote) -> None:
+    site = open_site(vote.folder, vote.side.roster, vote.address, origin=None, certificate=None, key=None)
+    with site:
+        async with trio.open_nursery() as nursery:
+            keys: dict[int, bytes] = {}
+
+            async def gather() -> None:
+                keys.update(await site.register(5, lambda _: None))
+
+            nursery.start_soon(gather)
+            await trio.testing.wait_all_tasks_blocked(0.1)
+            first = Browser(vote.links["ann"])
+            async with await first.connect() as channel:
+                assert (await first.greet(channel))[0] == SEAT
+                replace_link(vote.folder, "ann", vote.side.names, vote.folder / JOURNAL_FILE)
+                with pytest.raises((trio.EndOfChannel, trio.BrokenResourceError)):
+                    await channel.receive()
+            assert (await Browser(vote.links["bob"]).come())[0] == SEAT
+    assert 1 in keys

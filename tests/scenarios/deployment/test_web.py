@@ -93,6 +93,14 @@ async def test_the_first_device_enrols_and_a_second_one_is_told_so(vote: Vote) -
         assert (await second.again().come())[:2] == [ABORT, STRANGER]
 
 
+async def test_a_key_belongs_to_one_link(vote: Vote) -> None:
+    async with vote.served():
+        first, second = vote.browser("ann"), vote.browser("bob")
+        assert (await first.come())[0] == SEAT
+        assert (await second.come(key=first.key))[:2] == [ABORT, STRANGER]
+        assert (await second.come())[0] == SEAT
+
+
 WRONG: Final[dict[str, Callable[[Browser], dict[str, Any]]]] = {
     "another secret": lambda _: {"secret": bytes(16)},
     "no secret": lambda _: {"secret": None},
