@@ -365,7 +365,7 @@ _ADJECTIVES: Final = (
     "small enough|like|unlike|such|so|as|not|within|beside|of|for|from|in"
 )
 _SENTENCES: Final = (
-    (r"(?=[A-Z][a-z]* .*[.?](?:\W|$))", r"{field}: "),  # a sentence of its own
+    (r"(?=[A-Z][a-z]* (?s:.*)[.?](?:\W|$))", r"{field}: "),  # a sentence of its own
     (r"left out \((did you mean .*\?)\)$", r"{field} ({0})"),
     (r"left out", r"leave out {field}"),
     (r"given one (?:of them )?(alone|at a time)", r"give one of {field} {0}"),
@@ -390,6 +390,13 @@ _SENTENCES: Final = (
     (r"the folder of a run: this one ", r"{field} is not the folder of a run: {value} "),
     (r"an invitation \((.*)\)$", r"{field} is not an invitation: {value} ({0})"),
     (r"a column of the table", r"the table has no column {field}"),
+    (r"a column of each file", r"{field} is missing: give each file one"),
+    (
+        r"a column of (.*), or named by (\S+)( \(did you mean .*\?\)|)$",
+        r"{field} is missing{2}: there are {0}. Name yours by {1}",
+    ),
+    (r"(a number|a text|true or false|bytes)(?=, as in )", r"{field} holds {value} in each row, and needs {0}"),
+    (r"read at once: ", r"{field} are streamed: use ones that are read at once, since "),
     (r"a readable ([^()]*) \(", r"{field}: {value} is no readable {0} ("),
     (
         r"(?:a )?well-formed CSV(?: file)? \((.*)\)$",
@@ -433,6 +440,7 @@ _LACKING: Final = {
 }
 _DESCRIPTION: Final = re.compile(
     r"'(?:\d[\d,]* [a-z ]+|an? (?:header alone|empty file|array of .*|sum of .*|singular matrix|str|list|dict)|"
+    r"an? (?:int|float|bool|NoneType|tuple|number|text|entry of a CSV)|true or false|"
     r"no rows|(?:columns|lists) of different length|shape \(.*|rows of .*)'"
 )
 
@@ -441,6 +449,7 @@ def _sentence(field: str, value: str, allowed: str) -> str:
     before, separator, field = field.rpartition(": ")
     if _DESCRIPTION.fullmatch(value):
         value = re.sub(r"^1 (.*)s$", r"1 \1", value[1:-1])
+        value = re.sub(r"^a (?=[aeio])", "an ", value)
     value = _LACKING.get(value, value)
     sentence, ending = f"{field} is {value}: use ", allowed
     for pattern, form in _SENTENCES:

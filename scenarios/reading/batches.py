@@ -313,7 +313,7 @@ def _check_alike(files: Sequence[_File]) -> None:
     for file in files[1:]:
         for name, kind in first.kinds.items():
             kind_found = file.kinds.get(name, "missing")
-            allowed = f"{kind}, as in {first.path.name}"
+            allowed = f"{kind if name in file.kinds else 'a column of each file'}, as in {first.path.name}"
             require(kind_found == kind, f"column {name!r} of {file.path.name}", kind_found, allowed)
 
 

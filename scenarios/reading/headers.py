@@ -147,8 +147,9 @@ class HeadedRows:
                 row.pop()
             if len(row) != width:
                 header_text = ", ".join(self.header[:_MOST_SHOWN]) + (", ..." if width > _MOST_SHOWN else "")
+                num_entries = "1 entry" if len(row) == 1 else f"{len(row)} entries"
                 allowed = (
-                    f"This line has {len(row)} entries, and the header {width}: {header_text}. Is a separator "
+                    f"This line has {num_entries}, and the header {width}: {header_text}. Is a separator "
                     "missing, or one too many? Put text that has one in it into quotes."
                 )
                 raise ConfigurationError(

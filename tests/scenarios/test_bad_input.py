@@ -56,7 +56,7 @@ def test_an_unknown_scenario_is_answered_with_those_that_there_are(psephos: Psep
         (("samples", "table.csv"), "There is a file called table.csv. Name a folder."),
         (("report", "table.csv"), "RUN: 'table.csv' is a file. Name the folder of a run."),
         (("report", "flder"), "RUN: There is no folder 'flder' (did you mean 'folder'?)"),
-        (("ledger", "folder"), "there is no folder/ledger.jsonl"),
+        (("ledger", "folder"), "RUN: There is no folder/ledger.jsonl. Name the folder of a run"),
     ],
     ids=repr,
 )

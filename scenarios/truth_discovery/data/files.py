@@ -92,9 +92,12 @@ def open_rows(
         wanted[0] = "item"
     for name, own_name in zip(names, wanted, strict=True):
         setting = f"workers.{'columns' if 'worker' in names else 'truth_columns'}"
-        allowed = f"a column of {', '.join(files.names)}, or named by {setting}{did_you_mean(own_name, files.names)}"
-        place_text = f"{setting}.{name}" if name in columns else f"column {own_name!r} of {files.paths[0].name}"
-        require(own_name in files.names, place_text, own_name if name in columns else "missing", allowed)
+        names_text, hint = ", ".join(files.names), did_you_mean(own_name, files.names)
+        if name in columns:
+            allowed = f"a column of {files.paths[0].name}: {names_text}{hint}"
+            require(own_name in files.names, f"{setting}.{name}", own_name, allowed)
+        allowed = f"a column of {names_text}, or named by {setting}{hint}"
+        require(own_name in files.names, f"column {own_name!r} of {files.paths[0].name}", "missing", allowed)
     return files, wanted
 
 

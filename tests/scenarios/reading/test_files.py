@@ -25,8 +25,8 @@ def test_the_columns_asked_for_are_read_with_their_lines(put_set: Put, name: str
     [
         ("", "a.csv line 1", "a header with the column 'x'"),
         ("x,z\n1,2\n", "a.csv line 1", "a header with the column 'y'"),
-        ("x,y\n1,2\n\n3\n", "a.csv line 4", "2 entries: x, y"),
-        ("x,y\n1,2,3\n", "a.csv line 2", "2 entries: x, y"),
+        ("x,y\n1,2\n\n3\n", "a.csv line 4", "This line has 1 entry, and the header 2: x, y. Is a separator missing"),
+        ("x,y\n1,2,3\n", "a.csv line 2", "This line has 3 entries, and the header 2: x, y. Is a separator missing"),
         ('x,y\n1,2\n"3,4\n5,6\n', "a.csv line 3", "well-formed CSV"),
     ],
 )

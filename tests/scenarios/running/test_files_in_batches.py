@@ -297,7 +297,9 @@ def test_a_weight_that_may_be_thousands_is_asked_about_in_batches_too(end: str) 
     columns["weight"] = ["7"] * 10 + ["1.200"] * 10
     write(Path(f"w/1{end}"), columns)
     weights = {"variant": "joint", "weights": [1.2, 7, 1200]}
-    with pytest.raises(ConfigurationError, match=r"partners\.decimal is the sign before decimals") as caught:
+    with pytest.raises(
+        ConfigurationError, match=r"Which number is '1\.200'\? Set partners\.decimal to the sign before decimals"
+    ) as caught:
         run_session(resolved("w", weights), seed=3)
     assert (caught.value.field, caught.value.value) == (f"weight (1{end} line 12)", "1.200")
     public = {"variant": "joint", "public_weights": True}
@@ -315,17 +317,20 @@ def test_a_weight_that_may_be_thousands_is_asked_about_in_batches_too(end: str) 
 
 def test_a_column_like_that_of_weights_is_not_left_out() -> None:
     write(Path("s/1.parquet"), {"Weight": [5, 6], "roof": ["yes", "no"], "bylaws": ["yes", "no"]})
-    with pytest.raises(ConfigurationError, match="called 'weight', if it holds weights"):
+    with pytest.raises(ConfigurationError, match=r"line 1\): Call 'Weight' 'weight', if it holds weights"):
         resolved("s", {"variant": "joint"})
 
 
 def test_where_all_rows_are_needed_at_once_it_is_said(psephos: Callable[..., Any]) -> None:
     write(Path("s/1.parquet"), SMALL)
     resolved(Path.cwd() / "s", PARAMETERS["joint"])
-    for command in (("plan", "--error", "1%"), ("trials",)):
+    for command, said in (
+        (("plan", "--error", "1%"), "use one file, read at once: many files, and larger ones, are for `psephos run`"),
+        (("trials",), "partners are streamed: use ones that are read at once, since trials hold"),
+    ):
         ended = psephos(command[0], *[path.name for path in Path().glob("*.json")], *command[1:])
         assert ended.status == 2
-        assert "read at once" in ended.err
+        assert said in ended.err
 
 
 @pytest.mark.parametrize("is_public", [True, False])

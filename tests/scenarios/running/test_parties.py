@@ -82,7 +82,12 @@ def test_names_and_candidates_may_hold_commas_and_any_script(read: Read) -> None
     ("content", "field", "value", "allowed"),
     [
         ("partner,weight,,m\nann,1,1,1\n", "mine.csv line 1", "", "non-empty"),
-        ("partner,weight,m\nann,1,1\n\nbob,2,1,1\n", "mine.csv line 4", "4 entries", "3 entries"),
+        (
+            "partner,weight,m\nann,1,1\n\nbob,2,1,1\n",
+            "mine.csv line 4",
+            "4 entries",
+            "the header 3: partner, weight, m",
+        ),
         ("partner,weight,m\nann,1,1\n  \n,,,\nbob,2,\n", "m (mine.csv line 5, bob)", "", "yes or no"),
         (f"partner,weight,m\n{'x' * 129},1,1\nbob,2,0\n", "partner (mine.csv line 2)", "x" * 129, "1 to 128"),
         ("partner,weight,m\n\nann,1,1\n\nbob,4,0\n", "weight (mine.csv line 5, bob)", "4", "one of 1, 2, 3"),

@@ -132,7 +132,10 @@ def test_a_series_is_for_the_command_that_runs_it() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (BUDGET + PERIOD + HEAD + PLAN.replace("at = 2026-01-20\n", ""), ["at (vote 3)", "it is missing"]),
+        (
+            BUDGET + PERIOD + HEAD + PLAN.replace("at = 2026-01-20\n", ""),
+            ["at (vote 3) is missing", "use a date or a time in each vote"],
+        ),
         (BUDGET + 'budget_period = "1 month"\n' + HEAD + PLAN, ["budget_period", "1 month", "days"]),
         ('budget_period = "7 days"\n' + HEAD + PLAN, ["budget_period", "without a budget"]),
         (BUDGET + "budget_in_all = 9\n" + HEAD + PLAN, ["budget_in_all", "budget_period"]),
@@ -210,7 +213,7 @@ def test_what_is_wrong_with_a_party_of_a_vote_is_said_before_anything_runs(
         ("A,2026-01-05,ann,1\nA,2026-01-06,bob,1\n", ["at (votes.csv line 3)", "2026-01-06"]),
         ("A,,dan,1\n", ["partners (vote 1)", "dan"]),
         (",,ann,1\n", ["vote (votes.csv line 2)"]),
-        ("A,,ann\n", ["votes.csv line 2", "4 entries"]),
+        ("A,,ann\n", ["votes.csv line 2", "This line has 3 entries, and the header 4: vote, at, partner, roof"]),
         ("", ["votes", "at least one"]),
     ],
 )

@@ -154,16 +154,32 @@ FAULTS: Mapping[str, tuple[str | bytes, str, str]] = {
         "a.csv line 1",
         "a header of distinct, non-empty names",
     ),
-    "short": (HEAD + "t,w,a\n\nt,w\n", "a.csv line 4", "3 entries: task, worker, label"),
-    "long": (HEAD + "t,w,a\nt,v,b,c\n", "a.csv line 3", "3 entries: task, worker, label"),
-    "short and long": (HEAD + "t,w\nt,v,b,c\n", "a.csv line 2", "3 entries: task, worker, label"),
+    "short": (
+        HEAD + "t,w,a\n\nt,w\n",
+        "a.csv line 4",
+        "This line has 2 entries, and the header 3: task, worker, label.",
+    ),
+    "long": (
+        HEAD + "t,w,a\nt,v,b,c\n",
+        "a.csv line 3",
+        "This line has 4 entries, and the header 3: task, worker, label.",
+    ),
+    "short and long": (
+        HEAD + "t,w\nt,v,b,c\n",
+        "a.csv line 2",
+        "This line has 2 entries, and the header 3: task, worker, label.",
+    ),
     "empty entry": (HEAD + "t,w,a\n\nt,  ,a\n", "worker (a.csv line 4)", "given"),
     "empty column": (HEAD + "t,w,\nt,v,\n", "label (a.csv line 2)", "given"),
     "after a quoted line end": (HEAD + '"t\n1",w,a\nt,,a\n', "worker (a.csv line 3)", "given"),
     "no text": (HEAD.encode() + b"t,w,a\nt,\x81,a\n", "a.csv line 3", "UTF-8 text (byte 3 of the line is 0x81: "),
     "NUL": (HEAD + "t,w,a\nt,v\0,a\n", "a.csv line 3", "text without NUL bytes"),
     "open quote": (HEAD + 't,w,a\n"t,v,a\n', "a.csv line 3", "well-formed CSV (unexpected end of data)"),
-    "one label": (HEAD + "t,w,a\nt,v,a\n", "label (a.csv line 2)", "not the only one, unless answer_sets says"),
+    "one label": (
+        HEAD + "t,w,a\nt,v,a\n",
+        "label (a.csv line 2)",
+        "Nobody gave another label than 'a'. Name the possible ones by labels.",
+    ),
 }
 
 

@@ -108,7 +108,7 @@ def test_an_empty_frame_is_refused() -> None:
 
 def test_what_is_no_frame_is_refused() -> None:
     nothing: Any = {"task": [1]}
-    with pytest.raises(TypeError, match="got dict"):
+    with pytest.raises(TypeError, match=r"is a dict: give a pandas\.DataFrame"):
         encode_frame(nothing)
 
 

@@ -223,7 +223,12 @@ def test_a_missing_file_is_named_with_its_folder(sets: Path, file: str) -> None:
         ("ducks/classes.yaml", "labels: {0: 1}\n", "species (classes.yaml)", "given as {key: value, ...}"),
         ("ducks/classes.yaml", "labels: {0}\nspecies: {Mallard: 0}\n", "labels (classes.yaml)", "given as {key"),
         ("ducks/classes.yaml", "labels: {0: 1}\nspecies: {Mallard: 0}\n", "species (classes.yaml)", "with American"),
-        ("rte/label.csv", "item,worker,label\n0,0\n", "label.csv line 2", "3 entries: item, worker, label"),
+        (
+            "rte/label.csv",
+            "item,worker,label\n0,0\n",
+            "label.csv line 2",
+            "This line has 2 entries, and the header 3: item, worker, label.",
+        ),
         ("rte/truth.csv", "item,truth\n0,7\n", "truth (truth.csv line 2)", "'0', '1'"),
         ("peer_grading/gradeass3.mat", b"MATLAB", "data", "a readable file peer_grading/gradeass3.mat"),
         ("peer_grading/gradeass3.mat", b"", "data", "a readable file peer_grading/gradeass3.mat"),

@@ -192,7 +192,9 @@ def test_another_answer_to_a_task_is_named_with_its_file_and_row() -> None:
     error = refusal("other")
     assert error.field == "label (1.csv line 2)"
     assert f"Worker '{worker}' answered '{label}' to task '{task}' before (0.csv line 4)" in error.allowed
-    assert "must be a text, as in 0.parquet" in str(refusal("parts"))
+    assert "column 'task' of later.csv holds an entry of a CSV in each row, and needs a text, as in 0.parquet" in str(
+        refusal("parts")
+    )
 
 
 def test_a_label_outside_the_answer_set_is_named_with_its_file_and_row() -> None:

@@ -72,7 +72,7 @@ def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
     said = list[str]()
     for option, value, due in (
         ("--alike-workers", "one", "workers.alike_workers"),
-        ("--labels", "no,yes=Yes,unsure", "labels says which there are"),
+        ("--labels", "no,yes=Yes,unsure", "Is 'yes' the same label as 'Yes'? Say by labels which there are"),
         ("--other-labels", "leave_out", "'perhaps'"),
         ("--repeats", "first", "Set workers.repeats to first or last"),
     ):
@@ -90,12 +90,15 @@ def test_what_is_said_of_a_crowd_is_what_is_run(psephos: Psephos) -> None:
         (["--labels", "no,yes"], "give --answers beside --labels"),
         (
             ["--answers", "mine.csv", "--labels", "yes"],
-            "--labels is ['yes']: use a list of two or more different labels",
+            "--labels are ['yes']: use a list of two or more different labels",
         ),
         (["--answers", "mine.csv", "--repeats", "any"], "--repeats "),
         (["--truth", "known.csv"], "give --answers beside --truth"),
         (["--answers", "nowhere.csv"], "--answers is 'nowhere.csv': use a file that is there"),
-        (["--answers", "known.csv"], "known.csv line 1"),
+        (
+            ["--answers", "known.csv"],
+            "column 'worker' of known.csv is missing: there are task, truth. Name yours by workers.columns",
+        ),
         (["--answers", "mine.csv", "--truth", "wrong.csv"], "truth (wrong.csv line 2)"),
     ],
 )
