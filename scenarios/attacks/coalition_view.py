@@ -160,7 +160,9 @@ def view_by_arrays(
     protocol.check_inputs(inputs)
     places = range(len(inputs)) if places is None else places
     if not places or not {*coalition.members} <= {*places}:
-        raise ValueError("a member's place is not counted, or none is: count at least one, and all members'")
+        raise ValueError(
+            "a member's place is not counted, or no place is: count at least one, and those of all members"
+        )
     place_array = np.array(places, dtype=np.int64)
     public = inputs.public[place_array]
     member_indices = [places.index(place) for place in coalition.members]

@@ -134,7 +134,7 @@ def _share(options: Chosen, weights: Sequence[float], *, is_public: bool) -> flo
         require(_LEAST_SHARE <= share <= MOST_ROUNDING, "--round-weights", share_text, allowed)
         max_weights = MAX_WEIGHTS if is_public else MAX_GROUPS
         possible = len(_grid(min(weights), max(weights), share)[0])
-        allowed = f"a greater share: {possible:,} weights are possible with this one, and {max_weights:,} at most are"
+        allowed = f"a greater share: {possible:,} weights are possible with this one, at most {max_weights:,} allowed"
         require(possible <= max_weights, "--round-weights", share_text, allowed)
         return share
     is_few = number <= _ALWAYS_FEW or (number <= _MOST_WEIGHTS and _FEWEST_HOLDERS * number <= len(weights))

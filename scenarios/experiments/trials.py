@@ -99,7 +99,7 @@ def check_trials(trials: int, workers: int, *, redraw: int = 0) -> None:
     allowed = f"from {LEAST_TRIALS} to {MOST_TRIALS:,}: a single one has no standard error"
     require(LEAST_TRIALS <= trials <= MOST_TRIALS, "--trials", trials, allowed)
     if redraw:
-        allowed = f"a multiple of {redraw}, of which each draw has as many, with at least {LEAST_DRAWS} draws"
+        allowed = f"a multiple of {redraw}, the trials of each draw, and at least {LEAST_DRAWS * redraw}"
         require(trials % redraw == 0 and trials >= LEAST_DRAWS * redraw, "--trials", trials, allowed)
     refuse(workers < 0, "--workers", workers, "at least 1, or 0 for as many as pay")
 

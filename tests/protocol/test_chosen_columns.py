@@ -101,7 +101,7 @@ def test_what_is_private_is_not_shown_to_whatever_encodes_a_choice() -> None:
 @pytest.mark.parametrize(
     ("chosen", "why"),
     [
-        ((3,), r"are \[3\]: use the place of an ε, in \[0, 2\]"),
+        ((3,), r"the server's public row is \[3\]: use the place of an ε, in \[0, 2\]"),
         ((-1,), "chooses what is not allowed"),
         ((1 << 62,), "chooses what is not allowed"),
         ((), "chooses 0 numbers of its public row, the protocol leaves it 1"),

@@ -66,13 +66,10 @@ class VoteFile(TableOptions, msgspec.Struct, frozen=True, kw_only=True, forbid_u
         meanings = {"yes": 1, "no": 0}
         for key, opinion in (("yes", 1), ("no", 0), ("abstain", -1)):
             for word in getattr(self, key):
-                is_clear = word.strip() and meanings.setdefault(word_of(word), opinion) == opinion
-                require(
-                    is_clear,
-                    f"{_FIELD}.{key}",
-                    word,
-                    f"Another answer has {word!r} already, or it is empty. Use another word.",
-                )
+                field = f"{_FIELD}.{key}"
+                require(word.strip(), field, word, f"The word {word!r} is blank. Use another word.")
+                is_clear = meanings.setdefault(word_of(word), opinion) == opinion
+                require(is_clear, field, word, f"Another answer has {word!r} already. Use another word.")
 
     @property
     def words(self) -> Mapping[str, int]:
@@ -234,7 +231,7 @@ def _opinions(name: str, entries: Entries, options: VoteFile) -> Entries:
             allowed = f"explained, since the scenario has words of its own: in {_FIELD}.yes, no or abstain"
         elif word == "-1":
             allowed = (
-                f"explained, and so is a 0 beside it: in {_FIELD}.yes, no or abstain, which `psephos new vote` writes"
+                f"explained, and a 0 beside it too, in {_FIELD}.yes, no or abstain, which `psephos new vote` writes"
             )
         if allowed:
             place = distinct_entries.index(entry)

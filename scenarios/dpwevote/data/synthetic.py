@@ -11,7 +11,7 @@ import numpy as np
 
 from ....protocol.arrays import FloatArray
 from ....protocol.dpwevote import DPWeVote, Parameters
-from ....protocol.errors import ConfigurationError, refuse, require
+from ....protocol.errors import ConfigurationError, join_names, refuse, require
 from ....protocol.phases import Entries, Inputs
 from ....protocol.randomness import philox_tables, stream_key
 from ...reading.conversion import convert
@@ -59,12 +59,11 @@ class WeightedVotes(SyntheticOpinions, frozen=True, kw_only=True, forbid_unknown
         require(0 < self.count <= _MAX_COUNT, "partners.count", self.count, f"in [1, {_MAX_COUNT}]")
         super().__post_init__()
         shares = self.weight_shares
-        if shares and (any(not share >= 0 for share in shares) or abs(sum(shares) - 1) > 1e-9):  # noqa: PLR2004  rounding
-            raise ConfigurationError(
-                field="partners.weight_shares",
-                value=list(shares),
-                allowed=f"shares that sum to 1 (these sum to {sum(shares):g})",
-            )
+        if shares:
+            allowed = "shares of at least 0 that sum to 1"
+            require(all(share >= 0 for share in shares), "partners.weight_shares", list(shares), allowed)
+            allowed = f"shares that sum to 1 (these sum to {sum(shares):g})"
+            require(abs(sum(shares) - 1) <= 1e-9, "partners.weight_shares", list(shares), allowed)  # noqa: PLR2004  rounding
 
 
 def make_partners(parties: Mapping[str, Any], *, parameters: Mapping[str, Any]) -> PartiesTable:
@@ -174,5 +173,7 @@ def _opinions(options: SyntheticOpinions, candidates: Sequence[str], uniforms: F
 
 def _check_number(field: str, shares: Sequence[float], owners: Sequence[str]) -> None:
     """Raise ConfigurationError unless there is a share for each."""
-    allowed = f"{len(owners)} shares, one for each of {', '.join(owners[:12])}, or [] for equal ones"
+    names = join_names(owners)
+    each = f"{len(owners)} shares, one for each of {names}" if len(owners) > 1 else f"1 share, for {names}"
+    allowed = f"{each}, or [] for equal ones"
     refuse(len(shares) != len(owners), field, list(shares), allowed)

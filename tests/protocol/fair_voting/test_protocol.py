@@ -430,5 +430,7 @@ def test_a_phase_or_a_choice_of_another_kind_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="one of the central model"):
         _ = make_fair_vote(2, 1, mechanism="noisy_scores").disclosed_phase
     for mechanism in ("laplace", "exponential"):
-        with pytest.raises(ConfigurationError, match=f"elects by a SampledChoice; it is '{mechanism}'"):
+        with pytest.raises(
+            ConfigurationError, match=f"mechanism is '{mechanism}': use one that elects by a SampledChoice"
+        ):
             make_fair_vote(2, 1, mechanism=mechanism).disclosed_phase.elects_by(SampledChoice)

@@ -297,14 +297,17 @@ def test_what_is_no_distribution_of_probabilities_is_refused_by_field(make: obje
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: Moments((0.5, 0.2)), "such that moment 2 is inside (0.25, 0.5), as those before it demand; it is 0.2"),
+        (
+            lambda: Moments((0.5, 0.2)),
+            "hyper.moments is 0.2. Make it such that moment 2 is inside (0.25, 0.5), as those before it demand",
+        ),
         (
             lambda: Moments((0.25, 0.1, 0.2)),
-            "such that moment 3 is inside (0.04, 0.07), as those before it demand; it is 0.2",
+            "hyper.moments is 0.2. Make it such that moment 3 is inside (0.04, 0.07), as those before it demand",
         ),
         (
             lambda: Moments((0.25, 0.1), 0.0, 0.375),
-            "such that moment 2 is inside (0.0625, 0.09375), as those before it demand; it is 0.1",
+            "hyper.moments is 0.1. Make it such that moment 2 is inside (0.0625, 0.09375), as those before it demand",
         ),
     ],
 )

@@ -176,7 +176,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a power of ten": ((("1e-3", "0.999"), TENTHS), "numbers, or text"),
     "a division by zero": ((("1/0", 0.5), TENTHS), "numbers, or text"),
     "too many digits": ((("0." + 30 * "1", 0.5), TENTHS), "of up to 18 digits"),
-    "rows that are alike": ((TENTHS, TENTHS), "has an inverse: no row a mixture of others; it is 'a singular matrix'"),
+    "rows that are alike": (
+        (TENTHS, TENTHS),
+        "is a singular matrix: use a matrix that has an inverse: no row a mixture of others",
+    ),
     "rows that are nearly alike": (
         ((0.5, 0.5), ("0.5000001", "0.4999999")),
         "further from singular: each row of its inverse sums up to 1e.06 at most",

@@ -90,5 +90,5 @@ def test_arrays_of_another_type_are_refused() -> None:
     whole = np.array([[1, 2]], dtype=np.int64)
     with pytest.raises(TypeError, match="give int64, float64, float64"):
         Records(np.array([0, 1], dtype=np.int64), cast("Any", whole), cast("Any", whole))
-    with pytest.raises(TypeError, match="offsets are int64"):
+    with pytest.raises(TypeError, match="offsets and features are float64, float64, float64: give int64, float64"):
         Records(cast("Any", np.array([0.0, 1.0])), np.zeros((1, 2)), np.zeros((1, 2)))

@@ -75,7 +75,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_a_third_party_s_role_stands_beside_ours(elsewhere: str) -> None:
     assert {"eavesdropper", "coalition", "tampering-server"} <= set(names_in(ADVERSARIES))
     assert find_adversary("eavesdropper") is importlib.import_module(elsewhere).Eavesdropper
-    with pytest.raises(ConfigurationError, match="registered as a Role"):
+    with pytest.raises(ConfigurationError, match="role of an adversary is 'burglar': register it as a Role"):
         find_adversary("burglar")
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -122,7 +123,9 @@ def test_a_coalition_sees_nothing_of_others_but_what_is_published(name: str) -> 
 
 @pytest.mark.parametrize("members", [(1, 0), (1, 1)], ids=str)
 def test_members_are_distinct_places_in_order(members: Sequence[int]) -> None:
-    with pytest.raises(ValueError, match="distinct places in increasing order"):
+    with pytest.raises(
+        ValueError, match=re.escape(f"members are {members}: use places in increasing order, each once")
+    ):
         Coalition(tuple(members), has_server=False)
 
 

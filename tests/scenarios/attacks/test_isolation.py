@@ -57,7 +57,7 @@ def test_a_report_is_the_same_whoever_else_is_counted() -> None:
 @pytest.mark.parametrize("counted", [[], [0, 1]], ids=str)
 def test_members_are_counted(counted: list[int]) -> None:
     protocol, inputs = make_dpwevote()
-    with pytest.raises(ValueError, match="all members' among them"):
+    with pytest.raises(ValueError, match="count at least one, and those of all members"):
         view_by_arrays(
             protocol,
             inputs,

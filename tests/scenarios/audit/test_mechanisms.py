@@ -108,7 +108,7 @@ def test_drawn_reports_are_numbered_as_the_law_numbers_them() -> None:
 
 def test_reports_that_are_no_rows_of_ranges_are_refused() -> None:
     mechanism = GeneralizedRandomizedResponse(1.0, 2)
-    with pytest.raises(ValueError, match="all rows of numbers in some ranges"):
+    with pytest.raises(ValueError, match="reports have gaps: give all rows of numbers within ranges"):
         finite_pairs(mechanism, list_rows(2, 2), is_secure=False, reports=list_rows(2, 2)[:3])
 
 

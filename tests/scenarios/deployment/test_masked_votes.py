@@ -48,7 +48,7 @@ def draw_enrolled(psephos: Psephos, folder: Path) -> Path:
 def test_nobody_makes_the_keys_of_all(tmp_path: Path, psephos: Psephos) -> None:
     ended = draw(psephos, tmp_path, "--make-keys")
     assert ended.status == 2
-    assert "give --enrolled for a masked session" in ended.err
+    assert "give --enrolled or --links for a masked session" in ended.err
 
 
 def test_a_roster_whose_keys_were_taken_out_is_refused(tmp_path: Path, psephos: Psephos) -> None:

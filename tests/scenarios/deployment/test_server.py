@@ -246,7 +246,12 @@ HEADER = f"partner,weight,{OWN_COLUMN}\n"
         ),
         (f"{HEADER}ann,4,\n", f"{OWN_COLUMN} (r.csv line 2)", "", "as `psephos roster` writes"),
         (f"{HEADER}ann,4,{DIGEST.upper()}\n", f"{OWN_COLUMN} (r.csv line 2)", DIGEST.upper(), "64 hexadecimal"),
-        (f"{HEADER}ann,4,{DIGEST}\nbob,2\n", "r.csv line 3", "2 entries", "3 entries: partner, weight, "),
+        (
+            f"{HEADER}ann,4,{DIGEST}\nbob,2\n",
+            "r.csv line 3",
+            "2 entries",
+            "This line has 2 entries, and the header 3: partner, weight, ",
+        ),
         (f"{HEADER}", "--roster", None, "There is no row in r.csv. "),
     ],
 )
@@ -277,7 +282,7 @@ def test_a_column_that_nobody_knows_is_refused_by_a_server_too(tmp_path: Path, w
 def served_folder(side: ServerRun, path: Path, *, address: str, seed: int | None = SEED) -> Mapping[str, object]:
     """Serve in a folder until the session fails, and return what `run.json` says."""
     serving = Serving(side=side, address=address, transport="tcp", mode=make_mode("vote", seed=seed))
-    with pytest.raises((OSError, QuorumError)):
+    with pytest.raises((ConfigurationError, QuorumError)):
         serve_in_folder(serving, RunFolder(path))
     return read_json(path / "run.json")
 
@@ -287,7 +292,8 @@ def test_a_taken_address_is_named_and_leaves_no_result(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = format_address(*taken.getsockname())
         run = served_folder(side, tmp_path / "out", address=address)
-    assert run["failure"] == {"error": "OSError", "reason": f"[Errno 98] Address already in use: {address!r}"}
+    reason = f"--listen: Another program listens at {address}. End it, or choose another port."
+    assert run["failure"] == {"error": "ConfigurationError", "reason": reason}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"events.jsonl", "run.json", "scenario.json"}
 
 

@@ -111,7 +111,7 @@ RECORD_FAULTS: Final[Sequence[Fault]] = (
     ("no features", "record,choice\n1,1\n1,0\n", "ann.csv line 1", "at least one feature"),
     ("a feature twice", "record,choice,lives,lives\n1,1,5,0\n1,0,1,1\n", "ann.csv line 1", "a name of its own"),
     ("others' records", "voter,record,choice,lives,law\nann,1,1,5,0\nann,1,0,1,1\n", "without 'voter'"),
-    ("no records", "record,choice,lives,law\n", "use a CSV file with rows"),
+    ("no records", "record,choice,lives,law\n", "ann.csv is a header alone: use a file with rows"),
     ("nothing", "", "ann.csv line 1 has none: give each column a name"),
     ("no UTF-8", b"record,choice,lives,law\n\x81", "line 2 is not UTF-8 text"),
     (

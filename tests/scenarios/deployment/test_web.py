@@ -479,6 +479,7 @@ async def test_who_watches_is_told_numbers_and_no_names(vote: Vote) -> None:
         "parties": 3,
         "joined": 0,
         "reported": {"weights": 0, "opinions": 0},
+        "stays": False,
     }
     assert not any(name in heard for name in ENTRIES)
 

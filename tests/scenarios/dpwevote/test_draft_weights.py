@@ -140,7 +140,11 @@ def test_a_run_says_by_how_much_weights_are_rounded_and_leaves_no_sum_of_private
             ("--round-weights", "much"),
             "--round-weights is 'much': use a share of each weight from 1%",
         ),
-        ([*LADDER, 10**6], ("--round-weights", "2%"), "must be a greater share: 331 weights are possible"),
+        (
+            [*LADDER, 10**6],
+            ("--round-weights", "2%"),
+            "--round-weights is '2%': use a greater share: 331 weights are possible",
+        ),
         ([*range(10, 40)], (), "(5%: 15 possible weights; 10%: 8 possible weights; 20%: 5 possible weights)"),
         ([*range(10, 1_200)], ("--public-weights",), "1,190 different weights are more than a scenario lists"),
         *(

@@ -569,8 +569,14 @@ def test_a_grid_has_a_line_for_each_cell(psephos: Psephos, grid: tuple[str, ...]
         ("consortium --grid epsilom=1,2", "--grid 'epsilom' is unknown"),
         ("consortium --grid epsilon=x,-1", "parameters.epsilon is 'x': use"),
         ("consortium --set noise=secure", "noise is 'secure': use 'simulated'"),
-        ("consortium --redraw 3 --trials 10", "use a multiple of 3"),
-        ("consortium --redraw 3 --trials 6", "use a multiple of 3"),
+        (
+            "consortium --redraw 3 --trials 10",
+            "--trials is 10: use a multiple of 3, the trials of each draw, and at least 9",
+        ),
+        (
+            "consortium --redraw 3 --trials 6",
+            "--trials is 6: use a multiple of 3, the trials of each draw, and at least 9",
+        ),
         ("consortium --redraw 2 --synthetic-yes 50%", "leave out --redraw"),
         ("consortium --redraw --grid partners.seed=1,2", "leave out --grid with --redraw, whose draws"),
         ("consortium --synthetic-yes 6", "--synthetic-yes is 6.0: use a share, as 0.6 or 60%"),

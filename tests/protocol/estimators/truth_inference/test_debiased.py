@@ -109,14 +109,14 @@ def test_uniform_noise_has_its_mean_and_ascends() -> None:
 @pytest.mark.parametrize(
     ("flips", "named"),
     [
-        ({}, "at least one size"),
+        ({}, r"the sizes \[\]: give one or more"),
         ({1: (0.2,)}, "at least 2"),
         ({2: (0.2,), 3: (0.2, 0.3)}, "as many"),
         ({2: ()}, "as many"),
-        ({2: (0.3, 0.2)}, "ascend"),
-        ({2: (-0.1,)}, "ascend"),
-        ({2: (1.1,)}, "ascend"),
-        ({2: (math.nan,)}, "ascend"),
+        ({2: (0.3, 0.2)}, r"size 2 are \(0.3, 0.2\): use values from 0 to 1 that never fall"),
+        ({2: (-0.1,)}, r"size 2 are \(-0.1,\): use values from 0 to 1 that never fall"),
+        ({2: (1.1,)}, r"size 2 are \(1.1,\): use values from 0 to 1 that never fall"),
+        ({2: (math.nan,)}, r"size 2 are \(nan,\): use values from 0 to 1 that never fall"),
     ],
 )
 def test_noise_out_of_range_is_refused(flips: Any, named: str) -> None:

@@ -68,9 +68,9 @@ def test_names_alone_say_nothing_of_weights(write: Write, content: str) -> None:
     [
         ("columns = { wieght = 'w' }", "partners.columns", "did you mean 'weight'?"),
         ("columns = { weight = 'wegiht' }", "partners.columns.weight", "did you mean 'weight'?"),
-        ("yes = ['no']", "partners.yes", "do not mean the other answer"),
-        ("yes = ['ja'], no = ['Ja ']", "partners.no", "do not mean the other answer"),
-        ("no = [' ']", "partners.no", "do not mean the other answer"),
+        ("yes = ['no']", "partners.yes", "Another answer has 'no' already. Use another word."),
+        ("yes = ['ja'], no = ['Ja ']", "partners.no", "Another answer has 'Ja ' already. Use another word."),
+        ("no = [' ']", "partners.no", "The word ' ' is blank. Use another word."),
         ("ja = ['yes']", "partners", "without the unknown key 'ja'"),
         ("columns = { partner = 'weight' }", "mine.csv line 1", "distinct"),
     ],
@@ -87,7 +87,7 @@ SIGNED = "partner,m,f\nann,1,yes\nbob,-1,no\ncid,0,no\n"
 @pytest.mark.parametrize(
     ("words", "field", "allowed"),
     [
-        ("", "m (mine.csv line 3, bob)", "explained, and so is a 0 beside it"),
+        ("", "m (mine.csv line 3, bob)", "explained, and a 0 beside it too, in partners.yes"),
         (", no = ['-1']", "m (mine.csv line 2, ann)", "in partners.yes, no or abstain"),
         (", yes = ['1'], no = ['-1']", "m (mine.csv line 4, cid)", "in partners.yes, no or abstain"),
         (", yes = ['1'], no = ['-1'], abstain = ['0']", "m (mine.csv line 4, cid)", "abstentions counts none"),
@@ -124,7 +124,7 @@ def test_a_frame_is_read_by_the_same_rules() -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame({"partner": ["ann", "bob", "cid"], "m": [1.0, -1.0, 0.0], "f": [True, False, True]})
     assert opinions(resolve(load("consortium", votes=frame[["partner", "f"]]))) == [1, 0, 1]
-    with pytest.raises(ConfigurationError, match="explained, and so is a 0 beside it"):
+    with pytest.raises(ConfigurationError, match=r"explain it, and a 0 beside it too, in partners\.yes"):
         resolve(load("consortium", votes=frame[["partner", "m"]]))
 
 

@@ -102,8 +102,8 @@ def test_of_a_name_one_digit_alone_is_a_footnote(sets: Path, put_set: Write) -> 
         ({"treaty": "Nice"}, "treaty", "one of EU-10, EU-12, EU-15"),
         ({}, "partners", "with the required key 'treaty'"),
         ({"treaty": "EU-10", "count": 3}, "partners", "without the unknown key 'count'"),
-        ({"treaty": "EU-10", "yes_shares": [2]}, "yes_shares", "shares in [0, 1]"),
-        ({"treaty": "EU-10", "yes_shares": [0.5, 0.5]}, "yes_shares", "1 shares, one for each of proposal"),
+        ({"treaty": "EU-10", "yes_shares": [2]}, "partners.yes_shares", "shares in [0, 1]"),
+        ({"treaty": "EU-10", "yes_shares": [0.5, 0.5]}, "partners.yes_shares", "1 share, for proposal"),
         ({"treaty": "EU-10", "seed": -1}, "partners.seed", "at least 0"),
     ],
 )
