@@ -343,7 +343,11 @@ def test_a_faulty_cell_is_named_by_its_rows_label(word: str, base: Table, change
 @pytest.mark.parametrize(
     ("word", "table", "said"),
     [
-        ("answers", {"task": ["q"], "worker": ["a"], "lable": ["x"]}, r"column 'label' of frame answers is .*use a"),
+        (
+            "answers",
+            {"task": ["q"], "worker": ["a"], "lable": ["x"]},
+            r"column 'label' of frame answers is missing \(did you mean 'lable'\?\): there are task, worker, lable\.",
+        ),
         ("answers", {"task": []}, r"frame answers is 'one without rows': use a frame with columns and rows"),
         ("answers", {}, r"use a frame with columns and rows"),
         ("answers", {**ANSWERS, " ": ["", "", "", ""]}, r"use names that are not empty"),
