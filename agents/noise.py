@@ -248,7 +248,7 @@ def _spherical_laplace(mechanism: SphericalLaplace) -> RowSampler:
 
     def sample(values: Sequence[int]) -> list[int]:
         if len(values) != dimension:
-            raise ValueError(f"{len(values)} values are given: give {dimension}")
+            raise ValueError(f"the number of values is {len(values)}: give {dimension}")
         noise = draw_spherical_noise(dimension, scale)
         return [min(max(value + steps, low), high) for value, steps in zip(values, noise, strict=True)]
 

@@ -404,6 +404,9 @@ _SENTENCES: Final = (
     ),
     (r"a header of distinct, non-empty names", r"{field} has {value}: give each column a name of its own"),
     (r"unlike (.*), but for case and blanks", r"{field}: {value} and {0} differ in case or blanks alone"),
+    (r"distinct names(?= of)", r"one of {field} is {value}: use distinct names"),
+    (r"described by (all of .*, and by nothing else)$", r"{field} has no {value}: describe it by {0}"),
+    (r"described by (all of .* alone)$", r"{field} has {value}: describe it by {0}"),
     (r"named once\b", r"{field}: {value} is named twice"),
     (r"a file that can be written \((.*)\)$", r"{field}: {value} cannot be written ({0})"),
     (r"a folder to write to[^(]*\((.*)\)$", r"{field}: nothing can be written into {value} ({0})"),
@@ -439,7 +442,8 @@ _LACKING: Final = {
     "[]": "none",
 }
 _DESCRIPTION: Final = re.compile(
-    r"'(?:\d[\d,]* [a-z ]+|an? (?:header alone|empty file|array of .*|sum of .*|singular matrix|str|list|dict)|"
+    r"'(?:\d[\d,]* [a-z ]+|\d+ lines?, \d+ of them chosen.*|"
+    r"an? (?:header alone|empty file|array of .*|sum of .*|singular matrix|str|list|dict)|"
     r"an? (?:int|float|bool|NoneType|tuple|number|text|entry of a CSV)|true or false|"
     r"no rows|(?:columns|lists) of different length|shape \(.*|rows of .*)'"
 )
@@ -456,8 +460,10 @@ def _sentence(field: str, value: str, allowed: str) -> str:
         if match := re.match(pattern, allowed):
             sentence, ending = form.format(*match.groups(), field=field, value=value), allowed[match.end() :]
             break
-    if value[0] in "[(" and field.endswith("s"):
-        sentence = sentence.replace(f" is {value}", f" are {value}")
+    is_list = value[0] in "[("
+    several = field if is_list else field.partition(" (")[0]
+    if (several.endswith("s") and (is_list or re.match(r"\d[\d,]* \w+s\b", value))) or (is_list and ", " in several):
+        sentence = sentence.replace(f" is {value}", f" are {value}").replace(". Make it ", ". Make them ")
     return before + separator + re.sub(r"\b1 entr(ie|ies)\b", "1 entry", sentence + ending)
 
 

@@ -369,7 +369,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     def _check_calibration(self) -> None:
         allowed = "'tight' or 'printed' with mechanism 'laplace': the tight noise is proven"
         if len(self.kind.calibrations) == 1:
-            allowed = f"'tight' or left out with mechanism {self.mechanism!r}, which has no other"
+            allowed = f"'tight', the only one of mechanism {self.mechanism!r}"
         require(self.calibration in self.kind.calibrations, "calibration", self.calibration, allowed)
         is_chosen = self.calibration == "proven" and self.gamma != DEFAULT_GAMMA
         refuse(is_chosen, "gamma", self.gamma, "left out with calibration 'proven', which chooses it")

@@ -403,7 +403,7 @@ class MoralPreferences(OnePhaseProtocol[Parameters, Outcome, PerturbedPhase | Di
         if len(numbers) and not 1 <= int(numbers.min()) <= int(numbers.max()) <= most:
             row = int(np.flatnonzero((numbers < 1) | (numbers > most))[0])
             field = f"records in row {row + 1}"
-            allowed = f"1 to {most} records (max_records)"
+            allowed = "1 record (max_records)" if most == 1 else f"1 to {most} records (max_records)"
             raise ConfigurationError(field=field, value=f"{int(numbers[row])} records", allowed=allowed)
         return entries
 
@@ -430,7 +430,8 @@ def _drop_names(entry: Any, field: str, features: Sequence[str]) -> Any:
     if isinstance(entry, Mapping):
         named = cast("Mapping[str, Any]", entry)
         for name in sorted(map(str, named.keys() ^ set(features))):
-            allowed = f"described by all of {', '.join(features[:30])}, and by nothing else"
+            ending = " alone" if name in named else ", and by nothing else"
+            allowed = f"described by all of {', '.join(features[:30])}{ending}"
             raise ConfigurationError(field=f"{field}: an alternative", value=name, allowed=allowed)
         return [named[name] for name in features]
     if isinstance(entry, (list, tuple)):

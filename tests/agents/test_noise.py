@@ -662,5 +662,5 @@ def test_spherical_reports_are_clamped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_row_of_another_width_gets_no_spherical_noise() -> None:
     for row in ([], [1], [1, 2, 3]):
-        with pytest.raises(ValueError, match=f"^{len(row)} values are given: give 2$"):
+        with pytest.raises(ValueError, match=f"^the number of values is {len(row)}: give 2$"):
             randomize(SecureNoise(), SphericalLaplace(10.0, 1.0, 3, 2), row)

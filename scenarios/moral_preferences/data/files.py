@@ -238,7 +238,7 @@ def _pair(
         first, *other_places = map(place_of, order[starts[key] : starts[key] + counts[key]][:9].tolist())
         file, _, _ = first.rpartition(" ")
         line_numbers = ", ".join(other.removeprefix(f"{file} ") for other in other_places)
-        problem = f"{counts[key]} lines, {totals[key]:g} of them chosen"
+        problem = f"{counts[key]} line{'s' if counts[key] > 1 else ''}, {totals[key]:g} of them chosen"
         problem += f" (also {file.rpartition(' ')[2]} {line_numbers})" if other_places else ""
         allowed = "a record of two lines, one with choice 1 and one with choice 0"
         raise ConfigurationError(field=first, value=problem, allowed=allowed)

@@ -92,5 +92,5 @@ def read_epsilons(path: Path, *, voters: Sequence[str], field: str) -> list[floa
         allowed = f"a number in (0, {MAX_EPSILON:g}]"
         require(0 < epsilons[name] <= MAX_EPSILON, f"epsilon ({place_text})", entry, allowed)
     missing = next((voter for voter in voters if voter not in epsilons), None)
-    refuse(missing is not None, path.name, f"no line of {missing!r}", "a line of every voter")
+    refuse(missing is not None, path.name, missing, f"There is no line of {missing!r}. Add one.")
     return [epsilons[voter] for voter in voters]

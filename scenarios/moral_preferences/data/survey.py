@@ -81,10 +81,12 @@ class Survey:
 
     def __post_init__(self) -> None:
         if len(self.voters) != len(self.records) or (len(self.lines) and len(self.lines) != len(self.voters)):
-            numbers = f"{len(self.voters)} names, {len(self.records)} voters with records and {len(self.lines)} lines"
-            raise ValueError(f"there are {numbers}: give each voter a name, and all or none a line")
+            numbers = f"{len(self.voters)}, {len(self.records)} and {len(self.lines)} voters"
+            raise ValueError(
+                f"names, records and lines are of {numbers}: give each voter a name, and all or none a line"
+            )
         if len(self.features) != self.records.num_features:
-            raise ValueError(f"{len(self.features)} features are named: name {self.records.num_features}")
+            raise ValueError(f"the number of features' names is {len(self.features)}: give {self.records.num_features}")
         if len(self.societies) and len(self.societies) != len(self.voters):
             numbers = f"{len(self.voters)} voters and {len(self.societies)} societies"
             raise ValueError(f"there are {numbers}: give each voter a society, or none")

@@ -125,9 +125,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"mechanism": "masked", "threshold": 4, "colluders": 0}, "in mechanism 'masked': what it releases has one ε"),
     *(({"mechanism": name}, f"in mechanism '{name}': groups are private in it") for name in ("joint", *JOINT)),
     ({"epsilons": ()}, "epsilons is .*: use at least one level"),
-    ({"epsilons": (2.0, 1.0)}, "Make it distinct, ascending"),
+    ({"epsilons": (2.0, 1.0)}, "Make them distinct, ascending"),
     ({"epsilons": (1.0, 31.0)}, r"epsilons is 31.0: use a value from 0\.0001 to 30"),
-    ({"epsilons": tuple(range(1, 22))}, "epsilons is '?21 levels'?: use at most 20"),
+    ({"epsilons": tuple(range(1, 22))}, "epsilons are 21 levels: use at most 20"),
     ({"epsilon": 2.0}, "leave out epsilon beside epsilons: each voter has one of these"),
     ({"epsilons": msgspec.UNSET, "chosen_by": "voter"}, "give epsilons"),
 ]

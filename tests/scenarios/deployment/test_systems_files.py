@@ -64,7 +64,7 @@ RECORD_FAULTS: Final[Sequence[Fault]] = (
         "a line is missing",
         "record,choice,lives,law\n1,1,5,0\n1,0,1,1\n2,1,4,1\n",
         "use a record of two lines, one with choice 1 and one with choice 0",
-        "is '1 lines",
+        "is 1 line, ",
     ),
     (
         "a line too many",
@@ -101,12 +101,12 @@ RECORD_FAULTS: Final[Sequence[Fault]] = (
     (
         "another feature",
         "record,choice,lives,lwa\n1,1,5,0\n1,0,1,1\n",
-        "records: an alternative is 'law': describe it by all of lives, law, and by nothing else",
+        "records: an alternative has no 'law': describe it by all of lives, law, and by nothing else",
     ),
     (
         "a feature too many",
         "record,choice,lives,law,age\n1,1,5,0,3\n1,0,1,1,3\n",
-        "records: an alternative is 'age': describe it by all of lives, law, and by nothing else",
+        "records: an alternative has 'age': describe it by all of lives, law alone",
     ),
     ("no features", "record,choice\n1,1\n1,0\n", "ann.csv line 1", "at least one feature"),
     ("a feature twice", "record,choice,lives,lives\n1,1,5,0\n1,0,1,1\n", "ann.csv line 1", "a name of its own"),
@@ -117,7 +117,7 @@ RECORD_FAULTS: Final[Sequence[Fault]] = (
     (
         "too many records",
         "record,choice,lives,law\n1,1,5,0\n1,0,1,1\n2,1,5,0\n2,0,1,1\n3,1,5,0\n3,0,1,1\n",
-        "records is 3 records: use 1 to 2 records (max_records)",
+        "records are 3 records: use 1 to 2 records (max_records)",
     ),
 )
 ANSWER_FAULTS: Final[Sequence[Fault]] = (
@@ -230,7 +230,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         pytest.param(
             SURVEY,
             {"records": [[{"lives": 54321.0, "law": 0.0}, {"lives": 1.0}]]},
-            "records: an alternative is '…': describe it by",
+            "records: an alternative has no '…': describe it by",
             "54321",
             id="preferences",
         ),

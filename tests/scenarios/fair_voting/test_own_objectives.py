@@ -107,6 +107,7 @@ def test_an_objective_that_keeps_its_promises_passes() -> None:
 
 
 TURN = itertools.count()
+TWO_NUMBERS = "return 2 finite numbers from it, one for each alternative"
 
 
 def _saying(what: Callable[[Sequence[Any]], object]) -> Callable[..., object]:
@@ -121,9 +122,9 @@ def _saying(what: Callable[[Sequence[Any]], object]) -> Callable[..., object]:
 @pytest.mark.parametrize(
     ("objective", "words"),
     [
-        (_saying(lambda utilities: [0] * (len(utilities[0]) - 1)), "it must return 2 finite numbers"),
-        (_saying(lambda utilities: [float("nan")] * len(utilities[0])), "it must return 2 finite numbers"),
-        (_saying(lambda utilities: dict.fromkeys(range(len(utilities[0])), 1)), "it must return 2 finite numbers"),
+        (_saying(lambda utilities: [0] * (len(utilities[0]) - 1)), TWO_NUMBERS),
+        (_saying(lambda utilities: [float("nan")] * len(utilities[0])), TWO_NUMBERS),
+        (_saying(lambda utilities: dict.fromkeys(range(len(utilities[0])), 1)), TWO_NUMBERS),
         (_saying(lambda utilities: [next(TURN)] * len(utilities[0])), "asked twice, it says"),
         (_saying(lambda utilities: list(range(len(utilities[0])))), "and at another place"),
         (_saying(lambda utilities: utilities[7]), "failed in its call: IndexError"),

@@ -150,7 +150,11 @@ def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write)
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("law = 0}", "lwa = 0}", ["records: an alternative (ann)", "described by all of lives, law", "is 'law'"]),
+        (
+            "law = 0}",
+            "lwa = 0}",
+            ["records: an alternative (ann) has no 'law': describe it by all of lives, law, and by nothing else"],
+        ),
         ("[[3, 0], [2, 2]]", "[[3, 0], [2]]", ["records (bob)", "each of two alternatives of 2 numbers"]),
         ("[[3, 0], [2, 2]]", "[[3, 0]]", ["records (bob)", "each of two alternatives"]),
         ("[[[3, 0], [2, 2]]]", "[]", ["records (bob)", "at least one record"]),
@@ -159,7 +163,7 @@ def test_voters_may_be_listed_with_their_records(psephos: Psephos, write: Write)
         ("[[[3, 0], [2, 2]]]", '"all"', ["records (bob)", "a list of records"]),
         ('voter = "bob"', 'voter = "ann"', ["voter", "'ann' is also in "]),
         ('voter = "bob"\n', "", ["voters[2]", "voter and the columns of the others"]),
-        ('paradigm = "VLDP"', 'paradigm = "VLDP"\nmax_records = 1', ["records (ann)", "1 to 1 records"]),
+        ('paradigm = "VLDP"', 'paradigm = "VLDP"\nmax_records = 1', ["records (ann)", "use 1 record (max_records)"]),
         ('features = ["lives", "law"]', "", ["features"]),
         ('paradigm = "VLDP"', 'paradigm = "VLPD"', ["paradigm", "VLDP"]),
     ],

@@ -91,7 +91,7 @@ def test_group_that_nobody_is_in_or_that_is_not_named_is_refused() -> None:
     assert error.allowed == "groups with a voter each: the entries of 'sex' are M, F"
     error = refused_by(lambda: groups_of_entries(ballots_of(2), ["M", "Men"], column="sex", groups=["M", "Man"]))
     assert (error.field, error.value) == ("sex (x.soc line 12, voter 2)", "Men")
-    assert error.allowed == "of one of the groups M, Man (did you mean 'Man'?)"
+    assert error.allowed == "one of the groups M, Man (did you mean 'Man'?)"
 
 
 def test_entry_that_nobody_has_cannot_be_renamed() -> None:
@@ -141,11 +141,11 @@ FAULTS = {
     "voter 0": ("3,north", "0,north", "voter (who.csv line 4)", "a number from 1 to 3"),
     "no number": ("3,north", "ann,north", "voter (who.csv line 4)", "a number from 1 to 3"),
     "vast number": ("3,north", "9" * 5000 + ",north", "voter (who.csv line 4)", "a number from 1 to 3"),
-    "missing voter": ("3,north\n", "", "who.csv", "a line of every voter"),
+    "missing voter": ("3,north\n", "", "who.csv", "There is no line of x.soc line 13, voter 3. Add one, or"),
     "empty group": ("3,north", "3,", "group (who.csv line 4, voter 3)", "a group, or"),
     "one group": ("south", "north", "voters.groups", "two or more"),
     "no column": ("voter,group", "voter,party", "who.csv line 1", "'group'"),
-    "short row": ("3,north", "3", "who.csv line 4", "2 entries"),
+    "short row": ("3,north", "3", "who.csv line 4", "This line has 1 entry, and the header 2: voter, group. "),
 }
 
 
@@ -160,7 +160,7 @@ def test_fault_of_a_companion_is_named_with_line_and_voter(write: Write, fault: 
 
 def test_missing_voter_is_named_or_left_out(write: Write) -> None:
     path = write("who.csv", COMPANION.replace("3,north\n", ""))
-    assert refused_by(lambda: groups_of_companion(path, ballots_of(3))).value == "no line of x.soc line 13, voter 3"
+    assert refused_by(lambda: groups_of_companion(path, ballots_of(3))).value == "x.soc line 13, voter 3"
     grouping = groups_of_companion(path, ballots_of(3), without_group="leave out")
     assert shown(grouping) == ["north", "south", None]
 

@@ -228,10 +228,18 @@ def test_text_in_another_encoding_is_named_with_its_line(write: Write) -> None:
     assert "UTF-8 text" in error.allowed
 
 
-@pytest.mark.parametrize("end", ["PROJECTS", "VOTES", "ann;"])
-def test_file_that_ends_too_early_is_refused(write: Write, end: str) -> None:
+@pytest.mark.parametrize(
+    ("end", "allowed"),
+    [
+        ("PROJECTS", "a Pabulib file"),
+        ("VOTES", "a Pabulib file"),
+        ("ann;", "There is no vote below VOTES. Name a file with votes."),
+    ],
+)
+def test_file_that_ends_too_early_is_refused(write: Write, end: str, allowed: str) -> None:
     error = refusal(write("park.pb", park()[: park().index(end)]))
-    assert "a Pabulib file" in error.allowed
+    assert error.field == "park.pb"
+    assert allowed in error.allowed
 
 
 def test_missing_and_empty_files_are_refused(write: Write, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_members_of_parliament_have_groups_from_a_file_of_ones_own(real_sets: Pa
     assert orders_of(loaded)[0] == [4, 1, 2, 3, 5]  # of candidate 4 alone
     assert loaded.parameters["alternatives"] == ["D.Abbott", "E.Balls", "A.Burnhm", "D.Milbnd", "E.Milbnd"]
     path.write_text("voter,group\n" + "\n".join(lines[:-1]) + "\n", encoding="utf-8")
-    assert refusal(real_sets, LABOR, groups_file=str(path)).value == "no line of 00030-00000001.soi line 93, voter 266"
+    assert refusal(real_sets, LABOR, groups_file=str(path)).value == "00030-00000001.soi line 93, voter 266"
     left = load(real_sets, LABOR, groups_file=str(path), without_group="leave out")
     assert len(left.names) == 265
 

@@ -203,7 +203,7 @@ def test_what_is_no_attack_is_refused() -> None:
     seen = see(protocol, inputs)
     with pytest.raises(ConfigurationError, match="2 to 4096 distinct rows"):
         find_attack(protocol).candidates(CANDIDATE)
-    with pytest.raises(ConfigurationError, match="line-up must be"):
+    with pytest.raises(ConfigurationError, match="line-up is 1 row: use 2 to 4096 distinct rows"):
         MoralAttack(protocol, line_up=inputs.private[:1]).candidates(CANDIDATE)
     attack = MoralAttack(protocol).against(inputs)
     untold = dataclasses.replace(seen, told=(np.zeros(NUM_VOTERS, dtype=np.bool_),))

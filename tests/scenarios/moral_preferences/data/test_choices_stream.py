@@ -101,7 +101,7 @@ def test_one_csv_comes_in_batches_where_that_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("change", "field", "value"),
     [
-        ((("w1", "x", 1, 0.5, 1.0),), "1.{end} {word} {first}", "1 lines, 1 of them chosen"),
+        ((("w1", "x", 1, 0.5, 1.0),), "1.{end} {word} {first}", "1 line, 1 of them chosen"),
         (
             (("w1", "x", 1, 0.5, 1.0), ("w1", "x", 1, 0.5, 1.0)),
             "1.{end} {word} {first}",

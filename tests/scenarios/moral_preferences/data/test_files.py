@@ -82,7 +82,7 @@ def test_numbers_are_read_to_the_last_bit(put: Put) -> None:
 
 
 FAULTS = {
-    "second line missing": ("bob,2,0,2,1e-1\n", "", "line 4", "1 lines, 1 of them chosen"),
+    "second line missing": ("bob,2,0,2,1e-1\n", "", "line 4", "1 line, 1 of them chosen"),
     "third line": ("bob,2,0", "bob,2,0,9,9\nbob,2,0", "line 4", "3 lines, 1 of them chosen (also line 7, 8)"),
     "both chosen": ("ann,1,0", "ann,1,1", "line 3", "2 lines, 2 of them chosen (also line 5)"),
     "none chosen": ("ann,1,1", "ann,1,0", "line 3", "2 lines, 0 of them chosen (also line 5)"),
@@ -182,7 +182,7 @@ def test_own_file_with_voters_is_refused(put: Put) -> None:
 
 
 def test_own_record_without_its_second_line_is_refused(put: Put) -> None:
-    with pytest.raises(ConfigurationError, match="1 lines, 1 of them chosen") as caught:
+    with pytest.raises(ConfigurationError, match="1 line, 1 of them chosen") as caught:
         read_own_records(put(OWN.replace("b,0,5,6\n", "")))
     assert caught.value.field == "survey.csv line 3"
 

@@ -117,6 +117,12 @@ def test_a_file_is_read_in_the_order_of_the_voters_asked_for(put: Put) -> None:
     assert read_epsilons(columns_turned, voters=["ann", "bob"], field="voters.epsilons") == [100, 2]
 
 
+SHORT_ROW = (
+    "This line has 1 entry, and the header 2: voter, epsilon. Is a separator missing, or one too many? Put text that "
+    "has one in it into quotes."
+)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "field", "value", "allowed"),
     [
@@ -127,9 +133,9 @@ def test_a_file_is_read_in_the_order_of_the_voters_asked_for(put: Put) -> None:
         ("bob,2", "bob,100.5", "epsilon (survey.csv line 3)", "100.5", "a number in (0, 100]"),
         ("bob,2", "bob,much", "epsilon (survey.csv line 3)", "much", "a number in (0, 100]"),
         ("bob,2", "bob,", "epsilon (survey.csv line 3)", "", "a number in (0, 100]"),
-        ("bob,2", "bob", "survey.csv line 3", "1 entries", "2 entries: voter, epsilon"),
+        ("bob,2", "bob", "survey.csv line 3", "1 entries", SHORT_ROW),
         ("cid,", "bob,", "voter (survey.csv line 4)", "bob", "named once"),
-        ("bob,2\n", "", "survey.csv", "no line of 'bob'", "a line of every voter"),
+        ("bob,2\n", "", "survey.csv", "bob", "There is no line of 'bob'. Add one."),
         ("epsilon", "eps", "survey.csv line 1", ["voter", "eps"], "a header with the column 'epsilon'"),
         ("voter,", "name,", "survey.csv line 1", ["name", "epsilon"], "a header with the column 'voter'"),
         (FILE, "", "survey.csv line 1", [], "a header with the column 'voter'"),

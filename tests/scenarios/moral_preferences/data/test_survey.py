@@ -15,9 +15,9 @@ SURVEY = Survey(voters=["a", "b"], features=("x", "y"), records=RECORDS, source=
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        ({"voters": ["a"]}, "a name for each voter"),
-        ({"lines": [2]}, "a line for each"),
-        ({"features": ("x",)}, "2 names of features"),
+        ({"voters": ["a"]}, "are of 1, 2 and 0 voters: give each voter a name"),
+        ({"lines": [2]}, "are of 2, 2 and 1 voters: give each voter a name, and all or none a line"),
+        ({"features": ("x",)}, "the number of features' names is 1: give 2"),
         ({"truth": np.zeros((2, 3))}, r"shape \(2, 2\)"),
     ],
 )
