@@ -136,7 +136,7 @@ CROWD: dict[str, tuple[str | bytes, list[str], list[str]]] = {
     "edges that fall": (
         CROWD_FINE,
         [TWO_LAYERS, "hyper={type='Piecewise', edges=[0, 0.6, 0.5], shares=[0.5, 0.5]}"],
-        ["Make it rising"],
+        ["Make them rising"],
     ),
     "a normal law as narrow as a point": (
         CROWD_FINE,
