@@ -6,10 +6,11 @@ by phase, so that duplicates are detected with constant memory. A session with a
 since its noise is drawn once.
 """
 
+import contextlib
 import csv
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,7 +45,7 @@ _UNFINISHED: Final = "This session is not over. Recount it when psephos serve ha
 _decoder: msgspec.msgpack.Decoder[ServerRecord] = msgspec.msgpack.Decoder(ServerRecord)
 
 
-def read_reports(path: str) -> Iterator[RowBatch]:
+def read_reports(path: str) -> Generator[RowBatch]:
     """Yield the reports in a file, a folder or the files of a pattern; ConfigurationError: one cannot be read."""
     files = TableFiles(path, field=_FIELD)
     is_whole = set(_COLUMNS) <= set(files.names)
@@ -120,7 +121,9 @@ def recount(side: ServerRun, batches: Iterable[RowBatch]) -> SessionResult:
         allowed = "one in which it is public who reports, and all noise is in reports: a server draws its own only once"
         require(is_own, "phase", phase.name, allowed)
     merged_tallies, num_received = [Merged() for _ in phases], [0] * len(phases)
-    with blame_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+    with contextlib.ExitStack() as stack, blame_plugins([parts_of(protocol)], is_private=protocol.keeps_words):
+        if isinstance(batches, Generator):  # it keeps a file open, also where a row is refused
+            stack.enter_context(contextlib.closing(batches))
         for rows in _whole(_checked(side, batches)):
             starts = np.flatnonzero(rows[:, 1] == 0)
             counts = np.diff(np.append(starts, len(rows)))

@@ -2,8 +2,9 @@
 
 import csv
 import hashlib
+import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from psephos.scenarios import load_scenario, resolve, resolve_served
 from psephos.scenarios.deployment.recount import read_journaled, read_reports, recount, write_reports
 from psephos.scenarios.deployment.server import JOURNAL_FILE
 from psephos.scenarios.reading import batches
+from psephos.scenarios.reading.columns import RowBatch
 from psephos.scenarios.running.resolution import ServerRun
 from psephos.scenarios.running.rosters import ROSTER_FILE
 
@@ -133,8 +135,10 @@ def test_a_wrong_row_is_named(change: Callable[[list[Report]], list[Report]], fi
     rows, _ = session_of("consortium")
     assert len(rows) == 4_000
     write(Path("r.csv"), change(rows))
+    reports: Generator[RowBatch] | None = None
     with refuses(field, allowed=allowed):
-        recount(side_of("consortium"), read_reports("r.csv"))
+        recount(side_of("consortium"), reports := read_reports("r.csv"))
+    assert reports is None or inspect.getgeneratorstate(reports) == inspect.GEN_CLOSED  # and so is the file
 
 
 def are_in_order(rows: Sequence[Report], phases: Sequence[str]) -> bool:
