@@ -135,7 +135,7 @@ def serve(
 
     check_seed(simulate=simulate, seed=seed)
     site_options = {"origin": web_origin, "certificate": web_certificate, "key": web_key, "hours": web_hours}
-    side = _resolved(load(scenario, settings, data), roster_file, web, is_quiet=as_json, **site_options)
+    side = _resolve_registered(load(scenario, settings, data), roster_file, web, is_quiet=as_json, **site_options)
     mode = make_mode(side.scenario.name, seed=seed, round_number=side.scenario.round)
     if seed is None:
         check_secure_noise(side.protocol, sides=[Side.SERVER])
@@ -184,7 +184,7 @@ def serve(
         _end(side, result, folder, console, site, as_json=as_json)
 
 
-def _resolve(scenario: "Scenario", roster: Path | None) -> "ServerRun":
+def _resolve_checked(scenario: "Scenario", roster: Path | None) -> "ServerRun":
     """Return what a server runs, if the roster is of this scenario."""
     from ..deployment.invitations import check_scenario
     from ..running.resolution import resolve_served
@@ -288,14 +288,14 @@ def _end(
             trio.run(site.show_result, verdict_of(result.outcome), folder.path)
 
 
-def _resolved(
+def _resolve_registered(
     scenario: "Scenario", roster_file: Path | None, web: str | None, *, is_quiet: bool, **options: Any
 ) -> "ServerRun":
     """Return the session that is served, once the browsers of a masked one have made the keys for its roster."""
     from ...protocol.errors import refuse
     from ..deployment.registration import read_registration, register_browsers
 
-    side = _resolve(scenario, roster_file)
+    side = _resolve_checked(scenario, roster_file)
     folder = roster_file or Path()
     registration = read_registration(folder) if roster_file is not None and folder.is_dir() else None
     if registration is None:
@@ -305,7 +305,7 @@ def _resolved(
     with _open_site(side, roster_file, web, **options) as site:
         assert site is not None  # noqa: S101  --web is given
         register_browsers(folder, side, registration, site, tell=lambda said: click.echo(said, err=is_quiet))
-    return _resolve(scenario, roster_file)
+    return _resolve_checked(scenario, roster_file)
 
 
 def _show_session(console: "Console", side: "ServerRun", *, kind: str, has_links: bool) -> None:
@@ -402,7 +402,7 @@ def tally(
         raise click.UsageError(
             "Add --roster with the session's folder, which has its journal, or --reports with files of reports"
         )
-    side = _resolve(load(scenario, settings, data), roster)
+    side = _resolve_checked(load(scenario, settings, data), roster)
     for field, files in (("--reports", reports), ("--export", export)):
         allowed = "left out where parties choose as they join: files do not say what, and the journal does"
         refuse(files is not None and side.protocol.num_chosen, field, str(files), allowed)

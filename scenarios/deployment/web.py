@@ -445,7 +445,7 @@ async def _hold_channels(listener: WebListener, nursery: trio.Nursery) -> None:
             with contextlib.suppress(
                 trio.EndOfChannel, trio.BrokenResourceError, trio.ClosedResourceError, RemoteProtocolError
             ):
-                for _ in ("Hello", "nothing"):
+                for _ in range(2):  # its Hello, and nothing more before the session
                     await channel.receive()
 
     while True:
